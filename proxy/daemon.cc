@@ -39,15 +39,15 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Buffers of up to a few hundred KiB come and go with every read. Given back to the system each time, their
-// pages would be cleared anew each time, which costs more than the encryption.
+// Buffers of up to a few hundred KiB are allocated and freed with every read. If they were returned to the
+// system each time, the kernel would clear their pages again each time, which costs more than the encryption.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
-// After a pause CUBIC would begin a transfer from a small window. The switch is the system's, not a socket's;
-// BBR is exempt by itself.
+// After a pause CUBIC would begin a transfer with a small window. The switch is the system's, not a socket's;
+// BBR is exempt.
 void keep_window_when_idle(const std::string& congestion_control) {
   if (congestion_control == "bbr") return;
   constexpr const char* kSwitch = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
@@ -64,16 +64,16 @@ void keep_window_when_idle(const std::string& congestion_control) {
   }
 }
 
-// A peer that opens more streams than this breaks the protocol. It does not know [limits] flows: what is
-// between is refused flow by flow, and the link stays.
+// A peer that opens more streams than this violates the protocol. It does not know [limits] flows: between
+// the two limits flows are refused one by one, and the link stays.
 constexpr std::uint32_t kPeerStreams = 65'536;
-// So many of those may be there at once without [limits] memory being in question.
+// This many may exist at once before [limits] memory is checked.
 constexpr std::uint32_t kBeingRefused = 256;
-// What every stream may always receive has room for the short messages of a module, such as the break of an
-// oplock: one that waits for credit while idle readers hold all of it would stop the server's other clients.
+// Every stream can always receive the short messages of a module, such as the break of an oplock: if such a
+// message waited for credit while idle readers hold all of it, the server's other clients would stop.
 constexpr std::uint64_t kLeastFloor = 512;
 
-// As many as [limits] flows asks for, or as the memory has such floors for: a quarter of the credit.
+// As many as [limits] flows permits, or as the memory has such floors for: a quarter of the credit.
 std::uint32_t streams_with_credit(const MemoryPlan& plan, const config::Limits& limits) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(limits.flows + kBeingRefused, plan.credit_bytes / 4 / kLeastFloor));
@@ -173,7 +173,7 @@ link::udp::PathBook Daemon::paths() const {
   return book;
 }
 
-// Those written as addresses. One that is named by a name or dials in is not known here.
+// Configured addresses. Peers configured by name, and those that dial in, are not known here.
 std::vector<asio::ip::address> Daemon::peer_addresses() const {
   std::vector<asio::ip::address> addresses;
   for (const config::Peer& peer : config_.peers) {
@@ -185,12 +185,12 @@ std::vector<asio::ip::address> Daemon::peer_addresses() const {
   return addresses;
 }
 
-// Places are kept for their handshakes, whatever strangers do.
+// Places are reserved for their handshakes, whatever strangers do.
 void Daemon::know_peers() {
   if (link_listener_) link_listener_->know(peer_addresses_.of(config_.peers));
 }
 
-// The peer whose client that is, and whose its records are; empty: this site's.
+// The peer of that client and its records; empty: this site.
 std::string Daemon::peer_of_client(const modules::Address& client) const {
   const std::uint32_t number = flows::peer_number_in(client);
   const asio::ip::address address = flows::address_in(client);
@@ -206,11 +206,11 @@ void Daemon::guard_soon() {
   if (!std::exchange(guards_soon_, true)) asio::post(io_, [this] { guard_flows(); });
 }
 
-// Clients that have something to be told, or perhaps will have, whichever way their next flows come.
+// Clients that must get a report, or perhaps will have to, whichever path their next flows take.
 void Daemon::guard_flows() {
   guards_soon_ = false;
   if (!interception_) return;
-  // As many as there may be records: the rules' sets have room for both.
+  // The same number as of records: the rules' sets have room for both.
   const std::vector<modules::Ends> doubted = flows_.in_doubt(modules::kMostLostFiles);
   std::vector<intercept::GuardedFlows> guarded;
   for (const modules::Listed& module : modules_) {
@@ -239,13 +239,13 @@ std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& pee
                          .rights = rights_of(config_, peer)});
 }
 
-// Nothing new begins, and what was sent goes to disk.
+// No new flow begins, and data sent so far goes to disk.
 void Daemon::finish() {
   forwards_.clear();
   socks_.reset();
   link_listener_.reset();
   if (interception_) interception_->close();
-  door_.stop();  // what it enforces stays
+  door_.stop();  // its enforcement stays
   flows_.cut_all();
   disk_.stop();
   path_keeper_.stop();
@@ -260,7 +260,7 @@ void Daemon::stop() {
 asio::awaitable<void> Daemon::shut_down() {
   asio::steady_timer timer(io_);
   finish();
-  // Two round trips of a satellite line; a peer that does not answer costs no more.
+  // Two round trips of a satellite line; a peer without an answer costs no more.
   const auto latest = std::chrono::steady_clock::now() + 2s;
   auto done = [](const auto& link) { return link->finished(); };
   while (!std::all_of(links_.begin(), links_.end(), done) && std::chrono::steady_clock::now() < latest) {
@@ -268,13 +268,13 @@ asio::awaitable<void> Daemon::shut_down() {
     co_await timer.async_wait(asio::use_awaitable);
   }
   stop();
-  // What is being said is said within this; nothing that waits longer holds the end up.
+  // Answers under way complete within this time; requests that wait longer do not delay the end.
   timer.expires_after(200ms);
   co_await timer.async_wait(asio::use_awaitable);
   history_keeper_.stop();
   stop_exports();
   for (auto& keeper : state_keepers_)
-    keeper->stop();  // flows that were cut have told by now what they had promised
+    keeper->stop();  // flows that were cut have reported their promises by now
   io_.stop();
 }
 
@@ -283,7 +283,7 @@ std::string Daemon::service_status() const {
          (links_.size() == 1 ? " peer" : " peers");
 }
 
-// From the event loop: a loop that is blocked sends nothing, and the service manager restarts the daemon.
+// From the event loop: a blocked loop sends nothing, and the service manager restarts the daemon.
 asio::awaitable<void> Daemon::say_alive(std::chrono::microseconds period) {
   for (asio::steady_timer timer(io_);; co_await timer.async_wait(asio::use_awaitable)) {
     service_.alive();
@@ -322,7 +322,7 @@ int Daemon::run() {
 
 int run_daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
                const process::ServiceManager& service) {
-  // What cannot work on this host is one sentence; everything that was begun is undone by its owner.
+  // A configuration that this host cannot run gives one sentence; the owners undo everything that was begun.
   try {
     Daemon daemon(config, std::move(identity), std::move(confinement), service);
     return daemon.run();

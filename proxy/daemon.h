@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon as a whole: everything the configuration names, started, run until a signal, and ended in order.
-// Leaves reading the configuration and setting up the log to the command line.
+// The daemon as a whole: starts everything in the configuration, runs until a signal, and ends in order. The
+// command line reads the configuration and sets up the log.
 #pragma once
 #include "proxy/config/config.h"
 #include "proxy/identity/identity.h"

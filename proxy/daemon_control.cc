@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the control API asks of the daemon: reports, and orders that change no configuration.
+// The daemon's answers to the control API: reports, and commands that change no configuration.
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -74,7 +74,7 @@ asio::awaitable<control::Cleared> Daemon::clear_cache() {
   for (auto& link : links_) cleared.memory_bytes += link->dictionary().clear();
   cleared.disk_bytes = disk_.clear();
   log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
-  // What the peers did is worth a round trip or two, and no more: they do it whether they answer or not.
+  // Waits a round trip or two for the peers' results, and no more: they act whether they answer or not.
   asio::steady_timer timer(io_);
   const auto latest = std::chrono::steady_clock::now() + 2s;
   auto said = [](const auto& link) { return !link->usable() || link->dictionary().cleared_by_peer(); };

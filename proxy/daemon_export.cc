@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon sends to monitoring systems by itself.
+// Data that the daemon sends to monitoring systems.
 #include "proxy/control/metrics.h"
 #include "proxy/daemon_parts.h"
 #include "proxy/version.h"

@@ -79,7 +79,7 @@ class Daemon final : public control::Controlled {
   void guard_soon();
   void guard_flows();
 
-  config::Config config_;  // in force; a reload replaces what it holds
+  config::Config config_;  // in force; a reload replaces its content
   const process::Confinement confinement_;
   const process::ServiceManager& service_;
   boost::asio::io_context io_{1};
@@ -98,7 +98,7 @@ class Daemon final : public control::Controlled {
   DiskDictionary disk_;  // before the links, whose codecs use it
   link::LinkShared shared_;
   std::vector<std::unique_ptr<link::PeerLink>> links_;
-  std::vector<std::unique_ptr<link::PeerLink>> removed_links_;  // stopped; their last events may be on their way
+  std::vector<std::unique_ptr<link::PeerLink>> removed_links_;  // stopped; their last events may be under way
   PathKeeper path_keeper_;
   PeerAddresses peer_addresses_;
   flows::FlowTable table_;
@@ -110,7 +110,7 @@ class Daemon final : public control::Controlled {
   std::unique_ptr<listeners::Socks5Listener> socks_;
   intercept::DoorKeeper door_;
   std::unique_ptr<intercept::Interception> interception_;
-  bool guards_soon_ = false;  // guard_flows() is on its way
+  bool guards_soon_ = false;  // guard_flows() is under way
   std::string intercept_error_;
   std::unique_ptr<control::Server> control_;
   std::unique_ptr<exporting::FlowExporter> flow_exporter_;

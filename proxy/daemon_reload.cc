@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes while the daemon runs: the configuration that it reads again, and features.
+// Changes while the daemon runs: a reload of the configuration, and features.
 #include <algorithm>
 
 #include "proxy/config/changes.h"
@@ -34,7 +34,7 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_a
   try {
     config::Config config = config::read(config_.file);
     identity::Identity identity = identity::load(config);
-    const link::TlsContext usable(identity);  // or OpenSSL says why not
+    const link::TlsContext usable(identity);  // or OpenSSL gives the reason
     config::Changes changes = config::changes(config_, config);
     if (!changes.fixed.empty()) {
       std::string list;
@@ -61,11 +61,11 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_a
 // Everything was checked: from here on nothing fails.
 void Daemon::apply(config::Config config, identity::Identity identity) {
   const bool new_key = identity.fingerprint != identity_.fingerprint;
-  // What `longhaul set` has changed since stays, unless the file says something else than before.
+  // Changes by `longhaul set` stay, unless the file's value has changed.
   const bool new_features = config.features != config_.features;
   config_ = std::move(config);
   identity_ = std::move(identity);
-  // First, as at the start. What was closed already stays so where this fails.
+  // First, as at the start. If this fails, earlier rules stay in force.
   if (const auto closed = apply_door(door_.begin()); !closed)
     log::error("fail_closed_missing", {{"reason", closed.error().message}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
@@ -85,7 +85,7 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
   if (new_features)
     change_features(config_.features);
   else
-    flows_.apply_features();  // the rules may give running flows others
+    flows_.apply_features();  // the rules may give other features to running flows
 }
 
 void Daemon::apply_peers() {
@@ -103,7 +103,7 @@ void Daemon::apply_peers() {
   links_.erase(gone, links_.end());
   for (auto& link : links_)
     if (const auto& peer = *configured(link->peer().name); peer != link->peer()) link->update(peer);
-  // A group concerns all of its peers; one that goes takes its segments along.
+  // A group concerns all of its peers; a removed peer takes its segments along.
   for (auto& link : links_) link->dictionary().set_rights(rights_of(config_, link->peer()));
   for (const config::Peer& peer : config_.peers) {
     const auto has = [&](const auto& link) { return link->peer().name == peer.name; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon starts: listeners, interception, the links, and what the kernel enforces before that.
+// The daemon's start: listeners, interception, the links, and the kernel rules before that.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
@@ -19,14 +19,15 @@ constexpr std::size_t kUnderWay = 4 * net::kBacklog;
 }  // namespace
 
 bool Daemon::wants_to_divert() const {
-  // A far side that shows servers the clients' addresses must catch the answers to them.
+  // A far side that uses clients' addresses towards servers must intercept the answers to them.
   return config_.link.listen.has_value() || !config_.link.allow.empty();
 }
 
 void Daemon::start() {
   auto begin = [this](flows::Accepted accepted) { flows_.start(std::move(accepted)); };
   auto has_room = [this](const asio::ip::address& client) { return flows_.has_room(client); };
-  // Clients of transparent mode bypass this proxy by rule; those under way when the rule changes are relayed.
+  // Clients of transparent mode bypass this proxy by rule; connections under way when the rule changes are
+  // relayed.
   auto any_room = [this](const asio::ip::address&) {
     return table_.live().size() < 2 * std::size_t{config_.limits.flows} + kUnderWay;
   };
@@ -60,15 +61,14 @@ void Daemon::start() {
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();
     auto up = interception_->up();
-    // What the configuration asks for and the host refuses is an error at start; later, `intercept up` tries
-    // again.
+    // If the host refuses the configuration it is an error at start; later, `intercept up` tries again.
     if (!up) {
       const std::string& why = up.error().message;
       throw net::ListenerError(why.starts_with("[intercept]") ? why : "[intercept] " + why);
     }
     log::info("intercept_up", {});
   } else if (wants_to_divert() && door_.state() == intercept::DoorKeeper::State::missing) {
-    // What a server sends to a client's address when this daemon is gone could leave in the clear.
+    // A server's data for a client's address could leave unencrypted when this daemon has ended.
     dialer_.show_clients(false);
     log::warn("divert", {{"reason", door_.error()},
                          {"effect", "servers see this proxy's address instead of the client's"}});
@@ -87,7 +87,7 @@ void Daemon::start() {
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 
-// Before a flow can be taken.
+// Before a flow can be intercepted.
 void Daemon::close_door() {
   const auto closed = apply_door(door_.begin());
   if (!closed && config_.intercept.mode == config::Intercept::Mode::tproxy)
@@ -96,7 +96,7 @@ void Daemon::close_door() {
     log::warn("leftovers", {{"reason", taken_over.error().message}});
 }
 
-// What the daemon does itself goes with what the kernel enforces.
+// The daemon's own refusals match the kernel's rules.
 config::TextResult<void> Daemon::apply_door(config::TextResult<void> done) {
   const auto rules = intercept::closed_rules(config_);
   const bool lifted = door_.state() == intercept::DoorKeeper::State::lifted;
@@ -109,7 +109,7 @@ config::TextResult<void> Daemon::apply_door(config::TextResult<void> done) {
 
 void Daemon::log_findings() {
   const auto findings = intercept::host_findings(config_);
-  // Running on would look like success, and no flow would ever be taken.
+  // Continuing would look like success, and no flow would ever be intercepted.
   for (const intercept::Finding& finding : findings)
     if (finding.weight == intercept::Finding::Weight::blocks)
       throw net::ListenerError("[intercept]: " + finding.sentence + " Remedy: " + finding.remedy + ".");

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What systemd hands to a service (systemd.exec, "Credentials"); empty where there is none of that name.
+// A credential from systemd (systemd.exec, "Credentials"); empty if there is none of that name.
 std::string credential() {
   const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
   if (folder == nullptr || *folder == '\0') return {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk dictionary in the daemon: opens the store where the configuration says, handles the results of
-// its threads on the event loop, and drives its timer. Leaves storage to cache/ and the contents to the
-// sessions' codecs.
+// The disk dictionary in the daemon: opens the configured store, handles the results of its threads on the
+// event loop, and drives its timer. cache/ stores the data, the sessions' codecs use it.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,9 +17,9 @@ namespace longhaul {
 
 class DiskDictionary {
  public:
-  // `progressed` is called after the store has told the codecs what was stored, dropped or loaded; `second`
-  // about once a second. Throws cache::StoreInUse; any other directory that cannot be used is logged, and
-  // then there is no store. `io` outlives this and runs no more when this ends.
+  // `progressed` is called after the store has informed the codecs about stored, dropped or loaded segments;
+  // `second` about once a second. Throws cache::StoreInUse; any other unusable directory is logged, and then
+  // there is no store. `io` outlives this and runs no more when this ends.
   DiskDictionary(boost::asio::io_context& io, const config::Config& config, const MemoryPlan& plan,
                  std::function<void()> progressed, std::function<void()> second);
 

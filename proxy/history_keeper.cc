@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kSample = 1s;
-// After kill -9 so much is forgotten at most. More often would wear out a small flash disk.
+// At most this much is lost after kill -9. More frequent writes would wear out a small flash disk.
 constexpr auto kWrite = 5min;
 
 std::uint64_t unix_seconds() {
@@ -25,7 +25,7 @@ std::uint64_t unix_seconds() {
   return static_cast<std::uint64_t>(std::max(std::chrono::floor<std::chrono::seconds>(now), 0s).count());
 }
 
-// What is counted never decreases; a flow that is counted twice for a moment must not look like 2^64 bytes.
+// Counts never decrease; a flow that is counted twice for a moment must not look like 2^64 bytes.
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
 }  // namespace

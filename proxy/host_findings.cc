@@ -37,7 +37,7 @@ void look_at_listens(const config::Config& config, const HostFacts& host, HostFi
   for (const config::Forward& forward : config.forwards) look(forward.listen, "[[forward]] listen");
 }
 
-// The peer's network would lose against this host's: what is directly connected needs no link.
+// The peer's network would lose against this host's: a directly connected network needs no link.
 void look_at_networks(const config::Peer& peer, const HostFacts& host, HostFindings& found) {
   for (const config::Network& network : peer.networks)
     for (const net::Interface& each : host.interfaces)

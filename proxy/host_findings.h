@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration says of this host that is not so, or probably not meant: addresses, networks, disk,
-// memory. For `longhaul check`. Interception's own needs are in intercept/host_checks.h, the directories' in
-// process/confinement.h.
+// Parts of a configuration that do not fit this host, or are probably not intended: addresses, networks,
+// disk, memory. For `longhaul check`. Interception's own requirements are in intercept/host_checks.h, those
+// of directories in process/confinement.h.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace longhaul {
 
 struct HostFindings {
   std::vector<std::string> errors;    // the daemon would not start
-  std::vector<std::string> warnings;  // it would, and probably not do what was meant
+  std::vector<std::string> warnings;  // it would, and probably not do what was intended
 };
 
 struct HostFacts {

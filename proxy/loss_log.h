@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log line for each promise of a module that was not kept, and for each report of one to its client.
+// A log line for each module promise that was not kept, and for each report of one to its client.
 #pragma once
 #include "proxy/modules/losses.h"
 

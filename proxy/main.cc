@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program: hands its words to the command line.
+// The program: passes its arguments to the command line.
 #include <iostream>
 
 #include "proxy/cli/command_line.h"

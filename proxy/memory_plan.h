@@ -41,7 +41,7 @@ class HistoryRoom {
 
   // For a new session with this peer: the size of the history of each direction, 0: none. It counts until the
   // peer's next session or forget(). After a peer was added, those that have more than their share now keep
-  // it until their sessions end; the new one gets what is left.
+  // it until their sessions end; the new one gets the rest.
   std::uint64_t assign(const config::Config& config, const std::string& peer);
   void forget(const std::string& peer) { assigned_.erase(peer); }
 

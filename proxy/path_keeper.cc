@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// After kill -9 so much is forgotten at most.
+// At most this much is lost after kill -9.
 constexpr auto kInterval = 10s;
 
 }  // namespace
@@ -49,7 +49,7 @@ void PathKeeper::wait() {
   });
 }
 
-// What a power cut damages is not believed.
+// Damage by a power cut is detected.
 void PathKeeper::save(const PathBook& book) {
   const auto replaced = process::replace_private_file(file_, book.text());
   if (replaced) {

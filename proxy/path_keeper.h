@@ -13,12 +13,12 @@ namespace longhaul {
 
 class PathKeeper {
  public:
-  // `collect` gives what is known now, and is called on the loop from begin() to stop(). A file that cannot
-  // be read is as good as none: what it says is only where rates begin.
+  // `collect` returns the current measurements, and is called on the loop from begin() to stop(). An
+  // unreadable file is treated as missing: its content only decides where rates begin.
   PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
              std::function<link::udp::PathBook()> collect);
 
-  // From the file, as it was at the start.
+  // From the file, as at the start.
   const link::udp::PathBook& known() const { return written_; }
   void begin();
   // Writes pending changes and stops.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of a module's state: read at the start, and written by a thread whenever the state has changed.
-// What it says is the module's (proxy/modules/state.h).
+// The module defines its content (proxy/modules/state.h).
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>

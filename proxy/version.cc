@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alone in its file, so that a new version compiles one file anew.
+// In a file of its own, so that a new version recompiles only one file.
 #include "proxy/version.h"
 
 namespace longhaul {

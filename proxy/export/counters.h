@@ -13,9 +13,9 @@ struct FlowExportCounters {
 };
 
 struct MetricExportCounters {
-  std::uint64_t sent = 0;             // requests that were taken
-  std::uint64_t failed = 0;           // requests that were not, or not as a whole
-  std::uint64_t rejected_points = 0;  // of which the collector said so
+  std::uint64_t sent = 0;             // requests that were accepted
+  std::uint64_t failed = 0;           // requests that were not, or only in part
+  std::uint64_t rejected_points = 0;  // that the collector reported
 };
 
 }  // namespace longhaul::exporting

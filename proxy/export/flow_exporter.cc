@@ -31,7 +31,7 @@ constexpr std::size_t kMostWalked = 1024;    // live flows looked at in one turn
 
 std::uint64_t grown_by(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
-// A server that is known by its name alone has an address of zeros.
+// A server known only by name has an address of zeros.
 tcp::endpoint server_of(const flows::FlowRecord& record) {
   const auto& to = record.destination;
   if (to.host.empty()) return {to.address, to.port};
@@ -92,7 +92,7 @@ asio::awaitable<void> FlowExporter::keep_address() {
   }
 }
 
-// To the first address that this host has a route to, unless it is the one in use.
+// Connects to the first address with a route, unless it is the one in use.
 bool FlowExporter::connect(const std::vector<asio::ip::address>& addresses) {
   boost::system::error_code error;
   for (const asio::ip::address& address : addresses) {
@@ -123,7 +123,7 @@ void FlowExporter::wait() {
   });
 }
 
-// Each flow is looked at four times in an active timeout, a few flows in each turn.
+// Each flow is examined four times in an active timeout, a few flows in each turn.
 void FlowExporter::report_long_flows() {
   const auto& live = table_.live();
   const auto turns = static_cast<std::size_t>(settings_.active_timeout / kTick) / 4;
@@ -152,7 +152,7 @@ void FlowExporter::report(const flows::FlowRecord& record, FlowEnd end, Clock::t
     return offset - std::chrono::duration_cast<std::chrono::system_clock::duration>(now - time);
   };
   const tcp::endpoint server = server_of(record);
-  // What the LAN sent, and what the LAN was sent.
+  // Bytes from the LAN, and bytes to the LAN.
   FlowReport away{.flow = record.id,
                   .source = record.far_side ? server : record.client,
                   .destination = record.far_side ? record.client : server,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports flows to an IPFIX collector over UDP: each when it ends, long ones also meanwhile. Sends and drops,
-// never waits; the messages are made in ipfix.h.
+// Reports flows to an IPFIX collector over UDP: each when it ends, long ones also meanwhile. Sends or drops,
+// never waits; ipfix.h makes the messages.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -48,7 +48,7 @@ class FlowExporter {
     Buffer bytes;
     std::uint32_t records;
   };
-  // What was said of a live flow so far.
+  // The reported part of a live flow.
   struct Reported {
     flows::FlowBytes bytes;
     Clock::time_point until;

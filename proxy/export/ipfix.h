@@ -24,7 +24,7 @@ enum class FlowEnd : std::uint8_t { active_timeout = 2, end_detected = 3, forced
 // Registry "flowDirection", seen from this site's LAN.
 enum class FlowDirection : std::uint8_t { ingress = 0, egress = 1 };
 
-// What one direction of a flow carried since it was last reported. Borrows its texts.
+// The bytes of one direction of a flow since its last report. Borrows its texts.
 struct FlowReport {
   std::uint64_t flow = 0;
   boost::asio::ip::tcp::endpoint source, destination;
@@ -40,7 +40,7 @@ inline constexpr std::size_t kMostIpfixBytes = 1232;
 // The number that RFC 5612 reserves for examples: this project has none of its own.
 inline constexpr std::uint32_t kExampleEnterprise = 32'473;
 
-// What a collector needs before it can read data: over UDP it is sent again and again.
+// The templates that a collector needs before it can read data: over UDP they are repeated.
 struct IpfixTemplates {
   Buffer message;
   std::uint32_t data_records = 0;  // for the sequence
@@ -65,7 +65,7 @@ class IpfixData {
   std::uint32_t records_ = 0;
 };
 
-// Into the first 16 bytes of a message, when it is sent: what was dropped before does not count.
+// Completes the first 16 bytes of a message when it is sent: dropped messages do not count.
 void write_ipfix_header(Buffer& message, const IpfixHeader& header);
 
 }  // namespace longhaul::exporting

@@ -44,7 +44,7 @@ void MetricExporter::stop() { timer_.cancel(); }
 asio::awaitable<void> MetricExporter::run() {
   auto next = std::chrono::steady_clock::now();
   for (;;) {
-    // What takes longer than an interval leaves some out.
+    // If a request takes longer than an interval, some intervals are skipped.
     next = std::max(next + settings_.interval, std::chrono::steady_clock::now());
     timer_.expires_at(next);
     boost::system::error_code stopped;

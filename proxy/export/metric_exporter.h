@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the metrics to an OpenTelemetry collector at regular times, over HTTP. What fails is not repeated: the next
-// request has the same counters, further on.
+// Sends the metrics to an OpenTelemetry collector at regular intervals, over HTTP. Failed requests are not
+// repeated: the next one has the same counters with newer values.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -37,7 +37,7 @@ class MetricExporter {
 
  private:
   boost::asio::awaitable<void> run();
-  // Nothing: it was taken; else why not.
+  // No result: it was accepted; otherwise the reason.
   boost::asio::awaitable<std::string> send(std::string body);
   std::string judge(unsigned status, std::string_view body);
 

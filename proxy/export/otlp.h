@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics as a request of OTLP/HTTP with the JSON encoding (OpenTelemetry protocol 1.x), and what is read of the
-// answer. Pure; metric_exporter.h sends.
+// The metrics as a request of OTLP/HTTP with the JSON encoding (OpenTelemetry protocol 1.x), and the parser
+// for the answer. Pure; metric_exporter.h sends.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,8 +19,8 @@ struct OtlpSource {
 std::string otlp_request(const control::Families& families, const OtlpSource& source,
                          std::chrono::system_clock::time_point now);
 
-// Of an answer with the status 200: a collector may take a part only. Anything that is not understood means all
-// was taken.
+// For an answer with the status 200: a collector may accept only a part. An unparsable answer means that all
+// was accepted.
 struct OtlpAnswer {
   std::uint64_t rejected_points = 0;
   std::string message;

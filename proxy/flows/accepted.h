@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's connection as a listener hands it on: the socket, where the client wants to go, and how it came.
+// A client's connection as a listener passes it on: the socket, the destination, and the path by which it
+// came.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>

@@ -9,10 +9,10 @@
 
 namespace longhaul::flows {
 
-// The IPv4 address that an IPv4-mapped IPv6 address stands for; any other address as it is.
+// The IPv4 address inside an IPv4-mapped IPv6 address; any other address unchanged.
 boost::asio::ip::address unmapped(const boost::asio::ip::address& address);
 
-// Addresses that mean this machine or its own cable, whatever is written in front of them.
+// Addresses of this machine or its own cable, in any notation.
 bool is_loopback(const boost::asio::ip::address& address);
 bool is_link_local(const boost::asio::ip::address& address);
 // Invalid destinations: unspecified ("this machine" to Linux), multicast, broadcast.
@@ -23,14 +23,14 @@ bool never_dialled(const boost::asio::ip::address& address);
 bool peer_may_dial(const std::vector<config::Network>& allow, const boost::asio::ip::address& wanted,
                    const std::vector<boost::asio::ip::address>& own);
 
-// Whether servers may be shown this client's address for a peer (one of `peers`): an address belongs to the
-// peer whose networks hold it with the longest prefix, unless this machine is itself in a network with the
-// same prefix or a longer one. Loopback, link-local and multicast addresses belong to no peer.
+// Whether a peer (one of `peers`) may use this client address towards servers: an address belongs to the peer
+// whose networks contain it with the longest prefix, unless this machine is itself in a network with the same
+// prefix or a longer one. Loopback, link-local and multicast addresses belong to no peer.
 bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& peer,
                    const std::vector<config::Network>& own_networks, const boost::asio::ip::address& client);
 
-// For a client that names its destination itself and need not have an account here: everything but this
-// machine's own addresses and cable, unless the client is on this machine too.
+// For a client that names its destination itself and may be a stranger to this machine: everything except
+// this machine's own addresses and cable, unless the client is on this machine too.
 bool client_may_dial(const boost::asio::ip::address& client, const boost::asio::ip::address& wanted,
                      const std::vector<boost::asio::ip::address>& own);
 

@@ -52,7 +52,7 @@ bool set_flag(int socket, int level, int name) {
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
 
-// Opens the socket and gives it the address that the server shall see.
+// Opens the socket and binds the address that the server should see.
 error_code open_socket(tcp::socket& socket, const tcp::endpoint& server, const tcp::endpoint& client,
                        Shown shown) {
   error_code error;
@@ -60,7 +60,7 @@ error_code open_socket(tcp::socket& socket, const tcp::endpoint& server, const t
   socket.open(server.protocol(), error);
   if (error) return error;
   const int fd = socket.native_handle();
-  // Without CAP_NET_ADMIN there is no mark, and no interception either that could take the socket in.
+  // Without CAP_NET_ADMIN there is no mark, and no interception either that could intercept the socket.
   const std::uint32_t mark = net::kOwnSocketMark;
   ::setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark);
   set_flag(fd, SOL_SOCKET, SO_KEEPALIVE);
@@ -90,7 +90,7 @@ asio::awaitable<error_code> connect_within(tcp::socket& socket, tcp::endpoint se
   co_return connect_error;
 }
 
-// One try with one source; a tuple that is taken is tried once more with another port.
+// One attempt with one source; if the tuple is in use there is one more attempt with another port.
 asio::awaitable<error_code> try_source(tcp::socket& socket, tcp::endpoint server, tcp::endpoint client,
                                        Shown shown, milliseconds limit) {
   error_code error = open_socket(socket, server, client, shown);
@@ -122,7 +122,7 @@ bool Dialer::allowed(const DialRequest& request, const asio::ip::address& addres
   return false;
 }
 
-// A server trusts some addresses more than others (its own machine's, ours): those are never shown for a
+// A server trusts some addresses more than others (its own machine's, ours): those are never used for a
 // client.
 bool Dialer::can_show_client(const DialRequest& request, const asio::ip::address& server) {
   if (!can_show_clients_ || request.source == config::Source::proxy || !request.client) return false;
@@ -139,7 +139,7 @@ asio::awaitable<void> Dialer::dial_address(const DialRequest& request, milliseco
   const bool automatic = request.source == config::Source::automatic;
   result.source_fallback = false;
   if (!can_show_client(request, server.address())) {
-    // source = client promises the client's address: a flow that cannot have it is not made under another.
+    // source = client promises the client's address: a flow that cannot have it is not opened with another.
     result.error = request.source == config::Source::client
                        ? error_code(EADDRNOTAVAIL, boost::system::system_category())
                        : co_await try_source(result.socket, server, {}, Shown::proxy, limit);
@@ -148,7 +148,8 @@ asio::awaitable<void> Dialer::dial_address(const DialRequest& request, milliseco
   const Clock::time_point deadline = Clock::now() + limit;
   const SourceMemory::Known known = memory_.about(server.address(), Clock::now());
   if (!automatic || known != SourceMemory::Known::only_proxy_answered) {
-    // Where clients' addresses were answered before, silence is the server's or the line's, not the route's.
+    // If servers have answered clients' addresses before, silence is due to the server or the line, not the
+    // route.
     const bool may_fall_back = automatic && known == SourceMemory::Known::nothing;
     // A client without a port may be shown with any.
     const Shown shown = request.client->port() == 0 ? Shown::client_address : Shown::client_address_and_port;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects to servers: resolves names, asks whether the address may be dialled, shows the server the address
-// it should see, and says in one word how it went. What becomes of the flow afterwards is left to the caller.
+// Connects to servers: resolves names, checks whether the address may be dialled, binds the address that the
+// server should see, and returns the outcome. The caller runs the flow.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -39,7 +39,7 @@ struct DialRequest {
   std::optional<boost::asio::ip::tcp::endpoint> client{};  // needed by source client and auto; else unused
   config::Source source = config::Source::proxy;
   Check check = Check::peer;
-  // Asked for each address besides, after names are resolved; empty: all may be dialled.
+  // An additional check of each address, after names are resolved; empty: all may be dialled.
   std::function<bool(const boost::asio::ip::address&)> may_dial{};
 };
 
@@ -50,7 +50,7 @@ struct Dialled {
   boost::asio::ip::tcp::socket socket;    // connected if the outcome says so, else closed
   boost::asio::ip::tcp::endpoint server;  // the address connected to, or tried last
   bool source_fallback = false;           // source = auto, and the server sees this proxy's address
-  boost::system::error_code error;        // the system's word behind the outcome, for logs
+  boost::system::error_code error;        // the system's error behind the outcome, for logs
 
   bool connected() const { return outcome == ConnectOutcome::connected; }
 };
@@ -59,13 +59,13 @@ class Dialer {
  public:
   explicit Dialer(DialerConfig config) : config_(std::move(config)) {}
 
-  // Completes within name_limit + connect_limit. Cancelling the coroutine ends it with `failed`. The request
-  // is made in a statement of its own: g++ 12 destroys an aggregate twice that is built inside a co_await
+  // Completes within name_limit + connect_limit. Cancelling the coroutine ends it with `failed`. Build the
+  // request in a statement of its own: g++ 12 destroys an aggregate twice that is built inside a co_await
   // expression.
   boost::asio::awaitable<Dialled> dial(DialRequest request);
 
-  // Whether answers to clients' addresses come back to this process: where no rules divert them, `auto` does
-  // not wait for them in vain, and `client` fails at once.
+  // Whether answers to clients' addresses return to this process: if no rules divert them, `auto` does not
+  // wait for them in vain, and `client` fails at once.
   void show_clients(bool can) { can_show_clients_ = can; }
   // What peers may have dialled from now on.
   void allow(std::vector<config::Network> networks) { config_.allow = std::move(networks); }

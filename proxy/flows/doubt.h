@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and
-// it may come back past its peer before anybody knows. Which peers those are is the caller's to say.
+// Clients of peers that may have ended, to servers here: promises to such a client may be lost, and it may
+// return bypassing its peer before that is known. The caller knows which peers those are.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@ class Doubt {
   void remove(const modules::Ends& ends, const link::PeerLink& link);
 
   bool about(const modules::Ends& ends) const;
-  // All of whom about() is true: at most `most`, and of those each peer has its part.
+  // All clients for which about() is true: at most `most`, shared among the peers.
   std::vector<modules::Ends> all(std::size_t most) const;
 
  private:

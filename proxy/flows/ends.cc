@@ -21,8 +21,8 @@ AddressBytes bytes_of(const asio::ip::address& address) {
   return result;
 }
 
-// Of no host: 0100::/64 (RFC 6666) of servers by name; with a peer's number before the second half, of its
-// clients.
+// Addresses of no host: 0100::/64 (RFC 6666) for servers by name; with a peer's number before the second
+// half, for its clients.
 constexpr std::byte kDiscardPrefix{0x01};
 constexpr std::size_t kNumberAt = 4, kDigestAt = 8;
 
@@ -35,7 +35,7 @@ AddressBytes of_no_host(std::uint32_t number, XXH64_hash_t digest) {
   return result;
 }
 
-// Names are equal whatever their case.
+// Names are compared without case.
 AddressBytes bytes_of(std::string name) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between whom a flow is, as modules know it: the same for each connection of a client to a server, at both
-// proxies, over the link or past it.
+// The client and server of a flow as modules identify them: the same for each connection between the two, at
+// both proxies, over the link or bypassing it.
 #pragma once
 #include <array>
 #include <boost/asio/ip/address.hpp>
@@ -11,16 +11,16 @@
 
 namespace longhaul::flows {
 
-// The address in one of its fields; of a server that is named, some address that means nothing.
+// The address in one of its fields; for a server given by name, an address without meaning.
 boost::asio::ip::address address_in(const std::array<std::byte, 16>& bytes);
-// As people write it. A name is known by its digest alone.
+// In readable form. Of a name only the digest is known.
 std::string address_text(const std::array<std::byte, 16>& address);
 
-// Of a client for which a peer does not speak (peer_may_show): what is on record for that peer's clients of
-// this address concerns no other site's.
+// For a client that does not belong to a peer's networks (peer_may_show): records of that peer's clients with
+// this address concern no other site.
 modules::Ends ends_of_peers_client(const std::string& peer, const boost::asio::ip::address& client,
                                    const Destination& server);
-// Which peer that was, of those that may have been; zero: none.
+// The peer's index among those given; zero: none.
 std::uint32_t peer_number_in(const std::array<std::byte, 16>& client);
 std::uint32_t peer_number(const std::string& peer);
 

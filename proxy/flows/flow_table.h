@@ -31,7 +31,7 @@ struct FlowBytes {
 // The half of a module that runs, or ran, in a flow.
 struct ModuleRecord {
   std::string_view name;     // from the list of modules: lives as long as the program
-  bool steps_aside = false;  // all that comes passes it now
+  bool steps_aside = false;  // everything passes unchanged now
   modules::Counters counters;
 };
 
@@ -40,14 +40,14 @@ struct FlowRecord {
   boost::asio::ip::tcp::endpoint client;
   Destination destination;
   Origin origin = Origin::forward;
-  bool far_side = false;               // true on the proxy that stands before the server
+  bool far_side = false;               // true on the proxy before the server
   std::string peer;                    // empty: not over a link
   Reason reason = reasons::optimised;  // changed by FlowTable::give_reason alone, which counts
   config::Features features;
   std::chrono::steady_clock::time_point started;
   FlowBytes bytes;
   link::BlockCounters blocks;
-  std::unique_ptr<ModuleRecord> module;  // none: bytes pass as they come
+  std::unique_ptr<ModuleRecord> module;  // none: bytes pass unchanged
 };
 
 // Of all flows to one port.
@@ -101,7 +101,7 @@ class FlowTable {
   const FlowTotals& totals() const { return totals_; }
   // Of ended and live flows: never decreases. One walk over the live flows.
   FlowBytes bytes_so_far() const;
-  // The same by port of the destination, for the first so many ports that are seen; 0: all others.
+  // The same by port of the destination, for the first that many ports seen; 0: all others.
   static constexpr std::size_t kPortsKept = 128;
   TotalsByPort by_port_so_far() const;
   // The same by peer and module.

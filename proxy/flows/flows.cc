@@ -14,7 +14,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 namespace {
 
-// Beyond them a flow begins without a module: connections that say nothing cannot gather here without limit.
+// Beyond this number a flow begins without a module, so that silent connections cannot accumulate here
+// without limit.
 constexpr std::size_t kMostRecognising = 1024;
 
 Reason reason_of(link::LinkState state) {
@@ -55,7 +56,7 @@ const config::Peer* Flows::peer_of(const Destination& destination) const {
   return address ? config::peer_for(config_, *address) : config::peer_for_name(config_, destination.host);
 }
 
-// Past the link, as far as fail = closed is concerned.
+// Bypassing the link, as far as fail = closed is concerned.
 bool Flows::may_leave(const asio::ip::address& client, const Destination& destination) const {
   const auto policy =
       config::policy_for(config_, features_, client, address_of(destination), destination.port);
@@ -79,10 +80,10 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
       std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l->peer().name == peer->name; });
   if (link == links_.end()) return past(reasons::link_never_up);
   if (Reason reason = reason_of((*link)->state()); reason != reasons::optimised) return past(reason);
-  // What both sides allow is in force, so the peer can switch the transport off, too.
+  // Only features that both sides allow are in force, so the peer can switch the transport off, too.
   if ((*link)->session_if_any()->peer_allowed().transport == config::Transport::off)
     return past(reasons::transport_off);
-  // A flow that may not go past the link gains nothing by that: the far side is asked again.
+  // A flow that may not bypass the link gains nothing by that: the far side is asked again.
   auto known = closed ? unreachable_.end() : unreachable_.find(destination.to_text());
   if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
     return past(known->second.reason);
@@ -108,7 +109,7 @@ bool Flows::has_room(const asio::ip::address& client) const {
   return table_.live().size() < 2 * std::size_t{config_.limits.flows} && !sources_.at_limit(client, 2);
 }
 
-// All clients of this site have one share.
+// All clients of this site share one part.
 std::string Flows::sharer_of(const FlowRecord& record) {
   return record.far_side ? record.peer : std::string();
 }
@@ -167,7 +168,7 @@ void Flows::start(Accepted accepted) {
     return start_past(std::move(accepted), record, decision.refused);
   }
   const modules::Listed* module = module_at(modules_, config_.modules, accepted.destination.port);
-  // A client that is told first whether the server is there says nothing before.
+  // A client that must first learn whether the server is reachable sends nothing before.
   if (!module && !accepted.answer && recognising_ < kMostRecognising) {
     auto candidates = recognisers(modules_, config_.modules, decision.policy.features);
     std::erase_if(candidates, [&](const modules::Listed* each) {
@@ -181,7 +182,7 @@ void Flows::start(Accepted accepted) {
   start_linked(std::move(accepted), std::move(decision), module);
 }
 
-// Decided anew after that time: the link may be lost by then.
+// Decided again after that time: the link may be lost by then.
 asio::awaitable<void> Flows::start_recognised(Accepted accepted, Candidates candidates) {
   ++recognising_;
   const modules::Listed* module = co_await recognise(accepted.socket, std::move(candidates));
@@ -233,7 +234,7 @@ void Flows::apply_features_to(LinkedFlow& flow) {
   const auto policy = config::policy_for(config_, features_, record.client.address(),
                                          address_of(record.destination), record.destination.port);
   config::Features features = config::meet(policy.features, link.session().peer_allowed());
-  // Which way a flow goes was decided at its start.
+  // A flow's path was decided at its start.
   features.transport = record.features.transport;
   record.features = features;
   link.session().change_features(flow.stream()->id(), features);

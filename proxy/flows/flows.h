@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way a flow goes: over the link with the features in force, or past it, and why. Starts flows of this
-// site's clients and dials servers for the peers' clients; the pumps are in linked_flow.h and relay.h.
+// The path of a flow: over the link with the features in force, or bypassing it, and why. Starts flows of
+// this site's clients and dials servers for the peers' clients; the pumps are in linked_flow.h and relay.h.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -27,13 +27,13 @@ namespace longhaul::flows {
 
 struct Decision {
   config::FlowPolicy policy;
-  link::PeerLink* link = nullptr;  // over which; none: past the link
-  std::string peer;                // that stands before the destination, whether it is used or not
+  link::PeerLink* link = nullptr;  // the peer whose link is used; none: bypass
+  std::string peer;                // that has the destination, whether its link is used or not
   Reason reason = reasons::optimised;
   bool refused = false;  // fail = closed, and the link cannot be used
 };
 
-// fail = closed, as the configuration has it. Lifted: by the operator's command, until it is enforced again.
+// fail = closed, as configured. Lifted: by the operator's command, until it is enforced again.
 enum class Closed : std::uint8_t { enforced, lifted };
 
 class Flows {
@@ -48,43 +48,44 @@ class Flows {
   void start(Accepted accepted);
   // Of a client of the peer's site.
   void on_opened(link::PeerLink& link, link::Stream& stream);
-  // The link cannot be used now: our clients' flows of which the server cannot have had a byte are decided
-  // anew, as if they began now.
+  // The link cannot be used now: our clients' flows that the server cannot have received a byte of are
+  // decided again, as if they began now.
   void on_link_lost(const link::PeerLink& link);
   // Whether that is still under way.
   bool decides_anew(const link::PeerLink& link) const;
-  // The peer's process has ended: what it has not answered, nobody will.
+  // The peer's process has ended: its unanswered requests will not be answered.
   void on_peer_gone(const link::PeerLink& link);
-  // Of clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost,
-  // and it may come back past its peer before anybody knows. Its flows past the link wait until that is
-  // settled. At most `most` of them, without ports.
+  // Clients of peers that may have ended, to servers here: promises to such a client may be lost, and it may
+  // return bypassing its peer before that is known. Its bypassing flows wait until that is settled. At most
+  // `most` of them, without ports.
   std::vector<modules::Ends> in_doubt(std::size_t most) const { return doubt_.all(most); }
   // Features in force changed, on all links or on this one: running flows of this site's clients change soon,
   // at the next block.
   void apply_features(const link::PeerLink* link = nullptr);
-  // Modules of our clients whose state was changed from elsewhere act on it, soon.
+  // Modules of our clients whose state was changed by other flows act on it, soon.
   void run_modules();
   const Sweeps::Counters& sweeps() const { return sweeps_.counters(); }
-  // In force at once: flows that go past the link and may not any more are reset.
+  // In force at once: bypassing flows that are no longer allowed are reset.
   void set_closed(Closed closed);
-  // The configuration's [limits] are others now.
+  // The configuration's [limits] have changed.
   void limits_changed();
   // Every flow is reset; for the end of the daemon.
   void cut_all();
 
   Decision decide(const boost::asio::ip::address& client, const Destination& destination) const;
-  // Of explicit listeners, whose clients cannot bypass this proxy: whether one more is relayed past the link.
+  // For explicit listeners, whose clients cannot bypass this proxy: whether one more flow is relayed outside
+  // the link.
   bool has_room(const boost::asio::ip::address& client) const;
 
-  // Whose new flows transparent mode leaves alone, whenever that changes.
+  // Clients whose new flows bypass transparent mode, whenever that changes.
   std::function<void(const Crowded&)> on_crowded;
   // After on_peer_gone(): all of that peer's clients are settled.
   std::function<void()> on_doubt_settled;
-  // A server refused, or cannot be reached: transparent mode routes the next connections plainly.
+  // A server refused, or is unreachable: the next connections to it bypass transparent mode.
   std::function<void(const boost::asio::ip::tcp::endpoint&)> on_server_refused;
 
  private:
-  // `module`: what speaks the flow's protocol, if anything does.
+  // `module`: handles the flow's protocol, if there is one.
   void start_linked(Accepted accepted, Decision decision, const modules::Listed* module);
   boost::asio::awaitable<void> start_recognised(Accepted accepted, std::vector<const modules::Listed*> candidates);
   void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
@@ -113,7 +114,7 @@ class Flows {
   bool peer_speaks_for(const link::PeerLink& link, const boost::asio::ip::address& client);
   static std::string sharer_of(const FlowRecord& record);
   std::size_t sharers() const;
-  // Every record is entered and removed by these two.
+  // Every record is added and removed by these two.
   FlowRecord& enter(FlowRecord record);
   void remove(FlowId id, FlowTable::End end);
   void tell_crowded(bool sources_changed);
@@ -126,8 +127,8 @@ class Flows {
   std::vector<std::unique_ptr<link::PeerLink>>& links_;
   modules::List modules_;
   SourceLimits sources_;  // of this site's clients
-  bool is_full_ = false;  // as `Crowded::everyone` was told
-  std::size_t recognising_ = 0;  // accepted, and not begun: their first bytes are waited for
+  bool is_full_ = false;  // as last reported by `Crowded::everyone`
+  std::size_t recognising_ = 0;  // accepted, and waiting for their first bytes
   Relay relay_;
   OwnAddresses own_;
   log::Seldom peer_refusals_;
@@ -136,9 +137,9 @@ class Flows {
   Sweeps::LinkedFlows linked_;
   Sweeps sweeps_;
   Doubt doubt_;
-  std::unordered_map<FlowId, boost::asio::cancellation_signal> relayed_;  // past the link
+  std::unordered_map<FlowId, boost::asio::cancellation_signal> relayed_;  // bypassing the link
 
-  // Destinations that could not be reached over the link a moment ago, and why.
+  // Destinations that were recently unreachable over the link, and why.
   struct Remembered {
     Reason reason;
     std::chrono::steady_clock::time_point until;

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 namespace {
 
-// What the near side is told about a flow that is not begun here for that reason.
+// The answer to the near side about a flow that does not begin here, by reason.
 ConnectOutcome outcome_of(Reason reason) {
   return reason == reasons::client_not_in_networks ? ConnectOutcome::client_not_allowed
                                                    : ConnectOutcome::failed;
@@ -91,7 +91,7 @@ void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const Flow
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
   Dialled dialled = co_await dialer_.dial(std::move(request));
   auto found = linked_.find(id);
-  // The near side gave the flow up meanwhile.
+  // The near side gave up the flow meanwhile.
   if (found == linked_.end() || !found->second->stream()) co_return;
   LinkedFlow& flow = *found->second;
   if (!dialled.connected()) {
@@ -105,7 +105,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
   const link::OpenRequest& opened = flow.stream()->request();
   if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
     answer.module_accepted = true;
-    // What was lost is on record under the client's address: a peer names what address it likes.
+    // Losses are recorded under the client's address, which a peer can choose freely.
     const auto client = flow.record().client.address();
     const modules::Ends ends = peer_speaks_for(flow.link(), client)
                                    ? ends_of(client, opened.destination)

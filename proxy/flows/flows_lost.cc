@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of flows when the link or the peer is lost: decided anew, reset, or in doubt. Each flow has
-// its turn (sweeps.h).
+// What happens to flows when the link or the peer is lost: decided again, reset, or in doubt. Flows take
+// turns (sweeps.h).
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 namespace {
 
-// A server is the same at 445 and at 139.
+// A server is the same on ports 445 and 139.
 modules::Ends at_any_port(modules::Ends ends) {
   ends.server_port = 0;
   return ends;
@@ -33,10 +33,10 @@ bool Flows::decides_anew(const link::PeerLink& link) const {
   return sweeps_.under_way(Sweeps::Kind::decide_anew, link);
 }
 
-// A flow that began a moment before the link was known to be lost. Whether the server can have had a byte of
-// it is Stream::take_back()'s to say. Where it can, the flow waits for the link as every live one does: its
-// first bytes on a second connection could be a second order, and contracts say a reset, never a second
-// attempt. A connection to the server without a byte, which a peer that lives may have made, is no attempt.
+// A flow that began shortly before the link was known to be lost. Stream::take_back() knows whether the
+// server can have received a byte of it. If so, the flow waits for the link like every live one: its first
+// bytes on a second connection could be a second order, and contracts allow a reset, but never a second
+// attempt. A connection to the server without a byte, which a live peer may have made, is no attempt.
 void Flows::decide_anew(FlowId id, LinkedFlow& flow) {
   count_work(Sweeps::kWorkPerVisit);
   FlowRecord& record = flow.record();
@@ -57,10 +57,9 @@ void Flows::decide_anew(FlowId id, LinkedFlow& flow) {
   start_past(std::move(accepted), record, decision.refused, std::move(client->bytes));
 }
 
-// A client that is reset at once tries again, and past the link; one that waits would wait for a minute, and
-// then be reset. Flows that were answered keep to that minute: they have more to lose, if we should be wrong.
-// What their modules believe to have been promised is written down now: their clients may come back past the
-// peer.
+// A client that is reset at once tries again, bypassing the link; one that waits would wait for a minute, and
+// then be reset. Flows that were answered keep that minute: they have more to lose, if the suspicion is
+// wrong. Their modules' outstanding promises are recorded now: their clients may return bypassing the peer.
 void Flows::on_peer_gone(const link::PeerLink& link) {
   const auto visit = [](FlowId, LinkedFlow& flow) {
     if (!flow.unanswered() && !flow.record().far_side) return;
@@ -84,7 +83,7 @@ void Flows::run_modules() {
   });
 }
 
-// ---- who is in doubt
+// ---- clients in doubt
 
 void Flows::enter_doubt(LinkedFlow& flow, const modules::Ends& ends) {
   flow.doubted = at_any_port(ends);
@@ -97,7 +96,7 @@ void Flows::leave_doubt(LinkedFlow& flow) {
   flow.doubted.reset();
 }
 
-// Seconds at most: a peer is gone, or is heard again.
+// Seconds at most: then the peer has ended, or is heard again.
 asio::awaitable<void> Flows::wait_while_in_doubt(const FlowRecord& record) {
   const auto may_be = [&](const modules::Listed& module) {
     return may_be_at(module, config_.modules, record.destination.port);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows of this site's clients over the link: how they begin, and what the peer's answer means for them.
+// Flows of this site's clients over the link: how they begin, and the effects of the peer's answer.
 #include "proxy/flows/ends.h"
 #include "proxy/flows/flows_parts.h"
 
@@ -48,15 +48,15 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
     started.use_module(*module,
                        module->instance->make_near(ends_of(record.client.address(), record.destination)),
                        tell_reason());
-  // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
-  // the flow goes past it, and if not it has lost a round trip.
+  // While an answer of the peer is overdue the client's bytes stay here: if the link turns out to be lost the
+  // flow bypasses it, and otherwise it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().liveness().overdue(link::Clock::now());
   started.start_near(at_once ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
                      std::move(accepted.answer),
                      [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });
 }
 
-// Both sides run it, or neither does: the peer has said which it has.
+// Both sides run it, or neither does: the peer has announced its modules.
 const modules::Listed* Flows::agree_on(const modules::Listed* module, FlowRecord& record,
                                        const link::PeerLink& link) {
   if (!module || record.features.modules.value(module->descriptor.name) == 0) return nullptr;
@@ -86,7 +86,7 @@ void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
   tell_refused(record);
 }
 
-// The client was accepted before the server was asked; its next attempt shall meet the server's own answer.
+// The client was accepted before the server was asked; its next attempt must get the server's own answer.
 void Flows::tell_refused(const FlowRecord& record) {
   if (record.origin == Origin::tproxy && on_server_refused && record.destination.host.empty())
     on_server_refused({record.destination.address, record.destination.port});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of Flows have in common. Included by them alone.
+// Declarations shared by the sources of Flows, and by them alone.
 #pragma once
 #include <optional>
 

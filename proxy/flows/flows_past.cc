@@ -20,12 +20,12 @@ using asio::ip::tcp;
 using namespace std::chrono_literals;
 namespace {
 
-// Who waits for an answer has one; everybody else understands a reset.
+// A client that waits for an answer gets one; any other understands a reset.
 void refuse(Accepted& accepted) {
   if (!accepted.answer) return reset(accepted.socket);
   std::string reply = accepted.answer(ConnectOutcome::not_allowed);
   boost::system::error_code ignored;
-  accepted.socket.non_blocking(true, ignored);  // a few bytes on a fresh connection: the kernel has room
+  accepted.socket.non_blocking(true, ignored);  // a few bytes on a new connection: the kernel has room
   accepted.socket.write_some(asio::buffer(reply), ignored);
   accepted.socket.shutdown(tcp::socket::shutdown_send, ignored);
   accepted.socket.close(ignored);
@@ -33,7 +33,7 @@ void refuse(Accepted& accepted) {
 
 }  // namespace
 
-// `first`: what was read of the client already.
+// `first`: bytes already read from the client.
 void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first) {
   if (refused) {
     log::info("flow_refused",
@@ -44,7 +44,7 @@ void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buff
   // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
   auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
   const FlowId id = record.id;
-  // The signal outlives what it can cancel.
+  // The signal outlives the operation that it cancels.
   auto forget_later = [this, id](std::exception_ptr) { asio::post(io_, [this, id] { relayed_.erase(id); }); };
   asio::co_spawn(io_, relay_past(std::move(accepted), record, source, std::move(first)),
                  asio::bind_cancellation_slot(relayed_[id].slot(), std::move(forget_later)));
@@ -87,8 +87,8 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
   remove(record.id, end);
 }
 
-// As long as its module has to tell the client something. Nothing: the plain relay has the rest, without
-// `first` where that has gone.
+// As long as its module must report something to the client. No result: the plain relay has the rest, without
+// `first` if that has been sent.
 asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
                                                            FlowRecord& record, Buffer& first) {
   std::optional<RelayEnd> end;

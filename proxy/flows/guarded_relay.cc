@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kGuardedRead = 64 << 10;
 // A side is read while less than this waits for the other.
 constexpr std::size_t kGuardedWaiting = 256 << 10;
-// So much is moved before the loop looks after other flows.
+// How much is moved before the loop serves other flows.
 constexpr std::size_t kGuardedTurn = 4 << 20;
 
 struct GuardedSide {
@@ -32,8 +32,8 @@ struct GuardedSide {
   std::uint64_t& bytes_in;
   std::uint64_t& bytes_out;
   SliceQueue out{};
-  bool ended = false;  // it says nothing more
-  bool told = false;   // that the other side says nothing more
+  bool ended = false;  // it sends nothing more
+  bool told = false;   // the end of the other side
 };
 
 bool would_block(const error_code& error) {
@@ -91,7 +91,7 @@ void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
     is_client ? guard_.client_ended(out) : guard_.server_ended(out);
   else
     is_client ? guard_.from_client(std::move(bytes), out) : guard_.from_server(std::move(bytes), out);
-  // Without memory for large frames a flow gets on without its guard.
+  // Without memory for large frames a flow continues without its guard.
   if (memory_.is_short() && guard_.held_bytes() > kGuardedRead) guard_.give_up(out);
   for (Slice& slice : out.to_client) client_.out.push(std::move(slice));
   for (Slice& slice : out.to_server) server_.out.push(std::move(slice));
@@ -134,7 +134,7 @@ bool GuardedRelay::write(GuardedSide& to) {
 
 void GuardedRelay::pass_end(const GuardedSide& from, GuardedSide& to) {
   if (!from.ended || to.told || !to.out.empty()) return;
-  error_code gone;  // then reading tells it, too
+  error_code gone;  // then reading reports it, too
   to.socket.shutdown(tcp::socket::shutdown_send, gone);
   to.told = true;
 }
@@ -161,7 +161,7 @@ asio::awaitable<void> GuardedRelay::wait() {
 }
 
 asio::awaitable<void> GuardedRelay::close() {
-  // What the side that failed had said before goes on as far as there is room.
+  // Data that the failed side had sent before is still delivered as far as there is room.
   if (end_ == RelayEnd::client_reset) {
     write(server_);
     co_await close_with_reset(server_.socket);

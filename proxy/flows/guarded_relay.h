@@ -13,9 +13,9 @@
 
 namespace longhaul::flows {
 
-// As Relay::run. Nothing: the guard has stepped aside, all that it put out is with the kernel, and both
-// sockets are as they were; ends that the client or the server said before are met again by who reads on.
-// What the guard holds counts in `memory`.
+// Like Relay::run. No result: the guard has stepped aside, all its output is with the kernel, and both
+// sockets are as they were; the next reader sees earlier ends of the client or the server again. Bytes that
+// the guard holds count in `memory`.
 boost::asio::awaitable<std::optional<RelayEnd>> relay_guarded(boost::asio::ip::tcp::socket& client,
                                                               boost::asio::ip::tcp::socket& server,
                                                               FlowBytes& bytes, Bytes first,

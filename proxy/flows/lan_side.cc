@@ -70,7 +70,7 @@ void LanSide::watch_for_failure() {
     LanSide& lan = **self;
     lan.watching_ = false;
     // `running` between two events: held back. Otherwise the next read reports the error, and asking for it
-    // here would take it away.
+    // here would clear it.
     if (error || lan.up != Pump::running) return;
     int failure = 0;
     socklen_t size = sizeof failure;

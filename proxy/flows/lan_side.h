@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket of a flow towards its client or server: reads and writes without waiting, and tells its user
-// when a wait is over. What the bytes mean, and where they go, is left to the pumps.
+// The socket of a flow towards its client or server: reads and writes without waiting, and informs its user
+// when a wait is over. The pumps interpret and move the bytes.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
@@ -70,7 +70,7 @@ class LanSide {
     Sent sent;
     std::size_t size = 0;
   };
-  // One write of what the queue begins with.
+  // One write from the front of the queue.
   Written send(const SliceQueue& queue);
   void end_output();
   // Nothing that was written still waits for the other end's acknowledgement.
@@ -79,7 +79,7 @@ class LanSide {
   // ---- The end.
   void reset();  // with a RST
   void close();
-  void close_gently();  // what was written is still delivered
+  void close_gently();  // data already written is still delivered
   boost::asio::ip::tcp::socket take_socket();
   boost::asio::any_io_executor executor() { return socket_.get_executor(); }
   // Points to nothing once this object, and the flow that owns it, are gone.

@@ -83,8 +83,8 @@ void LinkedFlow::on_answer() {
     }
     return finish(End::reset);
   }
-  // It has one of this name and version, or the flow would not have been opened with it: what was sent may
-  // mean nothing to it.
+  // It has one of this name and version, otherwise the flow would not have been opened with it: without that
+  // half the data already sent would be meaningless to it.
   if (!stream_->request().module.empty() && !answer.module_accepted) return cut();
   if (lan_.up == Pump::held) {
     lan_.up = Pump::running;
@@ -94,8 +94,7 @@ void LinkedFlow::on_answer() {
 }
 
 std::optional<LinkedFlow::Client> LinkedFlow::take_back() {
-  // A module may have changed the bytes that it was given; an end that the server may know of would be sent
-  // twice.
+  // A module may have changed its input; an end that the server may know of would be sent twice.
   if (!unanswered() || !stream_ || lan_.up == Pump::done || (module_ && record_.bytes.lan_in > 0))
     return std::nullopt;
   auto bytes = stream_->take_back();
@@ -134,13 +133,13 @@ void LinkedFlow::move_down() {
   if (moved.stop == DownStop::lan_failed) return lan_failed();
   if (had_module_) take_messages();
   if (finished_) return;
-  // Credit may have to be told.
+  // Credit may have to be reported.
   if (moved.consumed) link_.kick();
   count();
   stream_ended();
 }
 
-// Acts on what follows the stream's bytes, if anything does.
+// Handles what follows the stream's bytes, if anything.
 void LinkedFlow::stream_ended() {
   switch (stream_->read_state()) {
     case ReadState::open:
@@ -163,8 +162,8 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::answered:
       return on_answer();
     case EventKind::readable:
-      // The other end's connection was reset. This side's client learns it even if it does not read what came
-      // before.
+      // The other end's connection was reset. This side's client learns it even if it does not read earlier
+      // data.
       if (lan_.down == Pump::waiting && stream_->read_state() == ReadState::aborted && !timer_ &&
           !module_has(Way::to_lan))
         return reset_in_the_end();
@@ -186,7 +185,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
   }
 }
 
-// The other end's connection is closed for good. What it sent before still comes; then this side's is reset.
+// The other end's connection is closed for good. Its earlier data still comes; then this side's is reset.
 void LinkedFlow::on_stopped() {
   peer_stopped_ = true;
   if (module_has(Way::to_lan)) {
@@ -276,7 +275,7 @@ void LinkedFlow::cut() {
   finish(End::reset);
 }
 
-// This side's connection was reset: behind what it sent, the other's is reset, too.
+// This side's connection was reset: after its data, the other's is reset, too.
 void LinkedFlow::lan_failed() {
   if (finished_) return;
   if (module_has(Way::to_stream)) {
@@ -288,7 +287,7 @@ void LinkedFlow::lan_failed() {
   finish(End::reset);
 }
 
-// A reset takes away what the kernel has not delivered yet, so it waits for that, within limits.
+// A reset discards data that the kernel has not delivered yet, so it waits for that, within limits.
 void LinkedFlow::reset_after_delivery(int tries) {
   if (lan_.has_delivered() || tries == 0) {
     if (stream_ && !stream_->may_finish()) stream_->abort();
@@ -324,7 +323,7 @@ void LinkedFlow::count() {
 
 void LinkedFlow::finish(End end) {
   if (std::exchange(finished_, true)) return;
-  // What is still to be sent is counted, too: the counters are read for the last time.
+  // Data still to be sent is counted, too: the counters are read for the last time.
   if (stream_ && end == End::closed) stream_->encode_all();
   count();
   lan_.up = lan_.down = Pump::done;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Its
-// life: how it starts, what an answer, an end or a failure of either side means for the other. Bytes are
-// moved by plain_pump.h and module_pump.h; which flows use the link, and which servers are dialled, is
-// decided in flows.h.
+// life: how it starts, and how an answer, an end or a failure of either side affects the other. plain_pump.h
+// and module_pump.h move bytes; flows.h decides which flows use the link, and which servers are dialled.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -43,9 +42,9 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
   void refuse_far(ConnectOutcome outcome);
 
-  // Near side, when the link is lost: the client as it was before the link had anything of it but the request
-  // to connect. Nothing: the server may have some of its bytes, or the flow was answered. After this the flow
-  // is over, and is to be destroyed; it does not call OnEnd.
+  // Near side, when the link is lost: returns the client if the link got only the request to connect. No
+  // result: the server may have some of its bytes, or the flow was answered. Afterwards the flow is over and
+  // must be destroyed; it does not call OnEnd.
   struct Client {
     boost::asio::ip::tcp::socket socket;
     std::function<std::string(ConnectOutcome)> reply;
@@ -54,20 +53,20 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   std::optional<Client> take_back();
   bool unanswered() const { return opening_ != nullptr && !finished_; }  // near side
 
-  // Both directions are cut off now: this side's connection is reset, the peer is told.
+  // Cuts off both directions now: this side's connection is reset, and the peer is informed.
   void cut();
-  // The peer's process seems to have ended. The flow goes on: if it has not ended, the peer will say so.
+  // The peer's process seems to have ended. The flow continues: if it has not ended, the peer will report.
   void suspect_peer();
 
   FlowRecord& record() { return record_; }
   link::Stream* stream() { return stream_; }  // none after a reset
   link::PeerLink& link() const { return link_; }
-  // Those in force have changed, and the stream knows.
+  // The features in force have changed, and the stream knows.
   void features_changed();
 
   void on_stream_event(link::EventKind kind) override;
 
-  // Owned by Flows' bookkeeping: the ends whose promises are in doubt if the peer has ended.
+  // Owned by Flows: the client and server whose promises are in doubt if the peer has ended.
   std::optional<modules::Ends> doubted;
 
  private:
@@ -106,7 +105,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   FlowRecord& record_;
   LanSide lan_;
   std::unique_ptr<OnEnd> on_end_;
-  // Needed until the answer only, and not by every flow.
+  // Needed only until the answer, and not by every flow.
   struct Opening {
     std::function<std::string(ConnectOutcome)> reply;
     OnAnswer on_answer;
@@ -116,7 +115,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   std::unique_ptr<ModulePump> module_;
   bool had_module_ = false;    // its twin may still send messages
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
-  bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset behind what still comes
+  bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
   bool finished_ = false;
 };
 

@@ -9,29 +9,29 @@ using modules::Way;
 using namespace std::chrono_literals;
 namespace {
 
-// What waits for the stream beyond what it holds itself, and for the LAN, before inputs stop: one read's
-// worth keeps both busy, and a flow that stands still holds little more than one without a module.
+// How much may wait for the stream beyond its own buffer, and for the LAN, before input stops: one read's
+// worth keeps both busy, and a stalled flow holds little more than one without a module.
 constexpr std::size_t kShortToStream = 64 * 1024;
 constexpr std::size_t kShortToLan = 128 * 1024;
-// Answers of the module's own to a client that asks and does not read.
+// Limit of the module's own answers to a client that requests and does not read.
 constexpr std::size_t kMostToLan = 16 * 1024 * 1024;
 constexpr std::size_t kMaxPiece = 64 * 1024;  // of bytes from the stream
 constexpr std::size_t kMinPiece = 256;        // of a message that does not fit
 
 constexpr auto kSurroundingsEvery = 100ms;
 
-// Where the modules' memory is used up: what a flow may hold all the same, so that small frames go on; how
-// often is looked whether there is room again; after how long a flow that holds parts of a frame, of which
-// nothing moves, goes on without its module, and how often a flow that has frames waiting for answers takes
-// one more piece from the stream: the client's word for which the server waits may be in it.
+// If the modules' memory is used up: how much a flow may still hold, so that small frames continue; how often
+// the host checks whether there is room again; after how long a stalled flow that holds parts of a frame
+// continues without its module; and how often a flow with frames that wait for answers takes one more piece
+// from the stream, which may contain the client's answer that the server waits for.
 constexpr std::size_t kHeldInAnyCase = 64 * 1024;
-// The same of what a module knows of the connection: some thousand open files.
+// The same for a module's state about the connection: some thousand open files.
 constexpr std::size_t kStateInAnyCase = 1024 * 1024;
 constexpr auto kLookAgainAfter = 50ms;
 constexpr auto kPatienceWithoutMemory = 1s;
 
-// How long a module may keep its promises after a connection is gone, and what it said before its abort may
-// take.
+// How long a module may keep its promises after a connection has ended, and how long its output before an
+// abort may take.
 constexpr auto kPatienceAfterReset = 60s;
 constexpr auto kPatienceAfterAbort = 10s;
 
@@ -83,9 +83,9 @@ bool ModuleHost::lan_is_held_back() const {
 
 bool ModuleHost::stream_is_held_back() const { return memory_->is_short() && queued_bytes_ > kHeldInAnyCase; }
 
-// First nothing more is read from the LAN. That alone could last for ever, since parts of frames are of no
-// use to anybody: a flow with nothing else to wait for goes on without its module. So does one that knows
-// much of its connection, which is read meanwhile: what is closed, the LAN has to say.
+// First nothing more is read from the LAN. That alone could last for ever, since parts of frames are useless:
+// a flow with nothing else to wait for continues without its module. So does one with a large state about its
+// connection, which is read meanwhile: only the LAN can report what is closed.
 void ModuleHost::watch_memory(TimePoint now) {
   count_memory();
   const bool may_give_up = !to_stream_passes_ && !aborts_;
@@ -107,7 +107,7 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
   if (aborts_ || (surroundings_at_ && now - *surroundings_at_ < kSurroundingsEvery)) return;
   surroundings_at_ = now;
   const std::size_t room = stream_.may_write();
-  // A running flow keeps its module when that is switched off: its parts are off, and it only passes on.
+  // A running flow keeps its module when that is switched off: its parts are off, and it only passes data on.
   module_->on_surroundings(now, {.line_bytes_per_second = line.bytes_per_second,
                                  .round_trip = line.round_trip,
                                  .stream_room = room - std::min(room, to_stream_bytes_),
@@ -120,7 +120,7 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
 
 bool ModuleHost::takes_lan() const {
   if (to_stream_passes_ || aborts_ || lan_ended_ || to_lan_.size() >= kMostToLan) return false;
-  // Output that is not read any more is dropped: the module may wait for answers to its promises.
+  // Output without a reader is dropped: the module may wait for answers to its promises.
   if (!writable()) return true;
   if (lan_is_held_back()) return false;
   return to_stream_bytes_ < kShortToStream && stream_.may_write() > 0;
@@ -150,7 +150,7 @@ bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
   // The twin's connection is lost: a receiver that does not read the earlier bytes has until then.
   if (stream_.read_state() == ReadState::aborted) give_up_at(now + kPatienceAfterReset);
   bool moved = false;
-  // What the twin has begun to send is taken to its end: it had credit for it.
+  // A message that the twin has begun to send is completed: it had credit for it.
   while (!to_lan_passes_ && !aborts_ && to_lan_.size() < (memory_->is_short() ? kMaxPiece : kShortToLan)) {
     if (stream_is_held_back() && now - fed_at_ < kPatienceWithoutMemory) return moved;
     fed_at_ = now;
@@ -169,7 +169,7 @@ bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
       else if (stream_.read_state() != ReadState::open)
         tell_stream_ended(now, Ending::reset);
       if (!stream_stopped_ || stream_ended_ != Ending::closed) return moved;
-      continue;  // ended, and gone for good since: both are told
+      continue;  // ended, and reset since: both are reported
     }
     moved = true;
   }
@@ -196,7 +196,7 @@ bool ModuleHost::take_messages(TimePoint now, link::Duration round_trip) {
 void ModuleHost::on_record(TimePoint now, Slice body) {
   if (aborts_) return;
   auto said = twin_reader_.feed(std::move(body));
-  // No message of ours is so long that it would come in so many pieces.
+  // None of our messages is so long that it would have that many pieces.
   const bool too_much = memory_->is_short() && twin_reader_.held_bytes() > kHeldInAnyCase;
   if (!said || too_much) return take(now, modules::Abort{});
   if (!*said) return;
@@ -208,14 +208,14 @@ void ModuleHost::on_record(TimePoint now, Slice body) {
   take_outputs(now);
 }
 
-// --------------------------------------------------------------------------------------- what it puts out
+// --------------------------------------------------------------------------------------- its output
 
 void ModuleHost::take_outputs(TimePoint now) {
   while (auto output = module_->poll_output()) {
     if (aborts_) continue;
     std::visit([&](auto&& one) { take(now, std::move(one)); }, std::move(*output));
   }
-  // The LAN will not say its end again.
+  // The LAN will not report its end again.
   if (!to_stream_passes_ || !lan_ended_ || aborts_) return;
   if (lan_ended_ == Ending::reset) return take(now, modules::Abort{});
   if (!std::exchange(stream_over_, true)) put(Item::Kind::end, {});
@@ -231,8 +231,8 @@ void ModuleHost::take(TimePoint, modules::ToStream output) {
   if (!output.bytes.empty()) put(Item::Kind::raw, std::move(output.bytes));
 }
 
-// A module bounds its messages; should one depend on what others have sent all the same, its flow ends, and
-// no other.
+// A module bounds its messages; if the size of one depends on others' data all the same, only its own flow
+// ends.
 void ModuleHost::take(TimePoint now, modules::ToTwin output) {
   if (output.message.size() > modules::kMaxTwinMessage) return take(now, modules::Abort{});
   if (!stream_over_) put(Item::Kind::message, std::move(output.message));
@@ -248,7 +248,7 @@ void ModuleHost::take(TimePoint, modules::EndStream) {
 void ModuleHost::take(TimePoint now, modules::StepAside output) {
   if (output.reason != reasons::optimised) aside_reason_ = output.reason;
   if (output.way == Way::to_lan) {
-    // The twin's messages and what it put between the flow's bytes would be delivered.
+    // Otherwise the twin's messages, and its own bytes between those of the flow, would be delivered.
     assert(twin_is_aside_);
     if (!twin_is_aside_) return take(now, modules::Abort{});
     to_lan_passes_ = true;
@@ -309,8 +309,8 @@ bool ModuleHost::flush() {
   return moved;
 }
 
-// True: all of it is written. A message goes in pieces where credit is short, so that a window smaller than
-// the message cannot hold it for ever.
+// True: all of it is written. If credit is short a message is sent in pieces, so that a window smaller than
+// the message cannot block it for ever.
 bool ModuleHost::flush_message(Item& item) {
   constexpr std::size_t kCost = link::message_cost(modules::kTwinRecordHead);
   for (;;) {
@@ -318,7 +318,7 @@ bool ModuleHost::flush_message(Item& item) {
     const std::size_t size = item.bytes.size();
     const std::size_t whole = std::min(size, modules::kMaxTwinPiece);
     const std::size_t fits = room > kCost ? std::min(whole, room - kCost) : 0;
-    // A piece for every few bytes of room would cost more than it brings.
+    // A piece for every few bytes of room would cost more than it gains.
     if (room < kCost || (fits < whole && fits < kMinPiece)) {
       stream_.wait_for_room();
       return false;

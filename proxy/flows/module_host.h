@@ -35,9 +35,9 @@ class ModuleHost {
   ModuleHost(const ModuleHost&) = delete;
   ModuleHost& operator=(const ModuleHost&) = delete;
 
-  // Everything that can go on without the LAN goes on: time, what the stream has brought, what it takes.
-  // After the stream told something, at next_timeout(), and after each of the calls below. True: the stream
-  // was written to or consumed.
+  // Continues everything that does not need the LAN: time, the stream's input and output. Call after events
+  // of the stream, at next_timeout(), and after each of the calls below. True: the stream was written to or
+  // consumed.
   bool run(TimePoint now, const Line& line);
   std::optional<TimePoint> next_timeout() const;
 
@@ -52,27 +52,28 @@ class ModuleHost {
     to_lan_.drop_until(to_lan_.begin_offset() + bytes);
     count_memory();
   }
-  bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it is to be shut down
+  bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it must be shut down
 
   // ---- The stream.
   void features_changed() { surroundings_at_.reset(); }
   void twin_lost() { module_->twin_lost(); }
   void stream_stopped() { stream_stopped_ = true; }  // EventKind::stopped
-  // Nothing is to be written to the stream any more: it was ended or aborted, or nobody reads it.
+  // Nothing may be written to the stream any more: it was ended or aborted, or has no reader.
   bool stream_is_over() const { return (stream_over_ || !writable()) && to_stream_.empty(); }
 
-  // The way is the plain pumps' from now on; of the one to the stream this host does not write the end.
+  // The plain pump moves this direction from now on; this host does not write the end of the one to the
+  // stream.
   bool passes(modules::Way way) const {
     return way == modules::Way::to_stream ? to_stream_passes_ && to_stream_.empty()
                                           : to_lan_passes_ && to_lan_.empty();
   }
-  // For the plain pump of the way to the LAN while the other way is the module's: hands on the messages
-  // before what can be read. True: there were some.
+  // For the plain pump of the direction to the LAN while the other one is the module's: passes on the
+  // messages before the readable bytes. True: there were some.
   bool take_messages(TimePoint now, link::Duration round_trip);
 
-  // Both connections are to be reset, this side's behind to_lan().
+  // Both connections must be reset, this side's after to_lan().
   bool aborts() const { return aborts_ && to_stream_.empty(); }
-  bool gave_up() const { return gave_up_; }  // too much time has passed over the end: at once
+  bool gave_up() const { return gave_up_; }  // the end has taken too long: at once
 
   const modules::Counters& counters() const { return module_->counters(); }
   Reason reason() const { return aside_reason_ ? *aside_reason_ : module_->reason(); }
@@ -120,16 +121,16 @@ class ModuleHost {
 
   std::shared_ptr<modules::Memory> memory_;
   std::size_t counted_bytes_ = 0;  // in memory_
-  std::size_t queued_bytes_ = 0;   // among them, frames that wait for the LAN's answers
-  std::size_t state_bytes_ = 0;    // and what the module knows of the connection
+  std::size_t queued_bytes_ = 0;   // of these, frames that wait for the LAN's answers
+  std::size_t state_bytes_ = 0;    // and the module's state about the connection
   std::optional<TimePoint> held_back_since_, look_again_at_;
   TimePoint fed_at_{};  // from the stream, last
 
-  std::optional<TimePoint> surroundings_at_;        // told last
-  std::optional<Ending> lan_ended_, stream_ended_;  // as told to the module
+  std::optional<TimePoint> surroundings_at_;        // as last reported
+  std::optional<Ending> lan_ended_, stream_ended_;  // as reported to the module
   std::optional<TimePoint> give_up_at_;
   std::optional<Reason> aside_reason_;
-  bool lan_over_ = false, stream_over_ = false;  // said by the module
+  bool lan_over_ = false, stream_over_ = false;  // from the module
   bool to_lan_passes_ = false, to_stream_passes_ = false;
   bool twin_is_aside_ = false;
   bool stream_stopped_ = false;

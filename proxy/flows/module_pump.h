@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a flow's bytes through the half of a module: everything goes on that can, whatever woke the flow.
-// What follows when the module steps aside, or gives the flow up, is decided in linked_flow.h.
+// Moves a flow's bytes through the half of a module: whatever woke the flow, it continues everything
+// possible. linked_flow.h decides what follows when the module steps aside, or gives up the flow.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -16,7 +16,7 @@ namespace longhaul::flows {
 
 class ModulePump {
  public:
-  // Called when the module steps aside, and when it says why it cannot do all it could.
+  // Called when the module steps aside, and when it reports why it cannot optimise fully.
   using TellReason = std::function<void(FlowRecord&, Reason)>;
 
   ModulePump(std::unique_ptr<modules::Module> half, LanSide& lan, link::Stream& stream,
@@ -34,11 +34,11 @@ class ModulePump {
   enum class Answer : std::uint8_t { missing, known };
   // True: the module ran, so its stream may have something to send.
   bool run(const link::Session& session, Answer answer);
-  // The socket was reset: the module may have promises to keep, and says when the other end is to be reset.
+  // The socket was reset: the module may have promises to keep, and decides when the other end must be reset.
   void lose_lan();
   bool lan_lost() const { return lan_lost_; }
 
-  // Counters and reason, as the module has them now.
+  // Counters and reason of the module.
   void report(FlowRecord& record);
   // It has stepped aside in both directions.
   void report_end(FlowRecord& record);
@@ -71,7 +71,7 @@ class ModulePump {
   std::optional<link::TimePoint> timer_at_;
   TellReason tell_;
   Reason told_ = reasons::optimised;
-  Left left_;  // as the plain pumps know
+  Left left_;  // as in the plain pumps
   bool lan_lost_ = false;
 };
 

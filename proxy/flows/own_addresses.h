@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses and networks of this machine's interfaces, asked from the kernel and remembered for a second.
-// What may be done with them is decided in allow.h.
+// The addresses and networks of this machine's interfaces, queried from the kernel and cached for a second.
+// allow.h decides how they may be used.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <chrono>
@@ -13,10 +13,10 @@ namespace longhaul::flows {
 class OwnAddresses {
  public:
   using Clock = std::chrono::steady_clock;
-  // Asking costs some 20 µs, too much for each of thousands of dials a second; an address that appears is
-  // known a second later.
+  // A query costs some 20 µs, too much for each of thousands of dials a second; a new address is known a
+  // second later.
   const std::vector<boost::asio::ip::address>& at(Clock::time_point now);
-  // The networks that they are in by their prefixes: what this machine reaches without a router.
+  // The networks of the addresses, by their prefixes: what this machine reaches without a router.
   const std::vector<config::Network>& networks_at(Clock::time_point now);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel pipes for splice(2), lent while bytes are on their way and taken back empty, so that idle flows hold
+// Kernel pipes for splice(2), lent while bytes are under way and returned empty, so that idle flows hold
 // none. The relay uses them.
 #pragma once
 #include <cstddef>
@@ -37,23 +37,23 @@ class Pipe {
   int read_end_ = -1;
   int write_end_ = -1;
   std::size_t capacity_bytes_ = 0;
-  std::shared_ptr<std::size_t> alive_;  // the pool's count, which a flow that is cut off may outlive
+  std::shared_ptr<std::size_t> alive_;  // the pool's count, which a cancelled flow may outlive
 };
 
 class PipePool {
  public:
-  // A few flows get large pipes, which are a tenth faster. With the small ones after them the relay's 128
-  // stay within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, what a user may have.
+  // A few flows get large pipes, which are a tenth faster. Together with the small ones of the other flows
+  // the relay's 128 stay within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, the limit per user.
   static constexpr std::size_t kLargeBytes = 1 << 20, kSmallBytes = 256 << 10;
   static constexpr std::size_t kLarge = 32;
   static constexpr std::size_t kKept = 16;  // empty pipes kept for the next flows
 
-  // At most so many at once; each may hold its bytes in kernel memory while a reader is slow.
+  // At most that many at once; each may hold its bytes in kernel memory while a reader is slow.
   explicit PipePool(std::size_t most) : most_(most) {}
 
-  // A false pipe when all are lent, or the process may have no more descriptors or pipe memory.
+  // An empty result if all are lent, or the process may have no more descriptors or pipe memory.
   Pipe lend();
-  // Only empty pipes come back; one with bytes in it is destroyed by its holder.
+  // Only empty pipes are returned; the holder destroys one with bytes in it.
   void take_back(Pipe pipe);
 
  private:

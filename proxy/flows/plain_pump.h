@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a flow's bytes between its socket and its stream as they are, until one of the two has nothing more,
-// or no room. What follows from that is decided in linked_flow.h.
+// Moves a flow's bytes between its socket and its stream unchanged, until one of the two has nothing more, or
+// no room. linked_flow.h decides what follows.
 #pragma once
 #include "proxy/flows/lan_side.h"
 
@@ -8,8 +8,8 @@ namespace longhaul::flows {
 
 // Why no more was moved.
 enum class UpStop : std::uint8_t {
-  lan_empty,  // or so much was moved that other flows have their turn
-  no_room,    // the stream tells when there is room again
+  lan_empty,  // or the limit was reached, and other flows have their turn
+  no_room,    // the stream signals when there is room again
   lan_ended,
   lan_failed,
 };
@@ -22,7 +22,7 @@ MovedUp pump_up(LanSide& lan, link::Stream& stream);
 enum class DownStop : std::uint8_t { stream_empty, lan_full, lan_failed };
 struct MovedDown {
   DownStop stop;
-  bool consumed;  // something of the stream, so that credit may have to be told
+  bool consumed;  // read from the stream, so that credit may have to be reported
 };
 MovedDown pump_down(LanSide& lan, link::Stream& stream, link::Duration round_trip);
 

@@ -79,7 +79,7 @@ inline constexpr std::array kOwn{
 
 }  // namespace reasons
 
-// Those above, then each module's.
+// The general ones, then each module's.
 std::vector<Reason> all_reasons();
 std::optional<Reason> reason_of(std::string_view code);
 

@@ -30,14 +30,14 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kWait = asio::as_tuple(asio::use_awaitable);
-// So much is moved for one flow before the loop looks after others: about a millisecond of copying.
+// How much is moved for one flow before the loop serves others: about a millisecond of copying.
 constexpr std::size_t kTurnBytes = 8 << 20;
 // How long bytes already taken from a side that reset may still travel to the other before the reset follows.
 constexpr auto kDrainLimit = 1s;
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-// Reads and clears. Nothing else tells a reset from an ordinary end once both ends have been said.
+// Reads and clears. Only this distinguishes a reset from an ordinary end once both ends were sent.
 bool has_failed(tcp::socket& socket) {
   int error = 0;
   socklen_t size = sizeof error;
@@ -45,10 +45,10 @@ bool has_failed(tcp::socket& socket) {
   return error != 0;
 }
 
-// What stands in a pipe leaves at once when there is room again, a third of the socket's buffer, and a long
-// line's queue may not take that much: paced by the kernel, at twice the window in a round trip, it does. On
-// a LAN it would only cost; and a client that waits for each block would wait for the pacing, which spreads a
-// block that is smaller than the window over half a round trip. True: it is settled whether.
+// The content of a pipe is sent at once when there is room again, a third of the socket's buffer, and a long
+// line's queue may not hold that much: paced by the kernel, at twice the window in a round trip, it does. On
+// a LAN pacing would only cost; and a client that waits for each block would wait for the pacing, which
+// spreads a block that is smaller than the window over half a round trip. True: it is decided.
 bool pace_on_wan(tcp::socket& socket) {
   constexpr std::uint32_t kLanMicroseconds = 300;
   constexpr int kManyBytes = 128 << 10;
@@ -120,7 +120,7 @@ namespace {
 
 enum class Moved { some, nothing_there, no_room, end_of_stream, source_failed, sink_failed };
 
-// Copies without keeping a byte: looks at what is there, sends it, and takes from the queue what was sent.
+// Copies without keeping a byte: peeks at the data, sends it, and removes the sent part from the queue.
 Moved copy_once(int from, int to, std::byte* buffer, std::size_t size, std::size_t& moved) {
   moved = 0;
   const ssize_t seen = ::recv(from, buffer, size, MSG_PEEK);
@@ -161,15 +161,15 @@ Moved empty(const Pipe& pipe, int to, std::size_t held, std::size_t& moved) {
 }  // namespace
 
 // One direction, until its end, a reset of either side, or the end of the whole. When the other direction has
-// seen `from` reset, what `from` had sent before is still passed on as far as it goes without waiting.
+// seen a reset of `from`, earlier data of `from` is still passed on as far as that needs no waiting.
 asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
   co_await asio::this_coro::throw_if_cancelled(false);
   const int from = direction.from.native_handle();
   const int to = direction.to.native_handle();
-  Pipe pipe;             // held from readiness until all is handed on
+  Pipe pipe;             // held from readiness until all is passed on
   std::size_t held = 0;  // bytes in it
-  std::size_t turn = 0;  // bytes moved since the loop last looked after others
-  bool woken = false;    // something is there to read, or was
+  std::size_t turn = 0;  // bytes moved since the loop last served others
+  bool woken = false;    // there is something to read, or was
   while (!direction.ended) {
     Moved what;
     std::size_t moved = 0;
@@ -181,7 +181,7 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
       what = Moved::end_of_stream;
       if (pipe) what = fill(from, pipe, held);
       direction.bytes_in += held;
-      // Splice stops before an urgent byte as if nothing or the end were there; reading tells.
+      // Splice stops before an urgent byte as if there was no data or the end; a read shows which.
       if (what == Moved::end_of_stream || (what == Moved::nothing_there && woken)) {
         if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
         what = copy_once(from, to, buffer_.get(), kBufferBytes, moved);

@@ -20,11 +20,11 @@ enum class RelayEnd : std::uint8_t {
   cancelled,     // by the caller; both were reset
 };
 
-// A reset discards what the kernel still has to send, which over the bare line would have come before it: it
+// A reset discards the kernel's unsent data, which without the proxy would have arrived before it: that data
 // is given a second to leave.
 boost::asio::awaitable<void> close_with_reset(boost::asio::ip::tcp::socket& socket);
 
-// One for the loop: it holds what its flows share, the spare pipes and a buffer for when there are no pipes.
+// One per loop: it holds what its flows share, the spare pipes and a buffer for when there are no pipes.
 class Relay {
  public:
   // Flows that move bytes beyond the first `most_pipes` are copied, which costs three times the CPU and holds
@@ -32,8 +32,8 @@ class Relay {
   explicit Relay(std::size_t most_pipes = 128) : pipes_(most_pipes) {}
 
   // Both sockets are connected; both are closed when it completes. Counts in `bytes`: lan_* towards the
-  // client, wan_* towards the server. Cancelling resets both sides. `first`, which lives until then: what was
-  // read of the client before, and is counted so.
+  // client, wan_* towards the server. Cancelling resets both sides. `first`, which lives until then: bytes
+  // already read from the client, and counted.
   boost::asio::awaitable<RelayEnd> run(boost::asio::ip::tcp::socket& client,
                                        boost::asio::ip::tcp::socket& server, FlowBytes& bytes,
                                        Bytes first = {});

@@ -6,7 +6,7 @@
 
 namespace longhaul::flows {
 
-// By the plain system call: Asio's sockets forget a linger option that they know of when they are destroyed.
+// By the plain system call: Asio's sockets reset a linger option that they know of when they are destroyed.
 inline void reset_on_close(int socket, bool on) {
   const linger option{.l_onoff = on ? 1 : 0, .l_linger = 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, sizeof option);

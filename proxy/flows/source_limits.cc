@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered map: clients choose the keys, and cannot make it slow.
+// An ordered map: clients choose the keys, and cannot slow it down.
 #include "proxy/flows/source_limits.h"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ namespace longhaul::flows {
 // The clients whose new flows should bypass this proxy.
 struct Crowded {
   bool everyone = false;                 // there are as many flows as [limits] flows
-  std::vector<config::Network> sources;  // addresses and IPv6 /64 networks with as many as one may have
+  std::vector<config::Network> sources;  // addresses and IPv6 /64 networks at their limit
   bool operator==(const Crowded&) const = default;
 };
 
@@ -23,16 +23,16 @@ struct Crowded {
 class SourceLimits {
  public:
   explicit SourceLimits(const config::Limits& limits) : limits_(limits) {}
-  // After a change of the limits: what was counted stays.
+  // After a change of the limits: the counts stay.
   void limits_changed();
 
-  // One flow more, one flow less. True where `crowded()` is another one afterwards.
+  // One flow more, one flow less. True if `crowded()` has changed.
   bool add(const boost::asio::ip::address& client);
   bool remove(const boost::asio::ip::address& client);
 
-  // Whether the client has `times` as many flows as it may have, by its address or its /64.
+  // Whether the client has `times` its permitted number of flows, by its address or its /64.
   bool at_limit(const boost::asio::ip::address& client, std::uint32_t times = 1) const;
-  // A source stays in here until it has an eighth less than the limit, so that the rules rarely change.
+  // A source stays in here until it is an eighth below the limit, so that the rules rarely change.
   std::vector<config::Network> crowded() const;
 
  private:

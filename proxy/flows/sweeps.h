@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done to every flow over a link, or to every flow: some of them in each turn of the loop, for
-// one peer may have tens of thousands. What is done to a flow is the caller's business.
+// An action on every flow over a link, or on every flow: some of them in each turn of the loop, because one
+// peer may have tens of thousands. The caller defines the action.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <deque>
@@ -25,11 +25,11 @@ class Sweeps {
   ~Sweeps();
 
   // Without a link: the flows of all links. Flows that begin meanwhile are visited, too. `done` is called
-  // after the last. A sweep of the same kind and link that waits for its turn does the same: none is added.
+  // after the last. If a sweep of the same kind and link already waits for its turn, none is added.
   void begin(Kind kind, const link::PeerLink* link, Visit visit, std::function<void()> done = {});
   bool under_way(Kind kind, const link::PeerLink& link) const;
 
-  // In units of codecs/work.h: a socket is closed or dialled. What a module writes down it counts itself.
+  // In units of codecs/work.h: a socket is closed or dialled. Modules count their own records.
   static constexpr std::uint64_t kWorkPerVisit = 20'000;
 
   struct Counters {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and compares flows named by their ends. Names are taken as they are: nothing is resolved here.
+// Parses and compares flows named by their addresses. Names are compared as text: nothing is resolved here.
 #include "proxy/flows/tuple.h"
 
 #include "proxy/config/host_port.h"
@@ -34,7 +34,7 @@ std::optional<boost::asio::ip::address> parse_bare_address(std::string_view text
 }  // namespace
 
 config::TextResult<Tuple> parse_tuple(std::string_view text) {
-  // The client's side holds no "-" of its own: it is an address. The server's may, it may be a name.
+  // The client's side contains no "-", because it is an address. The server's may, because it may be a name.
   const auto dash = text.find('-');
   if (dash == std::string_view::npos)
     return TextError{in_quotes(text) + " is not a flow" + std::string(kForm)};

@@ -20,7 +20,7 @@ struct Tuple {
 config::TextResult<Tuple> parse_tuple(std::string_view text);
 std::string to_text(const Tuple& tuple);
 
-// An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
+// An IPv4-mapped IPv6 address counts as the IPv4 address inside.
 bool matches(const Tuple& tuple, const boost::asio::ip::tcp::endpoint& client,
              const Destination& destination);
 
