@@ -54,7 +54,7 @@ class Disks(unittest.TestCase):
         self.pair = Pair(self.lab, both={"log": {"level": "trace"}})
         self.enterContext(self.pair)
 
-    def test_what_crossed_the_link_is_in_no_file_and_no_log(self):
+    def test_no_file_and_no_log_contains_data_that_crossed_the_link(self):
         secret, parts = contents()
         wanted = needles(secret, parts)
         for data in parts.values():
@@ -72,7 +72,7 @@ class Disks(unittest.TestCase):
             self.assertEqual(stat.S_IMODE(key_of(site).stat().st_mode), 0o600)
             self.assertEqual(leaks(site, {key, key.hex().encode(), base64.b64encode(key)}), ["state/dictionary.key"])
 
-    def test_after_clear_cache_old_copies_of_the_disk_are_of_no_use_to_the_daemon_either(self):
+    def test_after_clear_cache_even_the_daemon_cannot_read_old_copies_of_the_disk(self):
         branch = self.pair.branch
         data = noise(9 * MB, "stolen")
         self.assertEqual(download(self.lab, data), digest(data))
@@ -96,7 +96,7 @@ class Disks(unittest.TestCase):
         self.assertEqual(branch.status()["disk_dictionary"]["segments"], 0)
         self.assertEqual(download(self.lab, data), digest(data))
 
-    def test_a_key_that_is_lost_or_may_be_known_costs_what_is_stored_and_nothing_else(self):
+    def test_a_lost_or_exposed_key_only_costs_the_stored_data(self):
         branch = self.pair.branch
         victim = self.lab.scratch / "victim"
         victim.write_bytes(b"not the daemon's")

@@ -67,7 +67,7 @@ class Door(unittest.TestCase):
 
 
 class Closed(Door):
-    def test_without_a_peer_nothing_leaves_from_the_first_moment_on(self):
+    def test_without_a_peer_no_packet_leaves_from_the_start(self):
         site = self.pair.branch
         with Knocking(self.lab, self.there) as knocking:
             knocking.until("answered")  # there is a way without us
@@ -78,7 +78,7 @@ class Closed(Door):
             self.assertLessEqual(knocking.more(), REFUSED)
         self.assert_nothing_leaves_the_branch()
 
-    def test_a_connection_that_began_before_the_daemon_is_refused_rather_than_left_in_the_clear(self):
+    def test_a_connection_older_than_the_daemon_is_refused_and_never_unencrypted(self):
         connections = [tcp.connect(self.lab, address, self.there) for address in (SERVER, SERVER6)]
         for connection in connections:
             connection.send(CANARY)
@@ -90,7 +90,7 @@ class Closed(Door):
             self.assertEqual(connection.receive_rest(), (b"", "reset"))
         self.assert_nothing_outside_the_link()
 
-    def test_while_the_link_is_cut_or_stopped_or_made_anew(self):
+    def test_while_the_link_is_cut_stopped_or_set_up_again(self):
         self.start()
         with self.knocking() as knocking:
             knocking.until("answered")
@@ -202,7 +202,7 @@ class Closed(Door):
                     site.start()
         self.assert_nothing_outside_the_link()
 
-    def test_what_a_server_was_sending_when_the_proxies_died_stays_here(self):
+    def test_data_of_a_server_does_not_leave_when_the_proxies_die(self):
         self.start()
         with tcp.Server(self.lab, flood) as server:
             connections = [tcp.connect(self.lab, address, server.port) for address in (SERVER, SERVER6)]
@@ -214,7 +214,7 @@ class Closed(Door):
                 self.assertIsInstance(server.results.get(timeout=60), OSError)
         self.assert_nothing_outside_the_link()
 
-    def test_a_client_whose_data_comes_after_its_flow_was_reset(self):
+    def test_a_client_that_sends_after_its_flow_was_reset(self):
         self.start()
         with tcp.Server(self.lab, lambda connection: connection.reset()) as server:
             for address in (SERVER, SERVER6):
@@ -341,7 +341,7 @@ class Command(Door):
             self.assertLessEqual(knocking.more(), REFUSED)
         self.assert_nothing_outside_the_link()
 
-    def test_what_a_killed_daemon_leaves_goes_at_the_next_start_on_another_port(self):
+    def test_rules_of_a_killed_daemon_are_removed_at_a_start_on_another_port(self):
         site = self.pair.branch
         site.start()
         site.kill()

@@ -126,7 +126,7 @@ class TwoBranches(unittest.TestCase):
             until(lambda: attacker.told(HAVE), what="the datacenter says what it has")
             self.assertEqual(attacker.ids(), set())
 
-    def test_whether_a_guess_is_right_is_not_told_by_whoever_loads_by_id(self):
+    def test_loading_a_segment_by_id_does_not_confirm_a_guess(self):
         self.start()
         self.first_transfer()
         segments = sorted(self.ids_of_the_branch())
@@ -184,7 +184,7 @@ class TwoBranches(unittest.TestCase):
 
     # -- destroying
 
-    def test_what_a_second_peer_has_forgotten_stays_for_the_branch_that_sent_it(self):
+    def test_segments_that_a_second_peer_forgets_stay_for_the_branch_that_sent_them(self):
         self.start()
         self.first_transfer()
         segments = self.ids_of_the_branch()
@@ -197,7 +197,7 @@ class TwoBranches(unittest.TestCase):
         self.assertEqual(self.segments(), before)
         self.check_repeat_is_cheap()
 
-    def test_segments_of_bytes_that_never_came_are_not_made_and_evict_nothing(self):
+    def test_segments_of_bytes_that_never_arrived_are_not_stored_and_evict_nothing(self):
         self.start(disk="64MiB")
         self.first_transfer(16 * MB)
         before = self.pair.datacenter.status()["disk_dictionary"]
@@ -222,7 +222,7 @@ class Groups(unittest.TestCase):
     """A branch that was given a copy of another one's dictionary: it is of use where the operator of the datacenter
     says that the two share theirs, and nowhere else."""
 
-    def test_a_copy_of_a_dictionary_is_of_use_in_a_group_and_only_there(self):
+    def test_a_copied_dictionary_is_useful_only_within_a_group(self):
         lab = self.enterContext(Lab("51.84mbit,20"))
         pair = Pair(lab)
         second = Site(lab, "branch", name="second")

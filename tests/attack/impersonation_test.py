@@ -66,7 +66,7 @@ class Impersonation(unittest.TestCase):
 
 
 class Explained(unittest.TestCase):
-    def test_a_site_whose_clients_the_far_side_does_not_know_reads_why_and_its_clients_go_past(self):
+    def test_clients_that_the_far_side_does_not_know_bypass_the_link_and_the_reason_is_shown(self):
         lab = self.enterContext(Lab())
         pair = Pair(lab)
         pair.datacenter.settings["peer"][0]["networks"] = ["10.10.7.0/24"]

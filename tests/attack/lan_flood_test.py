@@ -119,20 +119,20 @@ class HalfOpen(unittest.TestCase):
         self.assertEqual(self.branch.reasons().get("optimised"), CALLS)
         self.assertEqual(self.branch.status()["flows"]["reset"], 0)
 
-    def test_forged_syns_from_the_hosts_of_the_lan_stop_nobody(self):
+    def test_forged_syns_from_the_hosts_of_the_lan_disturb_no_other_host(self):
         ours = {ipaddress.ip_address(address) for address in (CLIENT, BRANCH)}
         self.served_beside(within("10.10.1.0/24", ours), SERVER)
 
-    def test_forged_syns_of_ipv6_hosts_stop_nobody(self):
+    def test_forged_syns_of_ipv6_hosts_disturb_no_other_host(self):
         # As many neighbours as a LAN has: the kernel's table of neighbours is another matter.
         ours = {ipaddress.ip_address(address) for address in (CLIENT6, BRANCH6)}
         self.served_beside(within("fd10:1::/120", ours), SERVER6)
 
-    def test_forged_syns_from_anywhere_stop_nobody(self):
+    def test_forged_syns_from_anywhere_disturb_no_other_host(self):
         self.lab.run("branch", "ip", "route", "add", "172.16.0.0/12", "via", CLIENT)
         self.served_beside(within("172.16.0.0/12"), SERVER)
 
-    def test_forged_syns_from_one_address_stop_nobody(self):
+    def test_forged_syns_from_one_address_disturb_no_other_host(self):
         self.served_beside(lambda: "10.10.1.66", SERVER)
 
 
@@ -141,7 +141,7 @@ class Idle(unittest.TestCase):
     PORTS = (9001, 9002)
     CONNECTIONS = 10_000  # to each of the two
 
-    def test_a_host_with_20000_idle_connections_is_never_reset_and_disturbs_nobody(self):
+    def test_a_host_with_20000_idle_connections_is_never_reset_and_disturbs_no_other(self):
         lab = self.enterContext(Lab())
         lab.run("client", "ip", "address", "add", f"{self.HOST}/24", "dev", "eth0")
         branch = self.enterContext(Pair(lab, both={"log": {"level": "info"}})).branch

@@ -13,7 +13,7 @@ CONNECTED = record(ANSWER, b"\0\0")
 class PeerFlows(BesiegedTest):
     changes = {"limits": {"flows": MOST}}
 
-    def test_a_peer_that_opens_all_flows_leaves_the_others_theirs(self):
+    def test_a_peer_that_opens_all_flows_leaves_the_others_their_share(self):
         with tcp.Server(self.lab, tcp.echo) as server, self.besieged.rogue() as rogue:
             rogue.wait_for(OPEN_CREDIT)
             streams = [rogue.open((SERVER, server.port)) for _ in range(2 * MOST)]

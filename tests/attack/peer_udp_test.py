@@ -55,7 +55,7 @@ class PeerUdp(BesiegedTest):
                     break
             self.check_served()
 
-    def test_acknowledgements_of_all_that_was_never_sent(self):
+    def test_acknowledgements_of_packets_that_were_never_sent(self):
         self.attack([ack((1 << 62) - 1, (1 << 62) - 1)])
 
     def test_acknowledgements_that_are_all_gaps(self):
@@ -69,7 +69,7 @@ class PeerUdp(BesiegedTest):
                 yield b"".join(frame(STREAM, varint(1) + varint(max(1, at - 2 * step)) + b"x") for step in range(50))
         self.attack(packets())
 
-    def test_unfinished_opens_and_resets_of_streams_that_nobody_opened(self):
+    def test_unfinished_opens_and_resets_of_streams_that_do_not_exist(self):
         opening = open_record((SERVER, 9))[:5]
         self.attack(b"".join(frame(STREAM, varint(number) + varint(0) + opening) + frame(RESET, varint(number + 40_000) +
                                                                                     varint(1) + varint(0))

@@ -42,7 +42,7 @@ def slow_content():
 
 
 class PeerWork(BesiegedTest):
-    def test_blocks_that_zlib_closes_slowly_are_refused(self):
+    def test_blocks_that_zlib_packs_slowly_are_refused(self):
         with tcp.Server(self.lab, tcp.echo) as server, self.besieged.rogue() as rogue:
             rogue.wait_for(OPEN_CREDIT)
             rogue.dictionary(b"\x01" + varint(1) + bytes(8) + varint(RING))
@@ -61,7 +61,7 @@ class PeerWork(BesiegedTest):
             until(lambda: all(need in rogue.received(0) for need in needs), 60, "a NEED for each")
             self.check_served()
 
-    def test_resets_that_leave_gaps_cost_what_others_do(self):
+    def test_resets_with_gaps_cost_no_more_than_others(self):
         with self.besieged.rogue() as rogue:
             rogue.wait_for(OPEN_CREDIT)
             resets = (frame(RESET, varint(4 * number + 1) + b"\1" + varint(0)) for number in range(120_000, 0, -1))
@@ -103,7 +103,7 @@ class PeerEpoch(BesiegedTest):
         self.addCleanup(listener.close)
         return heard
 
-    def test_an_epoch_beyond_all_numbers_is_refused_and_the_dial_goes_on(self):
+    def test_an_impossible_epoch_is_refused_and_dialling_continues(self):
         for epoch in ((1 << 62) - 1, (1 << 48) + 1):
             with contextlib.suppress(AssertionError, OSError), self.besieged.rogue(epoch=epoch, udp_port=7600):
                 pass

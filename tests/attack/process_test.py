@@ -82,7 +82,7 @@ class Confined(PairTest):
         limits = pathlib.Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
         self.assertRegex(limits, r"Max core file size +0 +0 ")
 
-    def test_what_it_keeps_is_for_its_user_alone(self):
+    def test_its_files_are_readable_by_its_user_only(self):
         here, there = tcp.pair(self.lab)
         here.send(b"question")
         self.assertEqual(there.receive(8), b"question")
@@ -97,7 +97,7 @@ class Confined(PairTest):
                 self.assertEqual(about.st_uid, pwd.getpwnam(USER).pw_uid, file)
                 self.assertEqual(about.st_mode & 0o077, 0, file)
 
-    def test_it_still_does_all_that_needs_a_privilege(self):
+    def test_everything_that_needs_a_privilege_still_works(self):
         # Addresses of clients, a source port below 1024, both families.
         for address in (SERVER, SERVER6):
             with tcp.Listener(self.lab) as listener:
@@ -121,7 +121,7 @@ class Confined(PairTest):
             self.assertEqual(connection.receive(7), b"by name")
             connection.close()
 
-    def test_the_operator_sees_it(self):
+    def test_the_status_shows_the_confinement(self):
         shown = self.branch.status()["process"]
         self.assertEqual(shown["user"], USER)
         self.assertEqual(shown["capabilities"], ["net_bind_service", "net_admin"])

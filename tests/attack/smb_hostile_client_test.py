@@ -156,7 +156,7 @@ class Client(PairTest):
             self.assertEqual(site.process.pid, pid)
             self.assertEqual(site.link()["state"], "up")
 
-    def test_writes_to_a_file_that_is_open_thousands_of_times_stop_nobody(self):
+    def test_writes_to_a_file_with_thousands_of_opens_disturb_no_other_client(self):
         opens, writes = 4000, 500
         self.smbd.make("open often.bin", 100_000)
         with Beside(self) as others, smb_client.connect(self.lab, self.smbd, "3.1.1") as client:
@@ -173,7 +173,7 @@ class Client(PairTest):
         self.assertEqual((self.smbd.share / "open often.bin").read_bytes()[:writes],
                          bytes(n % 256 for n in range(writes)))
 
-    def test_a_create_with_much_behind_it_stops_nobody(self):
+    def test_a_create_with_much_data_behind_it_disturbs_no_other_client(self):
         self.smbd.make("looked at.bin", 1000)
         with Beside(self) as others, smb_client.connect(self.lab, self.smbd, "2.1") as client:
             file = client.open("looked at.bin", READ, oplock=smb_client.BATCH)

@@ -45,7 +45,7 @@ class Server(PairTest):
             self.assertTrue(site.process.is_running(), site.process.log()[-2000:])
             self.assertEqual(site.link()["state"], "up")
 
-    def test_a_server_that_gives_anything_at_once_stops_nobody(self):
+    def test_a_server_that_announces_unlimited_sizes_disturbs_no_other_flow(self):
         fake = fake_smb2.Server(most_bytes=MOST)
         data = os.urandom(100_000)
         with tcp.Server(self.lab, fake, port=445), tcp.Server(self.lab, tcp.echo) as echo, \

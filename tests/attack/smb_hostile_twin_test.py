@@ -108,7 +108,7 @@ class Twin(unittest.TestCase):
         self.assertEqual(process.pid, self.pid)
         self.assertEqual(self.pair.datacenter.link()["state"], "up")
 
-    def test_a_promise_that_is_told_twice_ends_its_flow_alone(self):
+    def test_a_promise_that_is_sent_twice_ends_only_its_flow(self):
         with self.peer() as peer:
             flow = Flow(peer, 445)
             flow.connect()
@@ -125,7 +125,7 @@ class Twin(unittest.TestCase):
             flow.ask(READ, fake_smb2.read(1, 0, 100))
             self.assert_lives(peer)
 
-    def test_a_question_that_would_come_back_too_long_ends_its_flow_alone(self):
+    def test_a_query_with_an_oversized_answer_ends_only_its_flow(self):
         with self.peer() as peer:
             flow = Flow(peer, 445)
             flow.connect()
@@ -134,7 +134,7 @@ class Twin(unittest.TestCase):
             flow.ask(CREATE, fake_smb2.create("a"))
             self.assert_lives(peer)
 
-    def test_messages_about_files_that_nobody_opened_fill_no_memory(self):
+    def test_messages_about_files_that_are_not_open_use_no_memory(self):
         with self.peer() as peer:
             flow = Flow(peer, 445)
             flow.connect()
@@ -144,7 +144,7 @@ class Twin(unittest.TestCase):
                     break
             self.assert_lives(peer)
 
-    def test_bodies_that_are_nothing_end_their_flow_alone(self):
+    def test_invalid_bodies_end_only_their_flow(self):
         with self.peer() as peer:
             for body in (b"", b"\x00", b"\x00\xff", b"\x00" + bytes([ASKED]) + b"\xff" * 40, b"\x07", b"\x02\x02",
                          b"\x00" + bytes([MAKE_REAL]) + key(1) + text(struct.pack("<4s60x", b"\xfeSMB") + bytes(100))):

@@ -60,7 +60,7 @@ class Backpressure(PairTest):
     def assert_others_flow_as_before(self, seconds_before):
         self.assertLess(self.seconds_of_others(), 3 * seconds_before + 1)  # a busy host's noise; a stall takes minutes
 
-    def test_a_reader_that_stops_costs_a_bounded_buffer_and_slows_nobody(self):
+    def test_a_stopped_reader_costs_a_bounded_buffer_and_slows_no_other_flow(self):
         seconds = self.seconds_of_others()
         before = [site.resident_bytes() for site in self.pair.sites]
         here, there = tcp.pair(self.lab)

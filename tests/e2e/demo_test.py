@@ -150,7 +150,7 @@ class Parts(unittest.TestCase):
         self.assertNotEqual(new, files)
         self.assertGreater(len(set(new) & set(files)), 0.8 * len(files))
 
-    def test_what_did_not_gain_is_not_called_a_gain(self):
+    def test_a_result_without_gain_is_not_reported_as_a_gain(self):
         def result(seconds, wan, **more):
             return {"seconds": seconds, "ran_seconds": seconds or 45, "cut": not seconds, "right": True, "failure": None,
                     "wan_to_server": 0, "wan_to_client": wan, **more}

@@ -31,7 +31,7 @@ def remove(folder):
 
 
 class Restarts(unittest.TestCase):
-    def test_what_was_sent_before_both_daemons_were_restarted_costs_next_to_nothing(self):
+    def test_data_sent_before_both_daemons_restarted_costs_next_to_nothing(self):
         lab = self.enterContext(Lab("51.84mbit,20"))
         pair = self.enterContext(Pair(lab))
         data = noise(12 * MB, seed=1)
@@ -55,7 +55,7 @@ class Restarts(unittest.TestCase):
             self.assertEqual(download(lab, data), digest(data))
         self.assertGreater(wan.received, len(data))
 
-    def test_what_was_sent_just_before_a_restart_is_kept_too(self):
+    def test_data_sent_just_before_a_restart_is_kept_too(self):
         lab = self.enterContext(Lab("51.84mbit,20"))
         pair = self.enterContext(Pair(lab))
         for number, site in enumerate(pair.sites):
@@ -82,7 +82,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(download(self.lab, data), digest(data))
         return wan.received
 
-    def test_segments_that_are_removed_while_it_runs_cost_the_disk_dictionary_and_nothing_else(self):
+    def test_removing_segments_while_it_runs_only_costs_the_disk_dictionary(self):
         self.start()
         first, second = noise(9 * MB, seed="first"), noise(9 * MB, seed="second")
         self.check(first)
@@ -103,7 +103,7 @@ class Faults(unittest.TestCase):
         self.assertGreater(self.check(first), len(first) * 9 / 10)
         self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], [0, 0])
 
-    def test_a_full_disk_costs_the_disk_dictionary_and_nothing_else(self):
+    def test_a_full_disk_only_costs_the_disk_dictionary(self):
         self.start(small_disk=16 << 20)
         disk = lambda: self.pair.branch.status()["disk_dictionary"]
         data = [noise(9 * MB, seed=number) for number in range(3)]

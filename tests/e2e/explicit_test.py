@@ -70,7 +70,7 @@ class Explicit(PairTest):
             self.assertEqual(len(server.clients), 6)
         self.assertEqual(self.reasons_given(self.before), {"optimised": 6})
 
-    def test_socks_tells_the_truth(self):
+    def test_socks_replies_match_the_outcome(self):
         with tcp.Listener(self.lab) as unused:
             closed = unused.port
         cases = [((SERVER, closed), "refused"), ((SERVER6, closed), "refused"), (("10.10.2.77", 80), "host unreachable"),

@@ -133,7 +133,7 @@ class LongLine(unittest.TestCase):
         return [pool.submit(fate, self.lab, address, self.echo if speak else self.greeter, speak)
                 for _ in range(count) for address in (SERVER, SERVER6)]
 
-    def test_no_flow_that_begins_as_the_peer_dies_stays_without_an_answer(self):
+    def test_every_flow_that_begins_as_the_peer_dies_gets_an_answer(self):
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             self.datacenter.kill()  # the branch hears of it 100 ms later
             speak, wait = self.fates(pool, True, 4), self.fates(pool, False, 4)
@@ -142,7 +142,7 @@ class LongLine(unittest.TestCase):
         self.assertEqual({each.result() for each in wait}, {"answered"})
         self.assertTrue(all(echoes(self.lab, address, self.echo) for address in (SERVER, SERVER6)))
 
-    def test_flows_that_began_as_the_link_fell_silent_and_said_nothing_yet_go_past_it(self):
+    def test_flows_without_data_bypass_a_link_that_has_just_fallen_silent(self):
         with link_cut_off(self.lab, "drop"), concurrent.futures.ThreadPoolExecutor(8) as pool:
             fates = self.fates(pool, False, 2)
             self.assertEqual({each.result() for each in fates}, {"answered"})
@@ -165,7 +165,7 @@ class FailClosed(unittest.TestCase):
     def assert_refused(self, address, port):
         self.assertTrue(tcp.is_reset(self.lab, address, port))
 
-    def test_fail_closed_refuses_without_a_link_and_says_so(self):
+    def test_fail_closed_refuses_flows_without_a_link_and_reports_it(self):
         pair = self.start(intercept={"fail": "closed"}, socks={"listen": f"{BRANCH}:1080"})
         for address in (SERVER, SERVER6):
             self.assert_refused(address, self.closed)

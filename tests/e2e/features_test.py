@@ -18,7 +18,7 @@ class Features(unittest.TestCase):
     def flow_to(self, port):
         return until(lambda: self.branch.flows(f"?port={port}"), what="the flow is listed")[0]
 
-    def test_preset_b_relays_new_flows_past_the_link_and_t_brings_them_back(self):
+    def test_new_flows_bypass_the_link_with_preset_b_and_use_it_with_t(self):
         here, there = tcp.pair(self.lab)
         size = 5_000_000
         with tcp.Server(self.lab, tcp.report_digest) as server:
@@ -39,7 +39,7 @@ class Features(unittest.TestCase):
             self.assertEqual(tcp.upload(self.lab, SERVER, server.port, size, 1), tcp.digest(size, 1))
         self.assertEqual(self.branch.reasons(), {"optimised": 2, "transport_off": 2})
 
-    def test_what_the_far_side_switches_off_is_off_for_running_and_new_flows(self):
+    def test_features_that_the_far_side_switches_off_are_off_for_running_and_new_flows(self):
         with tcp.Server(self.lab, tcp.echo) as server:
             here = tcp.connect(self.lab, SERVER, server.port)
             self.assertTrue(self.flow_to(server.port)["features"]["compression"])
@@ -74,7 +74,7 @@ class Features(unittest.TestCase):
 
             until(goes_past, 10, "new flows go past the link")
 
-    def test_a_change_that_is_not_understood_changes_nothing(self):
+    def test_an_invalid_change_changes_nothing(self):
         before = self.branch.status()["features"]
         for words in (["transport=carrier-pigeon"], ["compresion=false"], ["compression=false", "fec=1"]):
             done = self.branch.longhaul("set", *words, check=False)
@@ -99,7 +99,7 @@ class Features(unittest.TestCase):
 
 
 class Rules(unittest.TestCase):
-    def test_a_rule_sends_some_ports_past_the_link(self):
+    def test_a_rule_makes_some_ports_bypass_the_link(self):
         lab = self.enterContext(Lab())
         plain = self.enterContext(tcp.Server(lab, tcp.report_digest))
         other = self.enterContext(tcp.Server(lab, tcp.report_digest))
@@ -119,7 +119,7 @@ class Window(PairTest):
     line = ("51.84mbit,100",)
     round_trip = 0.1
 
-    def test_a_window_of_65535_moves_about_a_window_in_a_round_trip(self):
+    def test_a_window_of_65535_carries_about_one_window_per_round_trip(self):
         size, window = 1_000_000, 65535
         with tcp.Server(self.lab, tcp.report_digest) as receiver, \
                 tcp.Server(self.lab, tcp.sender(size, 2)) as source:

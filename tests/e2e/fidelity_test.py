@@ -80,7 +80,7 @@ class Fidelity:
         self.assertEqual(here.receive_rest(), (b"", "reset"))
 
     @in_both_families
-    def test_a_server_that_speaks_first_is_heard(self, here, there):
+    def test_data_of_a_server_that_speaks_first_arrives(self, here, there):
         there.send(b"220 ready\r\n")
         self.assertEqual(here.receive(11), b"220 ready\r\n")
         here.send(b"QUIT\r\n")
@@ -88,7 +88,7 @@ class Fidelity:
         there.close()
         self.assertEqual(here.receive_rest(), (b"", "end"))
 
-    def test_a_refusal_is_a_reset_and_the_next_attempt_meets_the_servers_own(self):
+    def test_a_refusal_is_a_reset_and_the_next_attempt_gets_the_servers_own(self):
         for address in (SERVER, SERVER6):
             with self.subTest(address):
                 with tcp.Listener(self.lab) as unused:
@@ -103,7 +103,7 @@ class Fidelity:
         except ConnectionRefusedError:
             return True
 
-    def test_a_host_that_is_not_there_is_a_reset_and_then_meets_the_routers_answer(self):
+    def test_an_absent_host_gives_a_reset_and_then_the_routers_answer(self):
         self.assertTrue(tcp.is_reset(self.lab, NOBODY, 80))
         until(self.is_unreachable_by_the_routers_word, what="the next attempt goes plainly")
 
@@ -136,7 +136,7 @@ class OverTheLinkOnAModulesPort(Fidelity, PairTest):
     port = 445
 
     @in_both_families
-    def test_what_the_module_does_not_understand_passes_it(self, here, there):
+    def test_data_that_the_module_cannot_parse_bypasses_it(self, here, there):
         here.send_made(3_000_000, seed=7)
         here.end()
         self.assertEqual(there.digest_rest(), tcp.digest(3_000_000, seed=7))

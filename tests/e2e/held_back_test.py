@@ -23,7 +23,7 @@ class HeldBack(unittest.TestCase):
         self.lab = self.enterContext(Lab(options=["--buffers", "256k"]))
         self.pair = self.enterContext(Pair(self.lab, both={"limits": {"memory": "16MiB"}, "log": {"level": "info"}}))
 
-    def test_a_client_that_resets_is_let_go_though_its_server_reads_nothing(self):
+    def test_a_client_reset_is_handled_although_its_server_does_not_read(self):
         here, there = tcp.pair(self.lab)
         fill(here)
         here.reset()
@@ -31,7 +31,7 @@ class HeldBack(unittest.TestCase):
         self.pair.datacenter.wait_flows(0, 20)
         self.assertEqual(there.receive_rest()[1], "reset")
 
-    def test_a_server_that_resets_is_let_go_though_its_client_reads_nothing(self):
+    def test_a_server_reset_is_handled_although_its_client_does_not_read(self):
         here, there = tcp.pair(self.lab)
         fill(there)
         there.reset()

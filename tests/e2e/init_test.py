@@ -60,7 +60,7 @@ class Init(unittest.TestCase):
         done = self.lab.run(node, PROGRAM, "status", "--json", "--config", self.folder[node] / "longhaul.toml", check=False)
         return done.returncode == 0 and json.loads(done.stdout)["links"][0]["state"]
 
-    def test_what_is_wrong_is_said_and_nothing_is_written(self):
+    def test_mistakes_are_reported_and_nothing_is_written(self):
         fingerprint = "sha256:" + 31 * "ab" + "cd"
         for words, said in ((("--role", "branch"), "run longhaul init there first"),
                             (("--site", "a"), "--interface is missing"),

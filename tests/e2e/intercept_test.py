@@ -118,7 +118,7 @@ class Intercept(unittest.TestCase):
         self.assertNotIn("fwmark", lab.run("branch", "ip", "rule"))
         self.assertNotIn("fwmark", lab.run("branch", "ip", "-6", "rule"))
 
-    def test_a_loop_that_stands_still_ends_the_process_and_new_flows_reach_the_server(self):
+    def test_a_blocked_loop_ends_the_process_and_new_flows_reach_the_server(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         with tcp.Server(lab, tcp.echo) as server:
@@ -128,7 +128,7 @@ class Intercept(unittest.TestCase):
             tcp.connect(lab, SERVER, server.port).close()
         self.assertNotIn("longhaul", proxy.rules())
 
-    def test_a_stopped_process_that_goes_on_is_not_ended(self):
+    def test_a_process_that_was_stopped_and_continued_is_not_ended(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         proxy.process.signal(signal.SIGSTOP)
@@ -147,7 +147,7 @@ class Intercept(unittest.TestCase):
         self.assertEqual(here.receive(6), b"answer")
         self.assertEqual(proxy.said("carried "), [])
 
-    def test_down_lets_new_flows_pass_and_keeps_the_old_ones(self):
+    def test_down_lets_new_flows_bypass_and_keeps_existing_ones(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         here, there = tcp.pair(lab)
@@ -166,7 +166,7 @@ class Intercept(unittest.TestCase):
         tcp.pair(lab)
         proxy.wait_for("carried ", 2)
 
-    def test_a_refused_server_is_reset_once_and_then_answers_for_itself(self):
+    def test_a_server_that_refuses_causes_one_reset_and_then_answers_itself(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         with tcp.Listener(lab) as listener:
@@ -180,7 +180,7 @@ class Intercept(unittest.TestCase):
             self.assertTrue(is_refused(lab, address, port))
         self.assertEqual(len(proxy.said("failed ")), 2)
 
-    def test_a_client_that_was_refused_meets_the_servers_own_answer_from_the_same_port(self):
+    def test_a_refused_client_gets_the_servers_own_answer_from_the_same_port(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         with tcp.Listener(lab) as listener:
@@ -207,7 +207,7 @@ class Intercept(unittest.TestCase):
             connection.close()
         self.assertEqual(proxy.said("carried "), [])
 
-    def test_without_fast_connect_only_servers_that_answered_are_taken(self):
+    def test_without_fast_connect_only_servers_that_answered_are_intercepted(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab, "--slow-connect")
         with tcp.Listener(lab) as unused:
@@ -223,7 +223,7 @@ class Intercept(unittest.TestCase):
                 proxy.wait_for("carried ", 1 + int(address == SERVER6))
         self.assertEqual(proxy.said("failed "), [])
 
-    def test_the_proxys_own_addresses_and_other_interfaces_are_never_taken(self):
+    def test_the_proxys_own_addresses_and_other_interfaces_are_never_intercepted(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         for address in BRANCH, BRANCH6, BRANCH_WAN:
@@ -232,7 +232,7 @@ class Intercept(unittest.TestCase):
         self.assertTrue(is_refused(lab, BRANCH, 7650))  # listens on loopback only
         self.assertEqual(proxy.said("carried "), [])
 
-    def test_a_client_port_that_is_used_again_at_once_is_taken_again(self):
+    def test_a_client_port_that_is_reused_at_once_is_intercepted_again(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         # The server ends first: the proxy's socket towards the client is the one that stays in TIME_WAIT, and only
@@ -264,7 +264,7 @@ class Intercept(unittest.TestCase):
                 self.addCleanup(sock.close)
                 self.assertEqual(listener.accept().remote, (CLIENT, 40124))
 
-    def test_where_no_answer_to_the_client_comes_back_auto_shows_the_proxys_address_and_remembers(self):
+    def test_auto_uses_the_proxys_address_if_answers_to_the_client_do_not_return(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab, "--source", "auto")
         # The server's answers to the client's network go nowhere; those to the proxy come back.
@@ -281,7 +281,7 @@ class Intercept(unittest.TestCase):
             self.assertIn("fallback", proxy.wait_for("carried "))
             self.assertLess(seconds(), patient / 2)
 
-    def test_the_far_side_can_show_clients_addresses_without_taking_flows(self):
+    def test_the_far_side_can_use_clients_addresses_without_interception(self):
         lab = self.enterContext(Lab())
         Proxy(lab, "--divert", ready="diverting")
         tcp.pair(lab)
@@ -299,14 +299,14 @@ class Intercept(unittest.TestCase):
             self.assertEqual(sock.recv(1), b"x")
             sock.close()
 
-    def test_no_packet_of_a_peer_or_stranger_meets_a_rule_after_a_clean_end(self):
+    def test_no_rule_matches_a_packet_after_a_clean_end(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         self.assertIn("socket transparent", proxy.rules())
         proxy.process.stop()
         self.assertEqual(proxy.rules(), "")
 
-    def test_check_names_what_a_machine_lacks_and_the_command_that_mends_it(self):
+    def test_check_names_missing_requirements_and_the_command_that_fixes_them(self):
         lab = self.enterContext(Lab())
         words = [INTERCEPTOR, "--check", "--interface", lan_of(lab, "branch", BRANCH)]
         self.assertEqual(lab.run("branch", *words), "")
@@ -319,7 +319,7 @@ class Intercept(unittest.TestCase):
         self.assertEqual(failed.returncode, 1)
         self.assertIn("transparent sockets need root or CAP_NET_ADMIN", failed.stdout)
 
-    def test_a_second_daemon_on_the_same_port_says_that_the_port_is_taken(self):
+    def test_a_second_daemon_on_the_same_port_reports_that_the_port_is_in_use(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
         second = lab.run("branch", INTERCEPTOR, "--interface", "lo", check=False)

@@ -52,7 +52,7 @@ class BareLine(unittest.TestCase):
         here.send(b"over IPv6")
         self.assertEqual(there.receive(9), b"over IPv6")
 
-    def test_nothing_larger_than_a_packet_crosses_the_line(self):
+    def test_no_packet_above_the_mtu_crosses_the_line(self):
         lab = self.enterContext(Lab())
         watcher = lab.start("wan", "tcpdump", "-n", "-i", "branch0", "greater", "1515")
         until(lambda: "listening on" in watcher.log(), what="tcpdump listens")
@@ -62,7 +62,7 @@ class BareLine(unittest.TestCase):
         watcher.wait()
         self.assertIn("\n0 packets captured", watcher.log())
 
-    def test_client_and_server_use_the_congestion_control_that_was_asked_for(self):
+    def test_client_and_server_use_the_requested_congestion_control(self):
         for choice in ("cubic", "bbr"):
             lab = self.enterContext(Lab(options=["--cc", choice]))
             for address in (SERVER, SERVER6):
@@ -78,7 +78,7 @@ class BareLine(unittest.TestCase):
 
 class EmulatedLine(unittest.TestCase):
     @alone
-    def test_the_round_trip_is_what_was_set_from_the_first_packet_on(self):
+    def test_the_round_trip_has_the_configured_value_from_the_first_packet(self):
         lab = self.enterContext(Lab("51.84mbit,100"))
         for address in (SERVER, SERVER6):
             found = round_trips(lab, address)
@@ -106,7 +106,7 @@ class EmulatedLine(unittest.TestCase):
         self.assertGreater(seconds, 2.0)
         self.assertLess(seconds, 3.5)
 
-    def test_the_line_counts_what_crosses_it(self):
+    def test_the_line_counts_all_packets(self):
         lab = self.enterContext(Lab("51.84mbit,2"))
         lab.stats(reset=True)
         self.assertEqual(len(round_trips(lab, count=5, size=972)), 5)
@@ -142,7 +142,7 @@ class EmulatedLine(unittest.TestCase):
             self.assertIn(" 1 received", done)
         self.assertEqual(lab.stats()["a_to_b"]["oversized"], 0)
 
-    def test_a_wrong_line_is_refused_in_a_sentence(self):
+    def test_an_invalid_line_is_refused_with_a_sentence(self):
         lab = self.enterContext(Lab("51.84mbit,10"))
         for line in ("51.84mbit", "fast,10", "1mbit,soon", "1mbit,10,often"):
             with self.subTest(line), self.assertRaisesRegex(AssertionError, "tools/lab: |longhaul-wan: "):
@@ -193,7 +193,7 @@ class Cleanliness(unittest.TestCase):
         self.assertTrue(select.select([sleeping], [], [], 0)[0], "what ran in the lab has ended")
         os.close(sleeping)
 
-    def test_up_cleans_what_a_killed_up_left(self):
+    def test_up_cleans_up_after_a_killed_up(self):
         with Lab() as lab:
             os.remove(f"/run/longhaul-lab/{lab.name}/state.json")  # as if `up` had not come to its end
             lab.run("client", "ip", "link", "delete", "eth0")

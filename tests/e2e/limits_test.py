@@ -74,7 +74,7 @@ class Limits(unittest.TestCase):
             other.close()
             self.assertEqual(self.branch.reasons()["optimised"], 5)
 
-    def test_a_syn_that_is_sent_again_goes_the_way_of_the_one_before(self):
+    def test_a_repeated_syn_takes_the_same_path_as_the_first(self):
         self.start(branch={"limits": {"flows": 1}})
         with tcp.Server(self.lab, tcp.echo) as server:
             held = [self.echo(server)]
@@ -144,7 +144,7 @@ class Limits(unittest.TestCase):
             connection.close()
         until(lambda: self.datacenter.status()["handshakes"]["now"] == 0, what="the handshakes are over")
 
-    def test_only_what_allow_names_is_dialled_for_a_peer(self):
+    def test_only_destinations_in_allow_are_dialled_for_a_peer(self):
         far = NETWORKS["datacenter"] + ["10.99.0.0/16"]
         self.start(branch={"socks": {"listen": f"{BRANCH}:1080"}}, datacenter={"link": {"allow": ["10.10.2.2/32"]}})
         self.branch.stop()
@@ -163,7 +163,7 @@ class Limits(unittest.TestCase):
             self.assertIn("add the destination to [link] allow at the far site", why)
             self.echo(server)
 
-    def test_a_flow_that_the_peer_refuses_is_reset_and_its_client_then_goes_past(self):
+    def test_a_flow_that_the_peer_refuses_is_reset_and_then_bypasses_the_link(self):
         self.start(datacenter={"link": {"allow": []}})
         with tcp.Server(self.lab, tcp.echo) as server:
             self.assertTrue(tcp.is_reset(self.lab, SERVER, server.port))

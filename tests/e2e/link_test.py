@@ -74,7 +74,7 @@ class Keys(unittest.TestCase):
             self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 1000, 1), tcp.digest(1000, 1))
         self.assertEqual(self.branch.reasons(), {"link_never_up": 1})
 
-    def test_the_dialler_refuses_a_peer_with_another_key_and_both_sides_say_whose(self):
+    def test_the_dialler_refuses_a_peer_with_another_key_and_both_sides_log_it(self):
         expected = self.branch.keygen("another")
         self.branch.settings["peer"][0]["fingerprint"] = expected
         self.start()
@@ -84,7 +84,7 @@ class Keys(unittest.TestCase):
         self.assertIn(self.datacenter.fingerprint, self.branch.longhaul("status"))
         self.assert_no_link()
 
-    def test_the_listener_refuses_an_unknown_key_and_both_sides_say_whose(self):
+    def test_the_listener_refuses_an_unknown_key_and_both_sides_log_it(self):
         self.datacenter.settings["peer"][0]["fingerprint"] = self.datacenter.keygen("another")
         self.start()
         self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, "code=unknown_key", self.branch.fingerprint)
@@ -132,7 +132,7 @@ class Cut(PairTest):
         self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], resets)
         self.assert_link_is_as_new()
 
-    def test_a_line_that_is_dead_for_five_seconds_costs_time_and_no_flow(self):
+    def test_a_line_that_is_cut_for_five_seconds_delays_flows_and_loses_none(self):
         with Copies(self.lab, 8_000_000) as copies:
             moved = self.branch.link()
             until(lambda: self.branch.link()["bytes_sent"] > moved["bytes_sent"] + 1_000_000, what="bytes move")
@@ -147,7 +147,7 @@ class Cut(PairTest):
         self.pair.wait_link()
         self.assert_link_is_as_new()
 
-    def test_new_flows_go_past_a_link_that_has_fallen_silent(self):
+    def test_new_flows_bypass_a_link_that_has_fallen_silent(self):
         before = self.branch.reasons()
         here, there = tcp.pair(self.lab)
         here.send(b"before")
@@ -190,7 +190,7 @@ class Dialling(unittest.TestCase):
         self.assertEqual(pair.branch.link()["remote_address"], f"[{DATACENTER_WAN6}]:{LINK_PORT}")
         self.assertTrue(pair.datacenter.link()["remote_address"].startswith(f"[{BRANCH_WAN6}]:"))
 
-    def test_where_both_sides_dial_one_link_stays(self):
+    def test_if_both_sides_dial_one_link_remains(self):
         pair = Pair(self.lab, branch={"link": {"listen": f"0.0.0.0:{LINK_PORT}"}})
         pair.datacenter.settings["peer"][0]["address"] = f"{BRANCH_WAN}:{LINK_PORT}"
         for attempt in range(3):

@@ -53,7 +53,7 @@ class MemoryCap(unittest.TestCase):
         data = noise(MB, "afterwards")
         self.assertEqual(download(self.lab, data), digest(data))
 
-    def test_the_operator_is_told_what_the_cap_leaves_no_room_for(self):
+    def test_the_operator_is_informed_which_sizes_the_cap_does_not_allow(self):
         branch = self.pair.branch
         said = branch.longhaul("check", branch.file.name)
         self.assertIn("At most 192MiB in all", said)

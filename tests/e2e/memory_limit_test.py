@@ -30,7 +30,7 @@ class MemoryLimit(unittest.TestCase):
         self.assertLessEqual(memory["ahead_bytes"], 8 * MIB)
         return memory
 
-    def test_new_flows_go_past_the_link_while_stalled_readers_hold_it_and_come_back_afterwards(self):
+    def test_new_flows_bypass_the_link_while_stalled_readers_hold_the_memory(self):
         nginx = web.Nginx(self.lab)
         page, document = nginx.put("page", 3_000_000), self.smbd.make("document", 6_000_000, seed=3)
         client = self.enterContext(smb_client.connect(self.lab, self.smbd, "3.1.1"))

@@ -48,7 +48,7 @@ class PageTest(unittest.TestCase):
     def address_with_token(self):
         return self.branch.longhaul("page").strip()
 
-    def test_the_page_shows_what_the_daemon_knows_without_a_complaint_of_the_browser(self):
+    def test_the_page_shows_the_daemons_state_without_browser_errors(self):
         browser = self.opened()
         self.assertEqual(browser.text("#site"), "branch")
         self.assertIn("Saved", browser.text("#verdict"))
@@ -103,7 +103,7 @@ class PageTest(unittest.TestCase):
         browser.press("Enter")
         browser.until("document.querySelector('#confirm').open")
 
-    def test_a_feature_changes_after_a_confirmation_and_with_the_token_alone(self):
+    def test_a_feature_changes_only_after_confirmation_and_with_the_token(self):
         browser = self.opened()
         self.switch(browser, "compression")
         browser.press("Escape")

@@ -27,7 +27,7 @@ class PresharedKey(unittest.TestCase):
             site.start()
             self.addCleanup(site.stop)
 
-    def test_flows_are_carried_by_udp_and_by_tcp_where_both_have_the_same(self):
+    def test_with_equal_secrets_flows_are_carried_by_udp_and_by_tcp(self):
         for site in self.pair.sites:
             self.give(site, "5a" * 32)
         self.start()
@@ -45,7 +45,7 @@ class PresharedKey(unittest.TestCase):
             until(lambda: "preshared_key_file" in (site.link()["last_error"] or ""), what=f"{site.name} says why")
             self.assertEqual(site.link()["state"], "never_up")
 
-    def test_another_secret_at_one_side_is_told_at_both(self):
+    def test_different_secrets_are_reported_at_both_sides(self):
         self.give(self.branch, "5a" * 32)
         self.give(self.datacenter, "5b" * 32)
         self.start()
@@ -54,12 +54,12 @@ class PresharedKey(unittest.TestCase):
         self.assertIn("the preshared key of branch", self.datacenter.longhaul("reload"))
         self.pair.wait_link()
 
-    def test_a_secret_at_one_side_only_is_told_at_both(self):
+    def test_a_secret_at_one_side_only_is_reported_at_both(self):
         self.give(self.datacenter, "5a" * 32)
         self.start()
         self.assert_both_say_why_there_is_no_link()
 
-    def test_a_secret_that_others_may_read_or_that_is_none_stops_the_start(self):
+    def test_a_readable_or_invalid_secret_prevents_the_start(self):
         for secret, mode, said in (("5a" * 32, 0o644, "chmod 600"), ("5a" * 31, 0o600, "64 hexadecimal digits"),
                                    ("5a" * 33, 0o600, "64 hexadecimal digits")):
             self.give(self.branch, secret, mode)

@@ -137,13 +137,13 @@ class BadUse(unittest.TestCase):
         self.assertIn(FAR, out)
         self.assertIn("try another --by", out)
 
-    def test_a_filter_that_says_so_is_named(self):
+    def test_a_filter_that_reports_itself_is_named(self):
         self.rules("near", "forward", "meta l4proto udp reject with icmp type admin-prohibited")
         code, out, error = refused(self.hops, "path", SERVER, "--by", "udp", "--sizes", "6", "--probes", "2")
         self.assertEqual(code, 1)
         self.assertIn(f"{NEAR} (hop 2) reports that a firewall prohibits these probes", out)
 
-    def test_no_host_no_name_and_no_right_get_a_sentence_each(self):
+    def test_missing_hosts_names_and_privileges_each_get_a_sentence(self):
         code, _, error = refused(self.hops, "path", "10.99.0.1")
         self.assertEqual(code, 1)
         self.assertIn("no route to 10.99.0.1", error)
@@ -208,7 +208,7 @@ class Options(unittest.TestCase):
                       f"add rule inet m c oifname {what} tcp flags & syn == syn reset tcp option {option}")
         self.addCleanup(self.hops.run, node, "nft", "delete table inet m", check=False)
 
-    def test_what_is_offered_arrives_on_an_honest_path(self):
+    def test_offered_options_arrive_on_a_transparent_path(self):
         for host in (SERVER, SERVER6):
             with self.subTest(host):
                 found = self.options("--agent", f":{self.agent}", host=host)
@@ -235,7 +235,7 @@ class Options(unittest.TestCase):
         self.assertEqual({change["option"]: FAR in change["where"] and NEAR in change["where"] for change in found["changes"]},
                          {"SACK": True, "timestamps": False})
 
-    def test_what_is_taken_behind_the_last_router_or_on_the_way_back_is_told_apart_by_an_agent(self):
+    def test_an_agent_shows_on_which_side_of_the_last_router_an_option_is_removed(self):
         self.strip("far", "to-server")
         there = self.options("--agent", f":{self.agent}")
         self.assertIn("(the agent)", there["changes"][0]["where"])
@@ -252,7 +252,7 @@ class Options(unittest.TestCase):
         self.assertEqual(found["changes"], [])
         self.assertIn("tcp_window_scaling is 0", found["remarks"][0])
 
-    def test_nobody_there_and_no_agent_get_a_sentence(self):
+    def test_a_missing_host_and_a_missing_agent_get_a_sentence(self):
         done = self.hops.run("client", PROBE, "options", SERVER, "9", check=False)
         self.assertIn("nothing listens on port 9", done.stdout)
         done = self.hops.run("client", PROBE, "tcp", f"{SERVER}:9", check=False)
@@ -261,7 +261,7 @@ class Options(unittest.TestCase):
 
 
 class Host(unittest.TestCase):
-    def test_a_host_held_to_64_kilobytes_is_told_what_to_change_and_is_right_after_it(self):
+    def test_the_advice_for_a_host_limited_to_64_kilobytes_works(self):
         hops = self.enterContext(Hops())
         words = [PROBE, "host", "--rtt", "100", "--rate", "51.84mbit", "--json"]
         hops.sysctl("client", **{"net.ipv4.tcp_rmem": "4096 65536 65536", "net.ipv4.tcp_wmem": "4096 16384 65536"})

@@ -32,7 +32,7 @@ class Dictionaries(unittest.TestCase):
         self.pair.wait_flows(0)
         return (self.branch.link()["bytes_sent"] - before) / size
 
-    def test_what_a_rule_leaves_plain_is_sent_again_and_does_not_disturb_the_others(self):
+    def test_flows_that_a_rule_excludes_from_reduction_do_not_disturb_others(self):
         off = {"compression": False, "dedup_memory": False, "dedup_disk": False}
         lab = self.enterContext(Lab())
         with tcp.Server(lab, tcp.report_digest) as plain:

@@ -116,7 +116,7 @@ class Repeats(PairTest):
         # What stands in other files, at other offsets.
         self.assertLess(self.cost_of_download(noise(12_345, "in front") + data[3 * MB:5 * MB] + data[:MB]), first / 20)
 
-    def test_what_is_new_is_compressed(self):
+    def test_new_data_is_compressed(self):
         data = text(4 * MB, "compressed")
         self.assertLess(self.cost_of_download(data), len(data) / 2)
 
@@ -166,7 +166,7 @@ class Repeats(PairTest):
         here.close()
         there.close()
 
-    def test_a_rule_takes_flows_out_of_what_the_users_of_the_link_share(self):
+    def test_a_rule_excludes_flows_from_the_shared_dictionary(self):
         # Flows over IPv6 are on their own, with and without compression of their own bytes.
         for number, compression in enumerate((True, False)):
             with self.subTest(compression=compression):
@@ -223,7 +223,7 @@ class Repeats(PairTest):
                 self.assertGreater(self.cost_of_download(data), len(data))
                 self.assertLess(self.cost_of_download(data), len(data) / 50)
 
-    def test_what_was_saved_is_seen_per_flow_port_and_peer(self):
+    def test_savings_are_shown_per_flow_port_and_peer(self):
         data = text(2 * MB, "seen")
         with tcp.Server(self.lab, sender(data)) as server:
             for _ in range(2):
@@ -253,7 +253,7 @@ class Repeats(PairTest):
 class Faults(PairTest):
     line = ("51.84mbit,40",)
 
-    def test_transfers_end_right_when_the_link_is_cut_again_and_again(self):
+    def test_transfers_complete_correctly_while_the_link_is_cut_repeatedly(self):
         old = noise(3 * MB, "cut")
         self.assertEqual(download(self.lab, old), digest(old))
         for seed in range(4):
@@ -280,7 +280,7 @@ class Faults(PairTest):
                     self.assertEqual(copy(self.lab, data[way]), digest(data[way]))
                 self.assertLess(wan.received if way == "down" else wan.sent, len(data[way]) / 20)
 
-    def test_a_peer_that_is_killed_and_comes_back_gets_and_gives_right_bytes(self):
+    def test_a_peer_that_is_killed_and_restarted_sends_and_receives_right_bytes(self):
         data = noise(2 * MB, "killed")
         for site in reversed(self.pair.sites):
             with self.subTest(site.name):
@@ -306,7 +306,7 @@ class Faults(PairTest):
 
 
 class Loss(unittest.TestCase):
-    def test_flows_that_share_content_on_a_lossy_line_all_end_right(self):
+    def test_flows_with_shared_content_complete_correctly_on_a_lossy_line(self):
         for transport in ("udp", "tcp"):
             with self.subTest(transport), Lab("51.84mbit,40,0.02") as lab, \
                     Pair(lab, both={"features": {"transport": transport}}) as pair:
@@ -324,7 +324,7 @@ class Loss(unittest.TestCase):
 
 
 class Settings(unittest.TestCase):
-    def test_the_smaller_dictionary_counts_and_none_at_all_leaves_compression(self):
+    def test_the_smaller_dictionary_is_used_and_without_one_compression_remains(self):
         for memory in ("16MiB", 0):
             with self.subTest(memory=memory), Lab("51.84mbit,20") as lab, \
                     Pair(lab, datacenter={"dictionary": {"memory": memory}}) as pair:

@@ -82,7 +82,7 @@ class Reload(unittest.TestCase):
                     self.assertEqual(site.reasons(), {"optimised": 1})
                 self.pair.stop()
 
-    def test_a_mistake_in_the_file_changes_nothing_and_is_told(self):
+    def test_a_mistake_in_the_file_changes_nothing_and_is_reported(self):
         self.start()
         self.branch.settings["peer"][0]["rate"] = "1parsec"
         said = self.reload(self.branch, check=False)
@@ -106,7 +106,7 @@ class Reload(unittest.TestCase):
             self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 100_000, 3), tcp.digest(100_000, 3))
         self.assertEqual(self.branch.reasons()[reason], before + 1)
 
-    def test_rules_networks_and_limits_change_for_flows_to_come(self):
+    def test_rules_networks_and_limits_change_for_new_flows(self):
         self.start()
         here, there = tcp.pair(self.lab)
         here.send(b"before")

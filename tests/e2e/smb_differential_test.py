@@ -42,14 +42,14 @@ class Differential(PairTest):
         said = self.operations("locktest", *words, seed=seed, count=count)
         self.assertNotIn("conn=", said)  # it tells of an operation only when its answers differ
 
-    def test_random_operations_of_smb_2_and_locks_of_smb_1_are_answered_as_past_the_pair(self):
+    def test_random_operations_of_smb_2_and_locks_of_smb_1_are_answered_as_without_the_pair(self):
         self.files(seed=1, count=100)
         self.files("--valid", "--oplocks", seed=2, count=200)
         self.locks("--exacterrors", seed=3, count=100)
         self.locks("--exacterrors", "--oplocks", "--lockrange=10", seed=4, count=100)
 
     @long_test
-    def test_many_random_operations_are_answered_as_past_the_pair(self):
+    def test_many_random_operations_are_answered_as_without_the_pair(self):
         for seed in range(10, 20):
             for words in (), ("--oplocks",), ("--valid",), ("--valid", "--oplocks"):
                 self.files(*words, seed=seed, count=1000)

@@ -60,7 +60,7 @@ class Durable(PairTest):
                     self.assertEqual((self.smbd.share / f"{name}-{dialect}").read_bytes(), data)
                 self.assertEqual(self.promised(), promised)
 
-    def test_durability_without_an_oplock_is_ignored_here_as_at_the_server_and_writes_are_answered_early(self):
+    def test_durability_without_an_oplock_is_ignored_as_at_the_server_and_writes_are_answered_early(self):
         for dialect in "2.02", "2.1", "3.0", "3.1.1":
             with self.subTest(dialect):
                 with smb_client.connect(self.lab, self.smbd, dialect, node="server") as directly:
@@ -72,7 +72,7 @@ class Durable(PairTest):
                 self.assertEqual((self.smbd.share / f"file-{dialect}").read_bytes(), data)
                 self.assertGreater(self.promised(), promised)
 
-    def test_a_full_disk_is_reported_and_what_was_not_reported_is_there(self):
+    def test_a_full_disk_is_reported_and_all_other_writes_are_on_disk(self):
         client = self.connect(share="small")
         promised = self.promised()
         data = made(4_500_000, 3)
@@ -96,7 +96,7 @@ class Durable(PairTest):
         with smb_client.connect(self.lab, self.smbd) as again, again.open("file") as file:
             self.assertEqual(read_all(file)[:400_000], data[:400_000])
 
-    def test_a_link_that_is_cut_for_a_moment_costs_time_and_no_byte(self):
+    def test_a_short_cut_of_the_link_delays_writes_and_loses_none(self):
         client = self.connect()
         promised = self.promised()
         data = made(1_500_000, 7)

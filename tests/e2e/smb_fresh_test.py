@@ -79,7 +79,7 @@ class Fresh(PairTest):
         file.close()
 
     @each_dialect
-    def test_what_was_read_before_the_change_is_not_read_again_after_it(self, client):
+    def test_data_read_before_a_change_is_not_returned_after_it(self, client):
         file = client.open("file", READ | WRITE)
         for turn in range(5):
             word = b"turn %d" % turn
@@ -101,7 +101,7 @@ class Fresh(PairTest):
         self.assertEqual(self.path.read_bytes()[:6], b"mine 4")
 
     @each_dialect
-    def test_nothing_is_noticed_while_nobody_changes_anything(self, client):
+    def test_no_change_is_reported_while_nothing_changes(self, client):
         with client.open("file", READ) as file:
             before = self.counted(self.datacenter, "changes_noticed")
             self.assertEqual(read_all(file), self.data)
@@ -130,7 +130,7 @@ class Fresh(PairTest):
         self.assertNotIn("new", client.listing())
 
     @each_dialect
-    def test_a_listing_that_is_under_way_tells_of_names_that_came_meanwhile(self, client):
+    def test_a_listing_in_progress_includes_names_created_meanwhile(self, client):
         if client.dialect == "NT1":
             return  # the server tells the rest of a listing itself
         for number in range(1500):
@@ -151,7 +151,7 @@ class Fresh(PairTest):
     # -- folders are let go of
 
     @each_dialect
-    def test_a_folder_is_removed_and_renamed_as_if_nobody_watched_it(self, client):
+    def test_a_watched_folder_can_be_removed_and_renamed(self, client):
         if client.dialect == "NT1":
             return  # that client cannot remove folders
         folder = self.smbd.share / "folder"
@@ -187,7 +187,7 @@ class TellsNothing(PairTest):
     def prepare(cls):
         cls.smbd = smb.Smbd(cls.lab, settings={"kernel change notify": "no"})  # of notifyd: no share can set it
 
-    def test_what_was_read_ahead_stays_as_it_was_until_the_file_is_opened_again(self):
+    def test_data_read_ahead_stays_unchanged_until_the_file_is_opened_again(self):
         path = self.smbd.share / "file"
         for dialect in DIALECTS:
             path.write_bytes(self.data)

@@ -62,7 +62,7 @@ class PastTheLink(ComesBack):
         self.pair.datacenter.kill()
         self.pair.branch.wait_link("down")
 
-    def test_a_client_whose_writes_a_crashed_server_has_lost_is_told_once_past_the_link(self):
+    def test_a_client_that_bypasses_the_link_is_told_once_of_writes_lost_by_a_crashed_server(self):
         self.start()
         for dialect in "NT1", "2.1", "3.1.1":
             with self.subTest(dialect):

@@ -66,7 +66,7 @@ class Kernel(PairTest):
         for site in self.branch, self.datacenter:
             site.set(**{"smb.write_behind_cached": on})
 
-    def test_what_a_mount_writes_waits_for_the_server_unless_the_operator_wants_it_otherwise(self):
+    def test_writes_of_a_mount_wait_for_the_server_unless_configured_otherwise(self):
         # SMB1, since in all other dialects its handles are durable, and those are promised nothing.
         self.addCleanup(self.write_cached, False)
         with Mount(self.guest, self.smbd, "NT1", "cache=none") as mount:

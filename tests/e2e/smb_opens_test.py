@@ -75,7 +75,7 @@ class OpensAhead(PairTest):
         until(lambda: self.counted("opens_ahead_used") > used, what="some of them were used")
 
     @each_dialect
-    def test_who_wants_one_for_himself_gets_it_at_once(self, here, there):
+    def test_another_client_can_open_one_exclusively_at_once(self, here, there):
         began = time.monotonic()
         theirs = there.open(name_of(READ_BEFORE), share=SHARE_NONE)
         self.assertLess(time.monotonic() - began, 5)  # a break that nobody answers takes 35 s
@@ -84,7 +84,7 @@ class OpensAhead(PairTest):
         self.assert_reads(READ_BEFORE, self.bytes_of(READ_BEFORE))
 
     @each_dialect
-    def test_what_another_writes_into_one_is_read(self, here, there):
+    def test_data_that_another_client_writes_into_one_is_read(self, here, there):
         del here
         for number, how in ((READ_BEFORE, "write"), (READ_BEFORE + 1, "truncate"), (READ_BEFORE + 2, "replace")):
             with there.open(name_of(number), READ | WRITE,

@@ -124,7 +124,7 @@ class PromisesToAKernel(Stage):
     kernel = True
 
     @long_test
-    def test_no_acknowledged_block_is_lost_that_linux_s_client_wrote(self):
+    def test_no_acknowledged_block_of_linuxs_client_is_lost(self):
         self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), rounds=2, clients=3)
 
 

@@ -70,7 +70,7 @@ class ThroughPair(PairTest):
                     self.assertEqual(self.smbd.get("there", *words), there)
                     self.assertEqual(self.smbd.put(self.smbd.share / "there", "copy", *words), there)
 
-    def test_random_operations_give_what_memory_gives(self):
+    def test_random_operations_match_a_model_in_memory(self):
         for dialect, oplock, offset in (("NT1", NO_OPLOCK, 0), ("2.1", BATCH, 0), ("3.1.1", NO_OPLOCK, 0),
                                         ("3.1.1", BATCH, (1 << 31) - 100_000), ("NT1", BATCH, (1 << 32) - 100_000)):
             with self.subTest(dialect=dialect, oplock=oplock, offset=offset):
@@ -142,7 +142,7 @@ class NotSmb(PairTest):
 
     line = ("51.84mbit,20",)
 
-    def test_other_protocols_on_smbs_ports_cross_untouched_whoever_speaks_first(self):
+    def test_other_protocols_on_smbs_ports_cross_unchanged_whichever_side_speaks_first(self):
         data = made(600_000, 8)
         for port in 445, 139:
             with self.subTest(port):
@@ -151,7 +151,7 @@ class NotSmb(PairTest):
                 with tcp.Server(self.lab, tcp.sender(len(data), 8), port=port):
                     self.assertEqual(tcp.download(self.lab, SERVER, port), tcp.digest(len(data), 8))
 
-    def test_messages_that_begin_as_smb_and_do_not_go_on_cross_with_their_end(self):
+    def test_messages_that_begin_as_smb_and_break_off_cross_completely(self):
         negotiate = bytes.fromhex("000000b4fe534d4240000000")  # the head of a frame of 180 bytes
         for sent in (b"", b"\0", negotiate[:4], negotiate, negotiate + bytes(100), b"\0\0\0\0" * 3 + b"\0\xff\xff\xff" + bytes(50),
                      b"\x85\0\0\0" + negotiate, b"GET / HTTP/1.0\r\n\r\n"):
@@ -180,7 +180,7 @@ class Crowded(PairTest):
 
     both = {"limits": {"memory": "16MiB"}}
 
-    def test_flows_that_hold_parts_of_frames_are_counted_and_go_on_without_their_module(self):
+    def test_flows_with_incomplete_frames_are_counted_and_continue_without_their_module(self):
         head = bytes.fromhex("00100000fe534d4240000000")  # a frame of 1 MiB
         first, rest = head + made(400_000 - len(head), 1), made((1 << 20) + 4 - 400_000, 2)
         ends = []
@@ -328,7 +328,7 @@ class ByRule(PairTest):
     line = ("51.84mbit,20",)
     branch_has = {"rule": [{"to_ports": [139], "features": {"smb.write_behind": False}}]}
 
-    def test_writes_are_promised_where_no_rule_says_otherwise(self):
+    def test_writes_are_promised_unless_a_rule_forbids_it(self):
         smbd = smb.Smbd(self.lab, {"smb ports": "139 445", "disable netbios": "no"})
         for port, promised in (139, False), (445, True):
             for dialect in "NT1", "3.1.1":

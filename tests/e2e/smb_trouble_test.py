@@ -46,7 +46,7 @@ class Trouble(Story):
         # The server's own word where the WRITE was not promised; a late error names no cause.
         self.assertTrue({DISK_FULL, LOST_WRITES} & set(reported), reported)
 
-    def test_a_full_disk_is_reported_and_what_was_not_reported_is_there(self):
+    def test_a_full_disk_is_reported_and_all_other_writes_are_on_disk(self):
         self.start(small="2m")
         for dialect in self.dialects:
             for oplock in NO_OPLOCK, BATCH:
@@ -63,7 +63,7 @@ class Trouble(Story):
                         write_blocks(little, data[:200_000])
                     self.assertEqual(self.smbd.path_of("little", "small").read_bytes(), data[:200_000])
 
-    def test_a_disk_that_the_other_fills_while_writes_are_promised_is_reported(self):
+    def test_a_disk_that_another_client_fills_while_writes_are_promised_is_reported(self):
         self.start(small="4m")
         data = made(2_000_000, 9)
         for dialect in self.dialects:
@@ -81,7 +81,7 @@ class Trouble(Story):
                 there.remove("mine")
 
     @long_test
-    def test_a_quota_that_the_server_does_not_tell_of_is_reported(self):
+    def test_a_quota_that_the_server_does_not_announce_is_reported(self):
         # Samba reports a quota as it reports a full disk (DISK_FULL). What is new to the pair: by the server's own word
         # there was room. Kernels without quotas are common, so a share's size stands for it here.
         self.start(small="2m", share="small", left_kib=900_000)
@@ -125,7 +125,7 @@ class Trouble(Story):
                     self.assertEqual(read_all(file)[:400_000], data[:400_000])
 
     @long_test
-    def test_a_server_that_is_restarted_never_takes_with_it_what_was_reported(self):
+    def test_a_restarted_server_never_loses_writes_that_were_reported(self):
         self.start()
         for dialect in self.dialects:
             with self.subTest(dialect):
@@ -145,7 +145,7 @@ class Trouble(Story):
                 self.assertEqual(there[:400_000], data[:400_000])
                 self.assert_begins(f"file-{dialect}", data)
 
-    def test_a_link_that_is_cut_for_a_moment_costs_time_and_no_byte(self):
+    def test_a_short_cut_of_the_link_delays_writes_and_loses_none(self):
         self.start()
         for dialect in self.dialects:
             with self.subTest(dialect):
@@ -182,7 +182,7 @@ class Trouble(Story):
                     self.pair.wait_link()
 
     @long_test
-    def test_a_link_that_stays_cut_resets_who_was_promised_something(self):
+    def test_a_link_that_stays_cut_resets_clients_with_promises(self):
         self.start()
         self.lab.link("2mbit,40")  # so that much is on its way when it is cut
         clients, data = {}, made(600_000, 13)
@@ -200,7 +200,7 @@ class Trouble(Story):
                 self.assertEqual((self.smbd.share / f"file-{dialect}").read_bytes()[:1000], data[:1000])
                 self.assert_begins(f"file-{dialect}", data)
 
-    def test_a_proxy_that_is_killed_between_a_break_and_its_answer_keeps_the_other_waiting_no_longer(self):
+    def test_a_proxy_killed_between_a_break_and_its_answer_does_not_delay_the_other_client(self):
         self.start()
         for victim in "branch", "datacenter":
             for dialect in self.dialects:
@@ -221,7 +221,7 @@ class Trouble(Story):
 
 
 class CutOff(Story):
-    def test_a_reader_behind_a_cut_link_keeps_nobody_waiting_until_the_server_gives_up(self):
+    def test_a_reader_behind_a_cut_link_does_not_delay_others_until_the_server_gives_up(self):
         self.start()
         old, new = made(300_000, 15), made(300_000, 16)
         (self.smbd.share / "file").write_bytes(old)
@@ -302,7 +302,7 @@ class LostWrites(Story):
         self.assertEqual(self.waiting_at(self.pair.branch), 1)
         self.assert_told_once(dialect)
 
-    def test_who_writes_the_file_anew_is_told_nothing(self):
+    def test_a_client_that_replaces_the_file_gets_no_report(self):
         dialect = self.dialects[-1]
         self.rob(dialect, lambda: (self.pair.datacenter.kill(), self.pair.datacenter.start()))
         again = self.connect(dialect)

@@ -45,7 +45,7 @@ class TwoClients(PairTest):
         self.assertEqual(here.breaks, [])
 
     @each_dialect
-    def test_who_looks_at_a_file_that_it_has_open_sees_what_the_other_has_made_of_it(self, here, there):
+    def test_a_client_with_an_open_file_sees_the_changes_of_the_other(self, here, there):
         mine = here.open("file")
         look = here.open("file", ATTRIBUTES)
         self.assertEqual((look.size_at_open, look.size()), (len(self.data), len(self.data)))
@@ -59,7 +59,7 @@ class TwoClients(PairTest):
         look.close()
 
     @each_dialect
-    def test_a_file_that_is_deleted_is_there_until_nobody_looks_at_it_any_more(self, here, there):
+    def test_a_deleted_file_exists_until_its_last_handle_is_closed(self, here, there):
         mine = here.open("file")
         look = here.open("file", ATTRIBUTES)
         mine.close()
@@ -70,7 +70,7 @@ class TwoClients(PairTest):
         self.assert_fails(NAME_NOT_FOUND, lambda: here.open("file", ATTRIBUTES))
 
     @each_dialect
-    def test_who_asked_for_no_oplock_gets_no_break_and_keeps_nobody_waiting(self, here, there):
+    def test_a_client_without_an_oplock_gets_no_break_and_delays_no_other(self, here, there):
         new = made(900_000, 3)
         mine = here.open("file", READ | WRITE)
         self.assertEqual(mine.oplock, NO_OPLOCK)
@@ -84,7 +84,7 @@ class TwoClients(PairTest):
         self.assertEqual(here.breaks, [])
 
     @each_dialect
-    def test_what_the_other_wrote_is_read_although_the_file_was_being_read(self, here, there):
+    def test_data_written_by_the_other_is_read_although_the_file_was_being_read(self, here, there):
         mine = here.open("file")
         data = bytearray(self.data)
         for at in range(0, 240_000, BLOCK):
@@ -97,7 +97,7 @@ class TwoClients(PairTest):
         self.assertEqual(read_all(mine), bytes(data))
 
     @each_dialect
-    def test_what_a_client_writes_that_had_the_file_open_before_is_read_at_once(self, here, there):
+    def test_writes_through_an_earlier_open_are_read_at_once(self, here, there):
         theirs = there.open("file", READ | WRITE)
         mine = here.open("file")
         data = bytearray(self.data)
@@ -214,7 +214,7 @@ class TwoClients(PairTest):
         self.take_turns(here, there, turn)
 
     @each_dialect
-    def test_turns_taken_by_opening_for_oneself_alone_are_seen_by_the_other(self, here, there):
+    def test_turns_taken_by_exclusive_opens_are_seen_by_the_other(self, here, there):
         def turn(client, parity):
             try:
                 file = client.open("file", READ | WRITE, share=SHARE_NONE)
@@ -257,7 +257,7 @@ class TwoClients(PairTest):
         self.assertEqual(mine.read(900, BLOCK), self.data[900:1000] + bytes(1000))
 
     @each_dialect
-    def test_the_name_that_the_other_gave_a_file_is_its_name(self, here, there):
+    def test_a_rename_by_the_other_is_seen(self, here, there):
         mine = here.open("file")
         self.assertEqual(mine.read(0, 10), self.data[:10])
         mine.close()
@@ -287,7 +287,7 @@ class TwoClients(PairTest):
         self.assert_fails(NAME_NOT_FOUND, lambda: there.open("file", ATTRIBUTES))
 
     @each_dialect
-    def test_what_the_other_does_to_a_file_that_is_being_written_comes_after_what_was_answered(self, here, there):
+    def test_operations_of_the_other_follow_all_acknowledged_writes(self, here, there):
         new = made(600_000, 7)
         mine = here.open("file", READ | WRITE)
         write_blocks(mine, new)
@@ -318,7 +318,7 @@ class TwoClients(PairTest):
         self.assertEqual(here.listing(), {})
 
     @each_dialect
-    def test_a_file_that_goes_with_its_handle_is_seen_until_then(self, here, there):
+    def test_a_file_deleted_on_close_is_seen_until_then(self, here, there):
         new = made(300_000, 8)
         mine = here.open("for a moment", READ | WRITE | DELETE, smb_client.CREATE,
                          options=smb_client.NON_DIRECTORY_FILE | smb_client.DELETE_ON_CLOSE)
@@ -356,7 +356,7 @@ class TwoClients(PairTest):
         self.assertEqual((self.smbd.share / "file").read_bytes()[400:407], b"through")
 
     @each_dialect
-    def test_a_client_that_just_ends_leaves_all_that_it_was_told_is_written(self, here, there):
+    def test_after_a_clients_end_all_acknowledged_data_is_written(self, here, there):
         new = made(800_000, 5)
         mine = here.open("file", READ | WRITE, oplock=BATCH)
         write_blocks(mine, new)

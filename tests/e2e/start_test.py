@@ -40,7 +40,7 @@ class Refusals(unittest.TestCase):
             self.assertNotIn("fwmark", self.lab.run("datacenter", "ip", family, "rule"))
         return said[0]
 
-    def test_a_port_that_is_taken_is_named_with_the_entry_that_wants_it(self):
+    def test_a_port_in_use_is_named_with_its_configuration_entry(self):
         for port, entry, changes in ((7600, "[link] listen", {}), (CONTROL_PORT, "[control] listen", {}),
                                      (7650, "[intercept] port", {}),
                                      (1080, "[socks] listen", {"socks": {"listen": "127.0.0.1:1080"}}),
@@ -56,7 +56,7 @@ class Refusals(unittest.TestCase):
         said = self.refused('site = "datacenter"\n[link\n')
         self.assertIn(f"{self.site.file}:2", said)
 
-    def test_an_unknown_key_is_refused_with_the_one_that_was_meant(self):
+    def test_an_unknown_key_is_refused_with_the_probable_one(self):
         said = self.refused(limits={"flowz": 3})
         self.assertIn("flowz", said)
         self.assertIn("flows", said.replace("flowz", ""))
@@ -76,7 +76,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("root or CAP_NET_ADMIN", done.stderr)
 
-    def test_a_file_that_is_not_there_is_refused(self):
+    def test_a_missing_file_is_refused(self):
         done = self.site.longhaul("run", "nowhere.toml", check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("nowhere.toml", done.stderr)
@@ -100,7 +100,7 @@ class Life(PairTest):
         for connection in (here, there):
             self.assertEqual(connection.receive_rest(), (b"", "reset"))
 
-    def test_a_daemon_that_was_stopped_and_goes_on_is_not_ended(self):
+    def test_a_daemon_that_was_stopped_and_continued_is_not_ended(self):
         here, there = tcp.pair(self.lab, SERVER6)
         process = self.branch.process
         process.signal(signal.SIGSTOP)

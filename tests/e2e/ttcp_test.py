@@ -61,7 +61,7 @@ class Sweeps(unittest.TestCase):
             self.assertEqual(len(lines), 1 + 2 * 4 * trials + 4 * 2)
             self.assertIn(f"{8 * trials}/{8 * trials}", done.stderr)
 
-    def test_lost_packets_and_lost_end_marks_hang_nobody(self):
+    def test_lost_packets_and_lost_end_marks_block_neither_side(self):
         lab = self.enterContext(Lab())
         Receiver(lab)
         for verdict in ("drop", "reject"):  # reject: the sender hears of it, and goes on
@@ -74,7 +74,7 @@ class Sweeps(unittest.TestCase):
                              [("TCP", 100, "close"), ("UDP", 0, "silence"), ("UDP+12", 0, "silence")])
             self.assertIn("something on the path filters UDP", done.stderr)
 
-    def test_what_an_interrupted_sweep_has_measured_is_kept_and_the_next_finds_the_receiver_ready(self):
+    def test_an_interrupted_sweep_keeps_its_results_and_leaves_the_receiver_ready(self):
         lab = self.enterContext(Lab())
         receiver = Receiver(lab)
         file, text = lab.scratch / "half.json", lab.scratch / "half.txt"

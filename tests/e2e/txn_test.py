@@ -25,7 +25,7 @@ class Transactions(unittest.TestCase):
     def rows(self, *words):
         return json.loads(self.lab.run("client", *self.words(*words), "--json", "-"))["rows"]
 
-    def test_figures_lie_within_what_the_line_allows(self):
+    def test_figures_are_within_the_limits_of_the_line(self):
         with self.subTest("EFT-SHORT"):
             rows = self.rows(CLIENT, SERVER, "--over", "tcp,udp", "--transactions", 15)
             # Connect and ask: two round trips; UDP has nothing to connect. Half of all lost nothing, or nearly.
@@ -46,7 +46,7 @@ class Transactions(unittest.TestCase):
             self.assertLess(rows[1]["mbit_per_s"], 2 * 17_726 * 8 / ROUND_TRIP_MS / 1000)
             self.assertGreater(rows[1]["mbit_per_s"], 0.02)
 
-    def test_an_interrupted_run_says_what_was_done_and_leaves_the_agents_ready(self):
+    def test_an_interrupted_run_reports_its_results_and_leaves_the_agents_ready(self):
         run = self.lab.start("client", *self.words(CLIENT, SERVER, "--script", "EFT-LONG", "--transactions", 1_000_000,
                                                    "--json", "-", "--quiet"))
         until(lambda: self.lab.stats()["a_to_b"]["packets_in"] > 60, 30, "transactions are under way")

@@ -142,7 +142,7 @@ class Udp(unittest.TestCase):
             self.assertEqual(copies.wait(), copies.expected())
 
     @alone
-    def test_a_daemon_that_starts_again_begins_at_the_rate_that_was_found(self):
+    def test_a_restarted_daemon_begins_at_the_measured_rate(self):
         self.start_on_udp("51.84mbit,100")
         with Copies(self.lab, 12_000_000) as copies:
             self.assertEqual(copies.wait(), copies.expected())
@@ -155,7 +155,7 @@ class Udp(unittest.TestCase):
         with Copies(self.lab, 2_000_000) as copies:
             self.assertEqual(copies.wait(), copies.expected())
 
-    def test_udp_that_dies_in_mid_transfer_is_left_in_time_and_tried_again(self):
+    def test_udp_that_fails_during_a_transfer_is_abandoned_in_time_and_tried_again(self):
         self.start_on_udp("51.84mbit,100")
         with Copies(self.lab, 16_000_000) as copies:
             moved(self.branch, 1_000_000)
@@ -181,13 +181,13 @@ class Udp(unittest.TestCase):
                 self.assertEqual(copies.wait(), copies.expected())
         self.assert_no_flow_was_reset()
 
-    def test_udp_that_dies_on_its_way_to_the_acceptor_is_left_by_both_sides(self):
+    def test_if_udp_fails_towards_the_acceptor_both_sides_abandon_it(self):
         self.check_one_direction(UDP_OUT)
 
-    def test_udp_that_dies_on_its_way_to_the_dialler_is_left_by_both_sides(self):
+    def test_if_udp_fails_towards_the_dialler_both_sides_abandon_it(self):
         self.check_one_direction(UDP_IN)
 
-    def test_where_udp_is_blocked_from_the_start_tcp_carries(self):
+    def test_tcp_carries_if_udp_is_blocked_from_the_start(self):
         lab = self.enterContext(Lab("51.84mbit,20"))
         with rules(lab, "branch", UDP_OUT + UDP_IN):
             pair = self.enterContext(Pair(lab))
@@ -214,7 +214,7 @@ class Udp(unittest.TestCase):
         self.datacenter.set(transport="tcp")
         wait_carrier(self.pair.sites, "tcp")
 
-    def test_the_dialler_may_get_another_port_in_mid_flow(self):
+    def test_the_diallers_port_may_change_during_a_flow(self):
         self.start_on_udp("51.84mbit,50")
         port = int(self.datacenter.link()["udp"]["remote_address"].rpartition(":")[2])
         # As a NAT that forgot the flow: another source port, and the answers to it find back. Without connection
@@ -248,7 +248,7 @@ class Udp(unittest.TestCase):
                 with Copies(self.lab, 1_000_000) as copies:
                     self.assertEqual(copies.wait(), copies.expected())
 
-    def test_udp_goes_on_while_the_control_connection_is_gone_and_takes_new_keys(self):
+    def test_udp_continues_without_the_control_connection_and_then_uses_new_keys(self):
         self.start_on_udp("51.84mbit,50")
         only_tcp = f"""
             chain out {{ type filter hook output priority 0; tcp dport {LINK_PORT} reject with tcp reset; }}
