@@ -150,6 +150,8 @@ void add_udp(Families& families, const Status& status) {
       families.gauge("udp_policed", "1 while the line drops packets above its rate without queueing them.");
   auto erasures =
       families.gauge("udp_erasure_ratio", "Share of packets lost at random, as error correction sees it.");
+  auto bursts = families.gauge("udp_drops_bursts", "1 while packets are sent one by one because the path drops bursts.");
+  auto unanswered = families.gauge("udp_unanswered", "1 while nothing came over UDP since the link is up.");
   auto gso = families.gauge("udp_segments_in_kernel", "1 while the kernel segments UDP (GSO).");
   auto worst = families.gauge("udp_worst_timer_lateness_seconds", "Largest lateness of a pacing timer.");
   auto late = families.gauge("udp_timer_lateness_seconds", "Average lateness of the pacing timers.");
@@ -183,6 +185,8 @@ void add_udp(Families& families, const Status& status) {
     competes.sample({{"peer", peer}}, udp.competes ? 1.0 : 0.0);
     policed.sample({{"peer", peer}}, udp.policed ? 1.0 : 0.0);
     erasures.sample({{"peer", peer}}, udp.erasure_rate);
+    bursts.sample({{"peer", peer}}, udp.drops_bursts ? 1.0 : 0.0);
+    unanswered.sample({{"peer", peer}}, udp.unanswered ? 1.0 : 0.0);
     gso.sample({{"peer", peer}}, udp.segments_in_kernel ? 1.0 : 0.0);
     worst.sample({{"peer", peer}}, seconds(udp.worst_timer_lateness));
     late.sample({{"peer", peer}}, seconds(udp.timer_lateness));

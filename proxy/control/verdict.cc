@@ -39,7 +39,11 @@ void look_at_link(const link::LinkStatus& link, std::vector<Problem>& found) {
                        true});
       break;
     case link::LinkState::up:
-      if (link.udp.state == link::UdpState::failed)
+      if (link.udp.drops_bursts)
+        found.push_back({"The path to " + of_peer(link) + " drops bursts of UDP packets, so they are sent one by one.",
+                         "look for a virtual interface or an emulator with a short queue on the path; try "
+                         "ethtool -K INTERFACE tx-udp-segmentation off"});
+      if (link.udp.state == link::UdpState::failed || link.udp.unanswered)
         found.push_back(
             {"UDP to " + of_peer(link) + " is not answered, so TCP carries the link: slow on lossy lines.",
              "let the firewalls between the sites pass UDP on the link's port"});

@@ -48,7 +48,9 @@ struct UdpStatus : UdpCounters {
   bool policed = false;                  // the line drops excess packets, without a queue
   std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
   double erasure_rate = 0;          // share of packets that is lost at random, as error correction sees it
-  bool segments_in_kernel = false;  // UDP GSO works here
+  bool segments_in_kernel = false;  // UDP GSO works here, and is used
+  bool drops_bursts = false;        // the path does, so packets leave one by one
+  bool unanswered = false;          // nothing came over UDP since the link is up: filtered, probably
   std::uint64_t fallbacks = 0;      // how often it fell silent while it carried
   std::chrono::microseconds timer_lateness{0};  // mean, of the timers that pace
   std::chrono::microseconds worst_timer_lateness{0};

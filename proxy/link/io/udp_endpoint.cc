@@ -315,7 +315,7 @@ UdpEndpoint::Sent UdpEndpoint::send(DatagramBatch& batch, const asio::ip::addres
     return Sent::busy;
   }
   const std::size_t datagrams = batch.segments();
-  Sent sent = kernel_segments_ || datagrams <= 1 ? send_segmented(batch, source) : send_each(batch, source);
+  Sent sent = (kernel_segments_ && !batch.one_by_one) || datagrams <= 1 ? send_segmented(batch, source) : send_each(batch, source);
   if (sent == Sent::busy) {
     counters_.datagrams_sent += datagrams - batch.segments();
     wait_writable(waiter);

@@ -27,6 +27,8 @@ constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
 // While TCP carries, a working path is probed this often: NATs keep their mapping, and the path is known to
 // work when it is needed.
 constexpr Duration kStandbyProbe = 15s;
+// A peer that did not answer over UDP for so long, while TCP works, will not.
+constexpr Duration kAnswerLimit = 10s;
 
 UdpState state_of(State state) {
   switch (state) {
@@ -77,6 +79,7 @@ UdpEndpoint* UdpPaths::dialling_endpoint(bool v6) {
 void UdpPaths::begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session) {
   const TimePoint now = Clock::now();
   session_ = &session;
+  if (!begun_) begun_ = now;
   config.rate_bits = rate_bits_;
   config.most_bits = most_bits_;
   memory_ = memory();
@@ -97,6 +100,8 @@ void UdpPaths::end() {
   retry_at_.reset();
   keep_at_.reset();
   alone_since_.reset();
+  begun_.reset();
+  answered_ = unanswered_ = false;
   renewing_ = false;
   carrier_ = "";
   session_ = nullptr;
@@ -221,7 +226,39 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   if (!tcp_wished && situation.tcp != 0) renew_keys(situation.tcp);
   plan_retry(now);
   keep_standby(now);
+  watch_for_answer(situation.tcp != 0 && !tcp_wished, now);
+  watch_for_bursts();
   arm_timer();
+}
+
+// Once for each session: somebody has to change a firewall.
+void UdpPaths::watch_for_answer(bool is_wanted, TimePoint now) {
+  answer_by_.reset();
+  if (best()) answered_ = true;
+  if (answered_) {
+    unanswered_ = false;
+    return;
+  }
+  if (!is_wanted || !begun_ || unanswered_) return;
+  if (now < *begun_ + kAnswerLimit) {
+    answer_by_ = *begun_ + kAnswerLimit;
+    return;
+  }
+  unanswered_ = true;
+  log::warn("udp_unanswered",
+            {{"peer", peer_},
+             {"effect", "TCP carries the link: slow on lossy lines"},
+             {"remedy", "let the firewalls between the sites pass UDP on the link's port, in both directions"}});
+}
+
+void UdpPaths::watch_for_bursts() {
+  const bool drops = newest() && newest()->carrier().drops_bursts();
+  if (!drops || std::exchange(drops_bursts_, true)) return;
+  log::warn("udp_bursts_dropped",
+            {{"peer", peer_},
+             {"effect", "packets are sent one by one, which needs more CPU"},
+             {"remedy", "look for a virtual interface or an emulator with a short queue on the path; try "
+                        "ethtool -K INTERFACE tx-udp-segmentation off"}});
 }
 
 // The control connection is closed and dialled again by whichever side can, which the acceptor alone could
@@ -280,6 +317,7 @@ void UdpPaths::arm_timer() {
   std::optional<TimePoint> next = retry_at_;
   auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
   if (keep_at_) sooner(*keep_at_);
+  if (answer_by_) sooner(*answer_by_);
   for (const auto& path : paths_)
     if (path.ends && path.path.get() != sending_) sooner(*path.ends);
   if (alone_since_ && !paths_.empty()) sooner(*alone_since_ + kAloneLimit);
@@ -323,8 +361,10 @@ void UdpPaths::fill(LinkStatus& status) const {
     udp.queue = std::chrono::duration_cast<microseconds>(rate.queue);
     udp.competes = rate.competes;
     udp.policed = rate.policed;
-    udp.segments_in_kernel = path->endpoint().segments_in_kernel();
+    udp.drops_bursts = carrier.drops_bursts();
+    udp.segments_in_kernel = path->endpoint().segments_in_kernel() && !udp.drops_bursts;
   }
+  udp.unanswered = unanswered_;
   udp.fallbacks = fallbacks_;
   if (late.times)
     udp.timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.sum / late.times);

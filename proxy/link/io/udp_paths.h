@@ -65,6 +65,8 @@ class UdpPaths final : private UdpPathOwner {
   void drop(std::size_t index);
   void send_on(UdpPath& path, TimePoint now);
   void note(const char* carrier, const char* reason);
+  void watch_for_answer(bool is_wanted, TimePoint now);
+  void watch_for_bursts();
   void renew_keys(CarrierId control);
   void plan_retry(TimePoint now);
   void keep_standby(TimePoint now);
@@ -86,6 +88,10 @@ class UdpPaths final : private UdpPathOwner {
   Duration retry_after_;
   bool renewing_ = false;  // the control connection was ended for new keys
   std::uint64_t fallbacks_ = 0;
+  std::optional<TimePoint> begun_;      // the session's first keys
+  std::optional<TimePoint> answer_by_;  // of the peer, or it is said that there is none
+  bool answered_ = false, unanswered_ = false;  // in this session
+  bool drops_bursts_ = false;                   // the path, as was logged
   UdpCounters ended_;  // of paths that are gone
 
   boost::asio::steady_timer timer_;

@@ -3,6 +3,7 @@
 // as in BBR, by the receiver's arrival stamps). Leaves the packets' content to its owner, who gives each
 // packet a handle, and conclusions about the rate to a RateLaw.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -109,6 +110,8 @@ class SentPackets {
 
   // When the newest packet with a reported arrival was sent.
   TimePoint newest_acknowledged() const { return largest_acked_sent_; }
+  // The fate of all packets below is known, as far as losses are concerned.
+  PacketNumber settled_below() const { return std::max(scan_, base_); }
   std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
   std::size_t packets_in_flight() const { return in_flight_packets_; }
   const RttEstimator& rtt() const { return rtt_; }

@@ -9,6 +9,7 @@
 
 #include "proxy/link/session.h"
 #include "proxy/link/status.h"
+#include "proxy/link/udp/burst_losses.h"
 #include "proxy/link/udp/carrier_frames.h"
 #include "proxy/link/udp/datagram_batch.h"
 #include "proxy/link/udp/measured_law.h"
@@ -94,6 +95,8 @@ class UdpCarrier {
   std::uint64_t delivery_rate() const { return delivery_rate_; }  // bytes a second; 0: not yet known
   std::optional<PathMemory> path_memory() const;
   std::size_t path_mtu() const { return mtu_.current(); }  // of UDP payload
+  // Packets leave one by one, for that reason.
+  bool drops_bursts() const { return bursts_.drops_bursts(); }
   double loss_rate() const { return fec_.erasure_rate(); }
   UdpCounters counters() const;
 
@@ -137,6 +140,7 @@ class UdpCarrier {
   CarrierId id_;
   State state_ = State::probing;
   UdpCounters counters_;
+  BurstLosses bursts_;
   TimePoint last_now_;   // of the latest call
   TimePoint arrived_{};  // what is being received
 

@@ -187,11 +187,13 @@ void UdpCarrier::settle(TimePoint now) {
   for (const PacketFate& fate : events_.lost) {
     if (fate.kind == PacketKind::data) {
       ++report.lost;
+      bursts_.on_lost(fate.number);
       if (!before || fate.number != *before + 1) ++report.bursts;
       before = fate.number;
     }
     lose(fate, now);
   }
+  bursts_.settle(sent_.settled_below());
   if (!events_.acked.empty()) {
     came_up(now);
     awaiting_since_ = sent_.packets_in_flight() ? std::optional(now) : std::nullopt;

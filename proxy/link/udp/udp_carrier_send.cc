@@ -37,6 +37,7 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
     }
   // All of one size, except the last.
   std::size_t full = mtu_.current();
+  const PacketNumber first = sent_.next_number();
   while (batch.segments() < DatagramBatch::kMaxSegments &&
          batch.bytes.size() + full <= DatagramBatch::kMaxBytes) {
     std::size_t start = batch.bytes.size();
@@ -46,6 +47,8 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
     // A short one ends the batch; so does a first one that no full packet could follow.
     if (size < batch.segment_bytes || batch.segment_bytes + kRepairRoom + 16 < full) break;
   }
+  bursts_.on_burst(first, static_cast<unsigned>(batch.segments()));
+  batch.one_by_one = bursts_.one_by_one();
   return !batch.bytes.empty();
 }
 
