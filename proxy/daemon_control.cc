@@ -55,16 +55,6 @@ control::Status Daemon::status() const {
   return status;
 }
 
-control::Forecast Daemon::forecast(const flows::Tuple& tuple) const {
-  flows::Decision decision = flows_.decide(tuple.client.address(), tuple.destination);
-  control::Path path = decision.link      ? control::Path::over_link
-                       : decision.refused ? control::Path::refused
-                                          : control::Path::past_link;
-  std::optional<std::size_t> rule;
-  if (decision.policy.rule) rule = *decision.policy.rule + 1;
-  return {path, decision.reason, decision.peer, decision.policy.features, rule};
-}
-
 std::string Daemon::intercept_rules() const { return interception_->rules_text(); }
 
 std::string Daemon::fail_closed_rules() { return door_.listing(); }

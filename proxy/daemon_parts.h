@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The daemon's class, for the sources that it has: how it begins and ends (daemon.cc), what it starts
-// (daemon_start.cc), reports (daemon_control.cc) and reloads (daemon_reload.cc). Included by them alone.
+// (daemon_start.cc), reports (daemon_control.cc), forecasts (daemon_forecast.cc) and reloads (daemon_reload.cc). Included by them alone.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -16,6 +16,7 @@
 #include "proxy/flows/flows.h"
 #include "proxy/history_keeper.h"
 #include "proxy/identity/identity.h"
+#include "proxy/intercept/arrival.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/intercept/interception.h"
 #include "proxy/intercept/watchdog.h"
@@ -44,7 +45,7 @@ class Daemon final : public control::Controlled {
   const flows::FlowTable& flows() const override { return table_; }
   const config::Features& features() const override { return features_; }
   const control::History& history() const override { return history_keeper_.history(); }
-  control::Forecast forecast(const flows::Tuple& tuple) const override;
+  control::Forecast forecast(const flows::Tuple& tuple) override;
   std::string intercept_rules() const override;
   std::string fail_closed_rules() override;
   void change_features(const config::Features& features) override;
@@ -57,6 +58,8 @@ class Daemon final : public control::Controlled {
   void reload_on_hangup(boost::asio::signal_set& signals);
   boost::system::result<std::vector<std::string>, control::Refusal> read_again();
   std::string service_status() const;
+  control::Forecast forecast_here(const flows::Tuple& tuple) const;
+  control::Forecast forecast_for(const link::PeerLink& link, const flows::Tuple& tuple);
   boost::asio::awaitable<void> say_alive(std::chrono::microseconds period);
   void add_link(const config::Peer& peer);
   void apply(config::Config config, identity::Identity identity);

@@ -68,6 +68,8 @@ std::string udp_line(const json::value& link) {
     said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";
   if (!udp.at("pacing_rate_bits").is_null())
     said += ", paced at " + rate_text(number(udp.at("pacing_rate_bits"))) + rate_words(udp);
+  if (const auto* bursts = udp.as_object().if_contains("drops_bursts"); bursts && bursts->as_bool())
+    said += ", packets sent one by one because the path drops bursts";
   const auto sent = number(udp.at("packets_sent")), lost = number(udp.at("packets_lost"));
   said += ", " + std::to_string(lost) + " of " + std::to_string(sent) + " packets lost";
   const auto repairs = number(udp.at("repairs_sent")), recovered = number(udp.at("symbols_recovered"));
@@ -269,6 +271,15 @@ std::string over_or_past(const json::value& flow) {
   return flow.at("peer").is_null() ? "bypassing the link" : "over the link to " + text(flow.at("peer"));
 }
 
+// A daemon of an earlier version does not say.
+std::string reset_words(const json::value& flow) {
+  const auto* by = flow.as_object().if_contains("reset_by");
+  if (!by || by->is_null()) return "";
+  const auto party = text(*by);
+  return party == "link" ? " because the link was lost"
+                         : " by the " + party + (party == "near" || party == "far" ? " proxy" : "");
+}
+
 std::string memory_parts_line(const json::array& parts) {
   std::string text;
   for (const auto& part : parts)
@@ -366,9 +377,12 @@ void show_why(const json::value& why, std::ostream& out) {
   const auto& flow = why.at("flow");
   if (flow.is_null()) {
     const auto path = text(why.at("path"));
-    const auto fate = path == "refused"     ? std::string("be refused")
-                      : path == "over_link" ? "use the link to " + text(why.at("peer"))
-                                            : std::string("bypass the link");
+    const auto fate = path == "refused"           ? std::string("be refused")
+                      : path == "over_link"       ? "use the link to " + text(why.at("peer"))
+                      : path == "not_intercepted" ? std::string("not reach this proxy")
+                      : path == "for_peer"
+                          ? "come over the link from " + text(why.at("peer")) + " and reach its server from here"
+                          : std::string("bypass the link");
     line(out, "flow", text(why.at("tuple")) + " is not live; a new connection would " + fate);
     line(out, "rule",
          why.at("rule").is_null() ? "no [[rule]] matches" : "[[rule]] number " + text(why.at("rule")) + " matches");
@@ -377,7 +391,7 @@ void show_why(const json::value& why, std::ostream& out) {
     line(out, "flow",
          text(flow.at("id")) + ": " + text(flow.at("client")) + " to " + text(flow.at("destination")));
     line(out, "origin", text(flow.at("origin")) + ", " + over_or_past(flow));
-    line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + ", no longer live");
+    line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + reset_words(flow) + ", no longer live");
     if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
     line(out, "bytes", bytes_line(flow.at("bytes")));
     const auto& blocks = flow.at("blocks");
@@ -396,7 +410,7 @@ void show_why(const json::value& why, std::ostream& out) {
     const auto& last = why.at("last");
     line(out, "last",
          "flow " + text(last.at("id")) + " between these addresses went " + over_or_past(last) + " (" +
-             text(last.at("reason")) + ") and was " + text(last.at("state")));
+             text(last.at("reason")) + ") and was " + text(last.at("state")) + reset_words(last));
   }
 }
 

@@ -249,15 +249,42 @@ json::array lost_files_of(const Controlled& daemon, flows::FlowId id) {
   return ended ? lost_files(daemon, ended->record) : json::array{};
 }
 
+// A live flow over a link that carries nothing now waits for it, whatever it was before.
+void explain_link(const link::LinkStatus& link, json::object& object) {
+  const auto waiting = [&](flows::Reason reason, const std::string& what) {
+    object = view_reason(reason);
+    object["sentence"] = what + " " + std::to_string(link.state_age.count()) +
+                         " s ago, so the flow waits for the link; it is reset a minute after the link was lost.";
+  };
+  if (link.state == link::LinkState::silent)
+    waiting(flows::reasons::link_silent, "The peer stopped answering over the link");
+  if (link.state == link::LinkState::down) waiting(flows::reasons::link_down, "The link to the peer went down");
+}
+
+// Whoever reset it is what there is to say of a flow that was optimised until then.
+void explain_reset(flows::ResetBy by, json::object& object) {
+  const flows::ResetText* const text = flows::text_of(by);
+  if (text == nullptr) return;
+  object["sentence"] = std::string(object.at("sentence").as_string()) + " " + std::string(text->sentence);
+  if (object.at("reason").as_string() == flows::reasons::optimised.code) object["remedy"] = text->remedy;
+}
+
 json::object explained(const Controlled& daemon, const json::object& flow) {
   auto object = view_reason(*flows::reason_of(flow.at("reason").as_string()));
+  const bool is_live = flow.at("state") == "live";
+  if (is_live && !flow.at("peer").is_null())
+    for (const auto& link : daemon.status().links)
+      if (link.peer == flow.at("peer").as_string()) explain_link(link, object);
+  if (!flow.at("reset_by").is_null())
+    for (const flows::ResetText& text : flows::kResetTexts)
+      if (text.code == flow.at("reset_by").as_string()) explain_reset(text.by, object);
   object["flow"] = flow;
   object["features"] = flow.at("features");
   object["lost_files"] = lost_files_of(daemon, flow.at("id").to_number<flows::FlowId>());
   return object;
 }
 
-asio::awaitable<Answer> why(const Controlled& daemon, const Target& target) {
+asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
   constexpr std::string_view kHow = "ask with ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT";
   if (target.parameters.size() != 1) co_return refusal(status::bad_request, kHow);
   const auto& [name, value] = target.parameters.front();

@@ -72,13 +72,20 @@ struct Status {
 };
 
 // The treatment of a flow that would begin now.
-enum class Path : std::uint8_t { over_link, past_link, refused };
+enum class Path : std::uint8_t {
+  over_link,
+  past_link,
+  refused,
+  not_intercepted,  // it would not reach this daemon
+  for_peer,         // it would come over the link, and its server would be connected from here
+};
 struct Forecast {
   Path path = Path::past_link;
   flows::Reason reason{};
-  std::string peer;                 // empty: no peer has the destination
-  config::Features features;        // after the rules
-  std::optional<std::size_t> rule;  // the [[rule]] that matches, counted from 1 as in the file
+  std::string sentence{}, remedy{};  // where they are not the reason's own
+  std::string peer{};               // empty: no peer has the destination
+  config::Features features{};      // after the rules
+  std::optional<std::size_t> rule{};  // the [[rule]] that matches, counted from 1 as in the file
 };
 
 struct Cleared {
@@ -107,7 +114,7 @@ class Controlled {
   virtual const flows::FlowTable& flows() const = 0;
   virtual const config::Features& features() const = 0;
   virtual const History& history() const = 0;
-  virtual Forecast forecast(const flows::Tuple& tuple) const = 0;
+  virtual Forecast forecast(const flows::Tuple& tuple) = 0;
   virtual std::string intercept_rules() const = 0;  // the text that `intercept print` shows, installed or not
 
   // The kernel's rules behind fail = closed, with counters; empty: none.

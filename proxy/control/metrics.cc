@@ -23,6 +23,11 @@ void add_flows(Families& families, const Status& status, const flows::FlowTable&
   families.gauge("flows_limit", "Maximum number of live flows ([limits] flows).")
       .sample({}, status.flows_limit);
   families.counter("flows_started_total", "Flows started.").sample({}, totals.started);
+  {
+    auto family = families.counter("flows_reset_total", "Flows reset, by the party that reset them.");
+    for (std::size_t i = 0; i < totals.reset_by.size(); ++i)
+      family.sample({{"by", std::string(flows::kResetTexts[i].code)}}, totals.reset_by[i]);
+  }
   families.counter("flows_ended_total", "Flows ended, by how they ended.")
       .sample({{"end", "closed"}}, totals.ended - totals.reset)
       .sample({{"end", "reset"}}, totals.reset);

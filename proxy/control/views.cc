@@ -61,6 +61,12 @@ json::object by_reason(const flows::CountByReason& counts) {
   return object;
 }
 
+json::object by_party(const flows::CountByParty& counts) {
+  json::object object;
+  for (std::size_t i = 0; i < counts.size(); ++i) object[flows::kResetTexts[i].code] = counts[i];
+  return object;
+}
+
 json::object by_refusal(const link::RefusalCounts& counts) {
   json::object object;
   for (const auto& row : link::kRefusalTable)
@@ -149,6 +155,8 @@ json::value view(const link::UdpStatus& udp) {
           {"repairs_late", udp.repairs_late},
           {"fallbacks", udp.fallbacks},
           {"segments_in_kernel", udp.segments_in_kernel},
+          {"drops_bursts", udp.drops_bursts},
+          {"unanswered", udp.unanswered},
           {"timer_lateness_ms", milliseconds(udp.timer_lateness)},
           {"worst_timer_lateness_ms", milliseconds(udp.worst_timer_lateness)}};
 }
@@ -257,6 +265,10 @@ std::string_view to_text(Path path) {
       return "past_link";
     case Path::refused:
       return "refused";
+    case Path::not_intercepted:
+      return "not_intercepted";
+    case Path::for_peer:
+      return "for_peer";
   }
   return "";
 }
@@ -336,6 +348,7 @@ json::object view(const FlowRecord& flow, const LinkFacts& links, SteadyTime now
   const auto* link = flow.peer.empty() ? nullptr : links.of(flow.peer);
   object["rtt_ms"] = link ? rtt_or_null(link->rtt) : json::value();
   object["carrier"] = link ? text_or_null(link->carrier) : json::value();
+  object["reset_by"] = nullptr;
   return object;
 }
 
@@ -345,6 +358,8 @@ json::object view(const flows::FlowTable::Ended& flow) {
   object["age_s"] = nullptr;
   object["rtt_ms"] = nullptr;
   object["carrier"] = nullptr;
+  const auto* reset = flows::text_of(flow.record.reset_by);
+  object["reset_by"] = reset ? json::value(reset->code) : json::value();
   return object;
 }
 
@@ -420,6 +435,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"started", totals.started},
         {"ended", totals.ended},
         {"reset", totals.reset},
+        {"reset_by", by_party(totals.reset_by)},
         {"bytes", view(flows.bytes_so_far())},
         {"live_by_reason", by_reason(totals.live_by_reason)},
         {"by_reason", by_reason(totals.by_reason)}}},
@@ -453,9 +469,8 @@ json::object view_reason(flows::Reason reason) {
 
 json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) {
   auto object = view_reason(forecast.reason);
-  if (forecast.path == Path::refused)
-    object["sentence"] = std::string(forecast.reason->sentence) +
-                         " The flow would be refused, because fail = closed applies to it.";
+  if (!forecast.sentence.empty()) object["sentence"] = forecast.sentence;
+  if (!forecast.remedy.empty()) object["remedy"] = forecast.remedy;
   object["tuple"] = flows::to_text(tuple);
   object["path"] = to_text(forecast.path);
   object["peer"] = text_or_null(forecast.peer);

@@ -61,7 +61,11 @@ void FlowTable::remove(FlowId id, End end) {
   assert(found != live_.end());
   if (on_removed) on_removed(found->second);
   ++totals_.ended;
-  if (end == End::reset) ++totals_.reset;
+  if (end == End::reset) {
+    ++totals_.reset;
+    for (std::size_t i = 0; i < kResetTexts.size(); ++i)
+      if (kResetTexts[i].by == found->second.reset_by) ++totals_.reset_by[i];
+  }
   totals_.bytes += found->second.bytes;
   PortTotals& port = of_port(by_port_, found->second.destination.port);
   port.bytes += found->second.bytes;

@@ -13,6 +13,7 @@
 #include "proxy/config/features.h"
 #include "proxy/flows/accepted.h"
 #include "proxy/flows/reason.h"
+#include "proxy/flows/reset_by.h"
 #include "proxy/link/block_counters.h"
 #include "proxy/modules/counters.h"
 
@@ -45,6 +46,7 @@ struct FlowRecord {
   Reason reason = reasons::optimised;  // changed by FlowTable::give_reason alone, which counts
   config::Features features;
   std::chrono::steady_clock::time_point started;
+  ResetBy reset_by = ResetBy::nobody;  // the first that did
   FlowBytes bytes;
   link::BlockCounters blocks;
   std::unique_ptr<ModuleRecord> module;  // none: bytes pass unchanged
@@ -70,6 +72,7 @@ struct FlowTotals {
   std::uint64_t started = 0;
   std::uint64_t ended = 0;  // the reset ones among them
   std::uint64_t reset = 0;
+  CountByParty reset_by{};  // the reset ones, where it is known
   FlowBytes bytes;          // of ended flows; `bytes_so_far` counts the live ones too
   CountByReason by_reason;  // how often a flow was given the reason: at its start, and when it changed
   CountByReason live_by_reason;

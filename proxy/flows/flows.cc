@@ -18,20 +18,6 @@ namespace {
 // without limit.
 constexpr std::size_t kMostRecognising = 1024;
 
-Reason reason_of(link::LinkState state) {
-  switch (state) {
-    case link::LinkState::never_up:
-      return reasons::link_never_up;
-    case link::LinkState::up:
-      return reasons::optimised;
-    case link::LinkState::silent:
-      return reasons::link_silent;
-    case link::LinkState::down:
-      return reasons::link_down;
-  }
-  return reasons::link_down;
-}
-
 }  // namespace
 
 Flows::Flows(asio::io_context& io, const config::Config& config, config::Features& features, FlowTable& table,
@@ -56,7 +42,6 @@ const config::Peer* Flows::peer_of(const Destination& destination) const {
   return address ? config::peer_for(config_, *address) : config::peer_for_name(config_, destination.host);
 }
 
-// Bypassing the link, as far as fail = closed is concerned.
 bool Flows::may_leave(const asio::ip::address& client, const Destination& destination) const {
   const auto policy =
       config::policy_for(config_, features_, client, address_of(destination), destination.port);
@@ -243,7 +228,7 @@ void Flows::apply_features_to(LinkedFlow& flow) {
 }
 
 void Flows::cut_all() {
-  for (auto& [id, flow] : linked_) flow->cut();
+  for (auto& [id, flow] : linked_) flow->cut(flow->record().far_side ? ResetBy::far : ResetBy::near);
 }
 
 }  // namespace longhaul::flows

@@ -73,6 +73,11 @@ class Flows {
   void cut_all();
 
   Decision decide(const boost::asio::ip::address& client, const Destination& destination) const;
+  // The same for a flow that the peer would open for its client: whether and why not it would be dialled here.
+  Reason decide_for_peer(const link::PeerLink& link, const boost::asio::ip::address& client,
+                         const Destination& destination);
+  // Bypassing the link, as far as fail = closed is concerned.
+  bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   // For explicit listeners, whose clients cannot bypass this proxy: whether one more flow is relayed outside
   // the link.
   bool has_room(const boost::asio::ip::address& client) const;
@@ -90,9 +95,10 @@ class Flows {
   boost::asio::awaitable<void> start_recognised(Accepted accepted, std::vector<const modules::Listed*> candidates);
   void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
   Reason admit(const link::PeerLink& link, const link::OpenRequest& request);
-  void refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record);
+  void refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRecord& record);
+  void log_refused(const FlowRecord& record, std::string_view remedy);
+  void on_not_dialled(FlowRecord& record, const Dialled& dialled, bool would_leave_again);
   const config::Peer* peer_of(const Destination& destination) const;
-  bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   void decide_anew(FlowId id, LinkedFlow& flow);
   void apply_features_to(LinkedFlow& flow);
   void enter_doubt(LinkedFlow& flow, const modules::Ends& ends);
@@ -105,7 +111,7 @@ class Flows {
   boost::asio::awaitable<std::optional<RelayEnd>> guard_past(boost::asio::ip::tcp::socket& client,
                                                              boost::asio::ip::tcp::socket& server,
                                                              FlowRecord& record, Buffer& first);
-  boost::asio::awaitable<void> serve(FlowId id, DialRequest request);
+  boost::asio::awaitable<void> serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
   void tell_refused(const FlowRecord& record);
   void own(std::unique_ptr<LinkedFlow> flow);

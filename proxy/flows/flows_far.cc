@@ -42,6 +42,21 @@ Reason Flows::admit(const link::PeerLink& link, const link::OpenRequest& request
   return reasons::optimised;
 }
 
+Reason Flows::decide_for_peer(const link::PeerLink& link, const asio::ip::address& client,
+                              const Destination& destination) {
+  if (const Reason reason = reason_of(link.state()); reason != reasons::optimised) return reason;
+  if (!shares_.has_room(link.peer().name, config_.limits.flows, sharers())) return reasons::flow_limit;
+  if (config_.intercept.source != config::Source::proxy && !peer_speaks_for(link, client))
+    return reasons::client_not_in_networks;
+  const auto server = address_of(destination);
+  if (!server) return reasons::optimised;  // names are judged after they were resolved
+  const bool leaves = closed_ == Closed::enforced &&
+                      config::leaves_again(config_, client, *server, destination.port);
+  const auto& own = own_.at(std::chrono::steady_clock::now());
+  if (leaves || !peer_may_dial(config_.link.allow, unmapped(*server), own)) return reasons::peer_refused;
+  return reasons::optimised;
+}
+
 void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
   const link::OpenRequest& request = stream.request();
   const Reason reason = admit(link, request);
@@ -66,14 +81,17 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                    .client = request.client,
                    .source = request.client ? request.source : config::Source::proxy,
                    .check = DialRequest::Check::peer};
-  dial.may_dial = [this, client = added.client.address(),
-                   port = request.destination.port](const asio::ip::address& server) {
-    return closed_ == Closed::lifted || !config::leaves_again(config_, client, server, port);
+  const auto leaves_again = std::make_shared<bool>(false);
+  dial.may_dial = [this, client = added.client.address(), port = request.destination.port,
+                   leaves_again](const asio::ip::address& server) {
+    *leaves_again = closed_ == Closed::enforced && config::leaves_again(config_, client, server, port);
+    return !*leaves_again;
   };
-  asio::co_spawn(io_, serve(added.id, std::move(dial)), asio::detached);
+  asio::co_spawn(io_, serve(added.id, std::move(dial), leaves_again), asio::detached);
 }
 
-void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record) {
+// One line a minute for each peer and reason.
+void Flows::log_refused(const FlowRecord& record, std::string_view remedy) {
   const Reason why = record.reason;
   if (peer_refusals_.may_write(record.peer + ' ' + std::string(why->code), std::chrono::steady_clock::now()))
     log::warn("flow_refused", {{"flow", record.id},
@@ -81,23 +99,39 @@ void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const Flow
                                {"to", record.destination.to_text()},
                                {"from_peer", record.peer},
                                {"reason", why->code},
-                               {"remedy", why->remedy}});
+                               {"remedy", remedy}});
+}
+
+void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRecord& record) {
+  log_refused(record, record.reason->remedy);
+  record.reset_by = ResetBy::far;
   stream.give_answer({.outcome = outcome_of(record.reason)});
   stream.abort();
   link.release(stream.id());
   remove(record.id, FlowTable::End::reset);
 }
 
-asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
+// A server that was not connected. What was not allowed is changed at this site, so this site's log says it.
+void Flows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool would_leave_again) {
+  log::debug(
+      "dial_failed",
+      {{"flow", record.id}, {"to", record.destination.to_text()}, {"reason", dialled.error.message()}});
+  table_.give_reason(record, reason_of(dialled.outcome));
+  if (dialled.outcome == ConnectOutcome::not_allowed)
+    log_refused(record, would_leave_again
+                            ? "the destination is behind another peer, and fail = closed applies: let the flow's "
+                              "site have a link to that peer, or name the destination in [link] allow"
+                            : "add the destination to [link] allow of this site, then longhaul reload");
+}
+
+asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again) {
   Dialled dialled = co_await dialer_.dial(std::move(request));
   auto found = linked_.find(id);
   // The near side gave up the flow meanwhile.
   if (found == linked_.end() || !found->second->stream()) co_return;
   LinkedFlow& flow = *found->second;
   if (!dialled.connected()) {
-    log::debug(
-        "dial_failed",
-        {{"flow", id}, {"to", flow.record().destination.to_text()}, {"reason", dialled.error.message()}});
+    on_not_dialled(flow.record(), dialled, *leaves_again);
     co_return flow.refuse_far(dialled.outcome);
   }
   if (dialled.source_fallback) table_.give_reason(flow.record(), reasons::source_fallback);

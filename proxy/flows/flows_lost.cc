@@ -65,7 +65,7 @@ void Flows::on_peer_gone(const link::PeerLink& link) {
     if (!flow.unanswered() && !flow.record().far_side) return;
     count_work(Sweeps::kWorkPerVisit);
     if (flow.unanswered()) {
-      flow.cut();
+      flow.cut(ResetBy::link);
     } else {
       flow.suspect_peer();
     }

@@ -11,18 +11,6 @@ namespace {
 constexpr auto kRemembered = 10s;
 constexpr std::size_t kRememberedMost = 4096;
 
-// Why a flow that the far side did not connect was not optimised.
-Reason reason_of(ConnectOutcome outcome) {
-  switch (outcome) {
-    case ConnectOutcome::not_allowed:
-      return reasons::peer_refused;
-    case ConnectOutcome::client_not_allowed:
-      return reasons::client_not_in_networks;
-    default:
-      return reasons::destination_refused;
-  }
-}
-
 }  // namespace
 
 void Flows::start_linked(Accepted accepted, Decision decision, const modules::Listed* module) {

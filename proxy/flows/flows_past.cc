@@ -38,6 +38,7 @@ void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buff
   if (refused) {
     log::info("flow_refused",
               {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", record.reason->code}});
+    record.reset_by = ResetBy::near;
     refuse(accepted);
     return remove(record.id, FlowTable::End::reset);
   }
@@ -76,12 +77,16 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
     log::debug(
         "dial_failed",
         {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", dialled.error.message()}});
+    record.reset_by = dialled.outcome == ConnectOutcome::refused ? ResetBy::server : ResetBy::near;
     tell_refused(record);
     if (!accepted.answer) reset(accepted.socket);
   } else {
     auto how = co_await guard_past(accepted.socket, dialled.socket, record, first);
     if (!how) how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes, first);
     if (how == RelayEnd::finished) end = FlowTable::End::closed;
+    if (how == RelayEnd::client_reset) record.reset_by = ResetBy::client;
+    if (how == RelayEnd::server_reset) record.reset_by = ResetBy::server;
+    if (how == RelayEnd::cancelled) record.reset_by = ResetBy::near;
   }
   log_end(record, end == FlowTable::End::closed ? "closed" : "reset");
   remove(record.id, end);

@@ -54,7 +54,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   bool unanswered() const { return opening_ != nullptr && !finished_; }  // near side
 
   // Cuts off both directions now: this side's connection is reset, and the peer is informed.
-  void cut();
+  void cut(ResetBy by);
   // The peer's process seems to have ended. The flow continues: if it has not ended, the peer will report.
   void suspect_peer();
 
@@ -83,6 +83,12 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void on_answer();
   void on_stopped();
   void lan_failed();
+  ResetBy this_end() const { return record_.far_side ? ResetBy::server : ResetBy::client; }
+  ResetBy other_end() const { return record_.far_side ? ResetBy::client : ResetBy::server; }
+  ResetBy this_proxy() const { return record_.far_side ? ResetBy::far : ResetBy::near; }
+  ResetBy other_proxy() const { return record_.far_side ? ResetBy::near : ResetBy::far; }
+  ResetBy party_of_stream() const;
+  void reset_by(ResetBy party);
 
   // ---- With a module.
   bool module_has(modules::Way way) const { return module_ && !module_->host().passes(way); }

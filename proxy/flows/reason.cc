@@ -22,7 +22,9 @@ std::optional<Reason> reason_of(std::string_view code) {
 
 std::string reason_table_markdown() {
   std::string text = "| code | what happened | what to do |\n| --- | --- | --- |\n";
-  for (const Reason reason : all_reasons()) {
+  auto all = all_reasons();
+  all.insert(all.begin() + 1, reasons::not_intercepted);
+  for (const Reason reason : all) {
     text += "| `";
     text += reason->code;
     text += "` | ";

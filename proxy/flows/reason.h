@@ -71,6 +71,13 @@ inline constexpr ReasonText module_not_at_peer{
     "trips are not saved.",
     "run the same version of longhaul at both sites"};
 
+// Said by `why` alone: no flow that reaches this proxy has it.
+inline constexpr ReasonText not_intercepted{
+    "not_intercepted",
+    "The connection would not reach this proxy: interception is down, or the client's or the server's address is one "
+    "that it does not intercept.",
+    "longhaul why CLIENT-SERVER:PORT names the cause"};
+
 // In the order of the documentation.
 inline constexpr std::array kOwn{
     &optimised,    &transport_off, &no_peer_for_network,    &link_never_up,       &link_down,
@@ -80,7 +87,7 @@ inline constexpr std::array kOwn{
 }  // namespace reasons
 
 // The general ones, then each module's.
-std::vector<Reason> all_reasons();
+std::vector<Reason> all_reasons();  // that flows are given
 std::optional<Reason> reason_of(std::string_view code);
 
 using CountByReason = std::map<Reason, std::uint64_t>;  // reasons that were never given are missing

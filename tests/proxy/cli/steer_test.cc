@@ -142,6 +142,26 @@ TEST_CASE("why explains a flow by number or by addresses, live or ended") {
   const auto would = shell.type({"why", "[fd00::1]:5000-10.0.2.2:445"});
   CHECK(has(would.out, "is not live; a new connection would use the link to datacenter"));
   CHECK(has(would.out, "[[rule]] number 1 matches"));
+  auto& link = api.daemon.now.links.front();
+  api.on_loop([&] {
+    api.daemon.add_flow("10.0.0.1:6000-10.0.2.2:80");
+    link.state = link::LinkState::silent;
+  });
+  const auto hangs = shell.type({"why", "2"});
+  CHECK(has(hangs.out, "link_silent"));
+  CHECK(has(hangs.out, "the flow waits for the link"));
+  CHECK_FALSE(has(hangs.out, "none needed"));
+  api.on_loop([&] {
+    api.daemon.add_flow("10.0.0.1:7000-10.0.2.2:80").reset_by = flows::ResetBy::server;
+    api.daemon.table.remove(3, flows::FlowTable::End::reset);
+    link.state = link::LinkState::up;
+  });
+  const auto reset = shell.type({"why", "3"});
+  CHECK(has(reset.out, "reset by the server, no longer live"));
+  CHECK(has(reset.out, "The server refused or reset the connection."));
+  CHECK_FALSE(has(reset.out, "none needed"));
+  CHECK(has(shell.type({"why", "10.0.0.1:7000-10.0.2.2:80"}).out, "was reset by the server"));
+  CHECK(json::parse(shell.type({"status", "--json"}).out).at("flows").at("reset_by").at("server") == 1);
   const auto gone = shell.type({"why", "77"});
   CHECK(gone.exit_code == 1);
   CHECK(has(gone.errors, "flow 77 is not live"));

@@ -24,13 +24,14 @@ class FakeDaemon final : public Controlled {
   const flows::FlowTable& flows() const override { return table; }
   const config::Features& features() const override { return in_force; }
   const History& history() const override { return past; }
-  Forecast forecast(const flows::Tuple& tuple) const override {
+  Forecast forecast(const flows::Tuple& tuple) override {
     Forecast forecast{.path = Path::over_link, .peer = "datacenter", .features = in_force, .rule = {}};
     const auto network = *config::parse_network("10.0.2.0/24");
     if (!tuple.destination.host.empty() || !config::contains(network, tuple.destination.address)) {
       forecast = {
           .reason = flows::reasons::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
       forecast.path = fail_closed ? Path::refused : Path::past_link;
+      if (fail_closed) forecast.sentence = "The flow would be refused, because fail = closed applies to it.";
     }
     if (tuple.destination.port == 445) forecast.rule = 1;
     return forecast;
