@@ -16,6 +16,7 @@
 #include "proxy/cli/keygen_command.h"
 #include "proxy/cli/run_command.h"
 #include "proxy/cli/steer.h"
+#include "proxy/cli/support_command.h"
 #include "proxy/config/read.h"
 #include "proxy/config/suggest.h"
 #include "proxy/version.h"
@@ -65,6 +66,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   add_init_command(app, std::cin, out, errors, exit_code);
   add_steering_commands(app, out, errors, exit_code);
   add_fail_closed_command(app, out, errors, exit_code);
+  add_support_command(app, out, errors, exit_code);
   manuals::add_options(app, "longhaul", manual_sections());
   try {
     app.parse(static_cast<int>(words.size()), words.data());

@@ -35,7 +35,7 @@ constexpr std::size_t kMostAnswerBytes = 16u << 20;
 
 auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-TextResult<json::value> fail(std::string sentence) { return TextError{std::move(sentence)}; }
+TextError fail(std::string sentence) { return {std::move(sentence)}; }
 
 }  // namespace
 
@@ -130,19 +130,36 @@ std::string ControlClient::trouble(const error_code& error) const {
   return "cannot reach the daemon at " + where + ": " + error.message();
 }
 
-TextResult<json::value> ControlClient::ask(http::verb method, const std::string& target,
-                                           const std::string& body) {
-  auto secret = token(method);
-  if (secret.has_error()) return secret.error();
+TextResult<ControlClient::Reply> ControlClient::fetch(http::verb method, const std::string& target,
+                                                      const std::string& body, const std::string& secret) {
   if (!connected_) {
     if (const auto error = run(connect())) return fail(trouble(error));
     connected_ = true;
   }
   Reply reply;
-  if (const auto error = run(exchange(method, target, body, *secret, reply))) {
+  if (const auto error = run(exchange(method, target, body, secret, reply))) {
     connected_ = false;
     return fail(trouble(error));
   }
+  return reply;
+}
+
+TextResult<std::string> ControlClient::get_text(const std::string& target) {
+  const auto secret = token(http::verb::get);
+  if (secret.has_error()) return secret.error();
+  auto reply = fetch(http::verb::get, target, {}, *secret);
+  if (reply.has_error()) return reply.error();
+  if (reply->status >= 300) return fail("the daemon answered with HTTP status " + std::to_string(reply->status));
+  return {boost::system::in_place_value, std::move(reply->body)};
+}
+
+TextResult<json::value> ControlClient::ask(http::verb method, const std::string& target,
+                                           const std::string& body) {
+  const auto secret = token(method);
+  if (secret.has_error()) return secret.error();
+  const auto fetched = fetch(method, target, body, *secret);
+  if (fetched.has_error()) return fetched.error();
+  const Reply& reply = *fetched;
   error_code error;
   auto answer = json::parse(reply.body, error);
   if (error || !answer.is_object())

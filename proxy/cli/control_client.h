@@ -33,6 +33,8 @@ class ControlClient {
 
   // Connects at the first request. A daemon on another machine needs the token for reads too.
   config::TextResult<boost::json::value> get(const std::string& target);
+  // What is not JSON, such as the metrics.
+  config::TextResult<std::string> get_text(const std::string& target);
   config::TextResult<boost::json::value> post(const std::string& target, const boost::json::value& body);
 
   // The token, for requests that a browser will send.
@@ -43,6 +45,8 @@ class ControlClient {
     unsigned status = 0;
     std::string body;
   };
+  config::TextResult<Reply> fetch(boost::beast::http::verb method, const std::string& target,
+                                  const std::string& body, const std::string& secret);
   config::TextResult<boost::json::value> ask(boost::beast::http::verb method, const std::string& target,
                                              const std::string& body);
   config::TextResult<std::string> token(boost::beast::http::verb method) const;

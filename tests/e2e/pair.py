@@ -199,7 +199,7 @@ class Site:
 
     def longhaul(self, command, *words, check=True, seconds=30.0):
         """The command line, in the site's node and folder."""
-        steers = command not in ("run", "check", "keygen", "fail-closed")
+        steers = command not in ("run", "check", "keygen", "fail-closed", "support")
         return self.lab.run(self.node, PROGRAM, command, *words, *(["--state-dir", "state"] if steers else []),
                             check=check, seconds=seconds, cwd=self.folder)
 
