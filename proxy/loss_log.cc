@@ -18,25 +18,33 @@ std::string ranges_text(const std::vector<Interval>& ranges) {
 }  // namespace
 
 void LossLog::lost(const Lost& lost) {
-  log::error("promise_lost", {{"file", lost.file.name},
-                              {"client", flows::address_text(lost.file.ends.client)},
-                              {"server", flows::address_text(lost.file.ends.server)},
-                              {"ranges", ranges_text(lost.file.ranges)},
-                              {"cause", lost.file.cause},
-                              {"status", lost.status},
-                              {"certain", lost.is_certain}});
+  const std::string client = flows::address_text(lost.file.ends.client);
+  if (const auto left_out = lost_.may_write(client, std::chrono::steady_clock::now()))
+    log::error("promise_lost", {{"file", lost.file.name},
+                                {"client", client},
+                                {"server", flows::address_text(lost.file.ends.server)},
+                                {"ranges", ranges_text(lost.file.ranges)},
+                                {"cause", lost.file.cause},
+                                {"status", lost.status},
+                                {"certain", lost.is_certain},
+                                {"not_logged", *left_out}});
 }
 
 void LossLog::reported(const modules::LostFile& file, std::string_view how) {
-  log::warn("promise_reported",
-            {{"file", file.name}, {"client", flows::address_text(file.ends.client)}, {"how", how}});
+  const std::string client = flows::address_text(file.ends.client);
+  if (const auto left_out = reported_.may_write(client, std::chrono::steady_clock::now()))
+    log::warn("promise_reported",
+              {{"file", file.name}, {"client", client}, {"how", how}, {"not_logged", *left_out}});
 }
 
 void LossLog::forgotten(const modules::LostFile& file) {
-  log::error("promise_forgotten",
-             {{"file", file.name},
-              {"client", flows::address_text(file.ends.client)},
-              {"reason", "too many files have lost writes: this loss is never reported to the client"}});
+  const std::string client = flows::address_text(file.ends.client);
+  if (const auto left_out = forgotten_.may_write(client, std::chrono::steady_clock::now()))
+    log::error("promise_forgotten",
+               {{"file", file.name},
+                {"client", client},
+                {"reason", "too many files have lost writes: this loss is never reported to the client"},
+                {"not_logged", *left_out}});
 }
 
 }  // namespace longhaul

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log line for each module promise that was not kept, and for each report of one to its client.
+// A log line for each promise of a module that was not kept, and for each report of one to its client; of thousands of
+// one client the first ones, and how many more there were. Counters and the file of losses have them all.
 #pragma once
+#include "proxy/log/at_most.h"
 #include "proxy/modules/losses.h"
 
 namespace longhaul {
@@ -10,6 +12,9 @@ class LossLog final : public modules::LossLog {
   void lost(const Lost& lost) override;
   void reported(const modules::LostFile& file, std::string_view how) override;
   void forgotten(const modules::LostFile& file) override;
+
+ private:
+  log::AtMost lost_, reported_, forgotten_;
 };
 
 }  // namespace longhaul
