@@ -56,8 +56,8 @@ void look_at_peers(const config::Config& config, const HostFacts& host, HostFind
     const config::Peer& peer = config.peers[i];
     look_at_networks(peer, host, found);
     const auto address = peer.address ? config::parse_address(peer.address->host) : std::nullopt;
-    if (!address) continue;
-    if (const net::Interface* own = net::interface_with(host.interfaces, *address)) {
+    const net::Interface* const own = address ? net::interface_with(host.interfaces, *address) : nullptr;
+    if (own != nullptr) {
       found.warnings.push_back("The address " + peer.address->host + " of the peer \"" + peer.name +
                                "\" is this host's own (" + own->name + "); the peer's address is needed.");
       continue;
@@ -92,7 +92,9 @@ HostFacts host_facts(const config::Config& config) {
   HostFacts host{.interfaces = net::interfaces()};
   for (const config::Peer& peer : config.peers) {
     const auto address = peer.address ? config::parse_address(peer.address->host) : std::nullopt;
-    const auto source = address ? net::source_towards(*address) : std::nullopt;
+    // A peer that connects to this site is reached as its networks are.
+    const auto towards = address || peer.address || peer.networks.empty() ? address : peer.networks.front().address;
+    const auto source = towards ? net::source_towards(*towards) : std::nullopt;
     const net::Interface* way = source ? net::interface_with(host.interfaces, *source) : nullptr;
     host.towards_peers.push_back(way != nullptr ? way->name : "");
   }

@@ -20,7 +20,7 @@ struct HostFindings {
 struct HostFacts {
   std::vector<net::Interface> interfaces;
   std::vector<std::string>
-      towards_peers;               // for each peer: the interface that leads to its address; empty: not known
+      towards_peers;               // for each peer: the interface that leads to it; empty: not known
   bool binds_foreign = false;      // ip_nonlocal_bind
   std::uint64_t memory_bytes = 0;  // of the host; 0: not known
   std::uint64_t disk_bytes = 0;    // of the file system of the dictionary; 0: not known

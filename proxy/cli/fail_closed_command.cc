@@ -11,6 +11,7 @@
 #include "proxy/config/read.h"
 #include "proxy/intercept/closed_door.h"
 #include "proxy/intercept/closed_rules.h"
+#include "proxy/intercept/kept_rules.h"
 
 namespace longhaul::cli {
 namespace {
@@ -19,7 +20,7 @@ using config::Config;
 using config::TextResult;
 
 struct FailClosedTyped {
-  std::string action, file;
+  std::string action, file, kept;
   bool if_configured = false;
 };
 
@@ -91,6 +92,27 @@ TextResult<void> print_rules(const Config& config, intercept::ClosedDoor& door, 
   return {};
 }
 
+// The configuration cannot be read. The rules that were last in force are better than none; the exit code says that
+// something is wrong all the same.
+TextResult<void> without_configuration(const FailClosedTyped& typed, const std::string& mistake,
+                                       intercept::ClosedDoor& door, std::ostream& errors) {
+  const auto kept = intercept::read_kept_rules(typed.kept);
+  if (kept.has_error())
+    return config::TextError{mistake + " And there are no rules to fall back on (" + kept.error().message +
+                             "): if fail = \"closed\" is wanted, nothing enforces it now"};
+  const std::string table = intercept::closed_table_name(kept->port);
+  if (typed.action == "install") {
+    if (auto done = door.enforce_text(kept->commands); !done) return done.error();
+    errors << "longhaul: the table inet " << table << " is installed as it was last in force (" << typed.kept
+           << "), because the configuration cannot be read.\n";
+  } else if (auto removed = door.remove(kept->port); removed.has_error()) {
+    return removed.error();
+  } else if (*removed) {
+    errors << "longhaul: the table inet " << table << " is removed.\n";
+  }
+  return config::TextError{mistake};
+}
+
 }  // namespace
 
 void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code) {
@@ -104,12 +126,24 @@ void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& err
   command->add_option("FILE", typed->file, "the daemon's configuration file")->required();
   command->add_flag("--if-configured", typed->if_configured,
                     "install: succeed without doing anything if the file closes nothing (for a unit at boot)");
+  command->add_option("--kept", typed->kept,
+                      "install, remove: the file closed.rules of state_dir, with the rules that were last in force, to use "
+                      "where the configuration cannot be read")
+      ->type_name("RULES");
   command->callback([typed, &out, &errors, &exit_code] {
-    const Config config = config::read(typed->file);
     intercept::ClosedDoor door;
-    const auto done = typed->action == "install"  ? install_rules(config, typed->if_configured, door, out)
-                      : typed->action == "remove" ? remove_rules(config, door, out)
-                                                  : print_rules(config, door, out);
+    const auto act = [&](const Config& config) {
+      return typed->action == "install"  ? install_rules(config, typed->if_configured, door, out)
+             : typed->action == "remove" ? remove_rules(config, door, out)
+                                         : print_rules(config, door, out);
+    };
+    TextResult<void> done;
+    try {
+      done = act(config::read(typed->file, config::Files::ignore));
+    } catch (const config::ConfigError& error) {
+      if (typed->kept.empty() || typed->action == "print") throw;
+      done = without_configuration(*typed, error.what(), door, errors);
+    }
     exit_code = done ? kDone : kFailed;
     if (!done) errors << "longhaul: " << done.error().message << ".\n";
   });

@@ -236,7 +236,7 @@ class Steering {
  private:
   TextResult<void> try_to(const Command& command) {
     if (!options.config.empty()) {
-      const config::Config config = config::read(options.config);
+      const config::Config config = config::read(options.config, config::Files::ignore);
       return ask(ControlClient{daemon_of(config)}, command);
     }
     const auto address = config::parse_host_port(options.control, config::HostKind::address_or_name);

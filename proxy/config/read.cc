@@ -36,8 +36,6 @@ std::vector<std::string_view> top_keys() {
   return keys;
 }
 
-enum class Files { check, ignore };
-
 // The daemon reads its keys as root when it starts, and as its own user at a reload.
 std::string who_cannot(int error) {
   return error == EACCES ? " by the user with the ID " + std::to_string(::geteuid()) +
@@ -490,7 +488,7 @@ Config read_text(std::string_view text, const std::filesystem::path& file) {
   return Reader(text, file, Files::ignore).take();
 }
 
-Config read(const std::filesystem::path& file) {
+Config read(const std::filesystem::path& file, Files files) {
   std::ifstream stream(file, std::ios::binary);
   if (std::error_code error; !stream || std::filesystem::is_directory(file, error))
     throw ConfigError(file.string() + ": the configuration cannot be read: " +
@@ -500,7 +498,7 @@ Config read(const std::filesystem::path& file) {
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kMostFileBytes)
     throw ConfigError(file.string() + ": the file is larger than 1 MiB, so it is not a longhaul configuration.");
-  return Reader(text, file, Files::check).take();
+  return Reader(text, file, files).take();
 }
 
 }  // namespace longhaul::config

@@ -18,6 +18,8 @@ class ClosedDoor {
   // Enforces the configuration in one transaction: installs its table, or removes it. A host on which this
   // process may not see packet rules has none of ours, so a failed removal is no error there.
   config::TextResult<Change> enforce(const config::Config& config);
+  // Rules as they were once kept (kept_rules.h).
+  config::TextResult<void> enforce_text(const std::string& commands) { return nft_.run(commands); }
   // For the operator's command. False: there was nothing to remove.
   config::TextResult<bool> remove(std::uint16_t port);
   // Whether the kernel has the table.

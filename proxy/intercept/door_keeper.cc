@@ -2,6 +2,7 @@
 #include "proxy/intercept/door_keeper.h"
 
 #include "proxy/intercept/closed_rules.h"
+#include "proxy/intercept/kept_rules.h"
 #include "proxy/log/log.h"
 
 namespace longhaul::intercept {
@@ -30,6 +31,10 @@ config::TextResult<void> DoorKeeper::enforce() {
     state_ = State::missing;
     return done.error();
   }
+  if (const auto rules = closed_rules(config_); rules)
+    if (const auto kept = keep_rules(config_.state_dir, *rules); !kept)
+      log::warn("fail_closed_kept", {{"reason", kept.error().message},
+                                     {"effect", "not installed at boot if the configuration cannot be read then"}});
   const State before = state_;
   state_ = *done == ClosedDoor::Change::put_in ? State::enforced : State::not_configured;
   if (begun_ && state_ != before) log_change(*done, config_);  // done and logged at the start

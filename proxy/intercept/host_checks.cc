@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/intercept/host_checks.h"
 
-#include <linux/capability.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include "proxy/intercept/nft_rules.h"
 #include "proxy/intercept/nft_table.h"
 #include "proxy/net/accept_loop.h"
+#include "proxy/process/privileges.h"
 
 namespace longhaul::intercept {
 
@@ -19,13 +18,6 @@ namespace fs = std::filesystem;
 using Weight = Finding::Weight;
 
 namespace {
-
-bool has_net_admin() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  if (::syscall(SYS_capget, &header, data) != 0) return ::geteuid() == 0;
-  return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
-}
 
 std::string value_of(const fs::path& file) {
   std::ifstream stream(file);
@@ -134,7 +126,7 @@ std::vector<Finding> host_findings(const config::Config& config) {
       config.link.listen.has_value() && config.intercept.source != config::Source::proxy;
   std::vector<Finding> findings;
   if (!takes_flows && !shows_clients) return findings;
-  if (!has_net_admin()) {
+  if (!process::has_net_admin()) {
     if (takes_flows) {
       findings.push_back({Weight::blocks, "Transparent mode needs root or CAP_NET_ADMIN.",
                           "run as root, or set AmbientCapabilities=CAP_NET_ADMIN in the systemd unit"});

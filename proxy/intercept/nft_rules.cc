@@ -177,7 +177,7 @@ std::string table_text(const RuleSet& rules) {
   }
   const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", net::divert_mark(rules.port));
   // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
-  text += "    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 " + mark;
+  text += "    meta l4proto { tcp, icmp, icmpv6 } socket transparent 1 " + mark;
   // If the queue of half-open connections was full the kernel answered with a SYN cookie and kept no state:
   // only the listener can create a socket from the client's next packet.
   if (!quoted.empty()) {

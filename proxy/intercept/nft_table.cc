@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "proxy/process/privileges.h"
+
 namespace longhaul::intercept {
 
 void NftTable::Free::operator()(nft_ctx* context) const { nft_ctx_free(context); }
@@ -19,6 +21,8 @@ config::TextResult<void> NftTable::run(const std::string& commands) {
 }
 
 config::TextResult<std::string> NftTable::ask(const std::string& commands) {
+  // The library would print a line of its own to standard error.
+  if (!process::has_net_admin()) return config::TextError{"packet rules need root or CAP_NET_ADMIN"};
   if (!context_) {
     context_.reset(nft_ctx_new(NFT_CTX_DEFAULT));
     if (!context_) return config::TextError{"cannot initialise libnftables"};

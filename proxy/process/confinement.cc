@@ -36,7 +36,7 @@ struct Owned {
 
 std::vector<Owned> owned_directories(const config::Config& config) {
   const fs::path& dictionary = config.dictionary.directory;
-  std::vector<Owned> owned{{config.state_dir, {"dictionary.key", "intercept.port", "lost-writes", "paths", "peer-addresses"}}};
+  std::vector<Owned> owned{{config.state_dir, {"closed.rules", "dictionary.key", "intercept.port", "lost-writes", "paths", "peer-addresses"}}};
   if (config.control.token_file.is_relative()) owned[0].names.push_back(config.control.token_file.begin()->string());
   if (dictionary.is_relative())
     owned[0].names.push_back(dictionary.begin()->string());
@@ -135,8 +135,11 @@ Findings findings(const config::Config& config) {
   try {
     const Account account = account_for(config);
     if (account.uid == 0) found.warnings.push_back(kAsRoot);
-    for (const Owned& owned : owned_directories(config))
+    for (const Owned& owned : owned_directories(config)) {
       check_configuration(config, check_directory(owned.path, account.uid), account);
+      if (const std::string why = why_not_made(owned.path); !why.empty())
+        (::geteuid() == 0 ? found.errors : found.warnings).push_back(why);
+    }
   } catch (const std::runtime_error& error) {
     found.errors.push_back(error.what());
   }

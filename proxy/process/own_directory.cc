@@ -163,6 +163,21 @@ fs::path check_directory(const fs::path& directory, uid_t user) {
   return reached;
 }
 
+std::string why_not_made(const fs::path& directory) {
+  fs::path first = fs::absolute(directory);
+  std::error_code error;
+  if (fs::exists(first, error)) return "";
+  while (first.has_relative_path() && !fs::exists(first.parent_path(), error)) first = first.parent_path();
+  if (::mkdir(first.c_str(), 0700) == 0) {
+    ::rmdir(first.c_str());
+    return "";
+  }
+  if (errno == EEXIST) return "";
+  return "the directory " + directory.string() + " cannot be created" +
+         (first == directory ? "" : " (" + first.string() + ")") + ": " + std::strerror(errno) +
+         ". Remedy: configure another directory.";
+}
+
 fs::path prepare_directory(const fs::path& directory, const Account& account,
                            const std::vector<std::string>& own_names) {
   const fs::path path = check_directory(directory, account.uid);

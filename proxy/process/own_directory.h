@@ -22,6 +22,10 @@ class UnsafeDirectory : public std::runtime_error {
 // that exception. Returns the path without links; a missing part is no error. Throws UnsafeDirectory.
 std::filesystem::path check_directory(const std::filesystem::path& directory, uid_t user);
 
+// Whether a directory that does not exist could be made: tried with the first one that is missing, and removed
+// again; nothing else tells for all file systems. Empty, or one sentence.
+std::string why_not_made(const std::filesystem::path& directory);
+
 // Checks it, creates it if it is missing, closes it to others (0700). If root prepares it for another user,
 // that user becomes its owner, and the owner of those entries that are in `own_names` with everything below
 // them; an existing directory of root's must be empty or contain one of them. Hard links stay unchanged: they

@@ -5,6 +5,7 @@
 #include <cap-ng.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -54,6 +55,13 @@ void drop_privileges(const Account& account) {
       fail("drop capabilities", "");
   }
   if (signal_at_parents_end != 0) ::prctl(PR_SET_PDEATHSIG, signal_at_parents_end);
+}
+
+bool has_net_admin() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return ::geteuid() == 0;
+  return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
 }
 
 std::vector<std::string> effective_capabilities() {

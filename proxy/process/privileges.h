@@ -17,6 +17,9 @@ namespace longhaul::process {
 // the kernel refuses.
 void drop_privileges(const Account& account);
 
+// Whether this thread may change packet rules and routes of its network namespace.
+bool has_net_admin();
+
 // The capabilities of this thread, as in capabilities(7) without "CAP_", in lower case: "net_admin".
 std::vector<std::string> effective_capabilities();
 

@@ -112,7 +112,46 @@ class Door(unittest.TestCase):
                 done = site.longhaul("fail-closed", "install", "--if-configured", site.file, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual("longhaul" in site.rules(), there)
+        # At boot the keys may not be there yet: systemd gives them to the daemon alone (LoadCredential).
+        key = site.folder / "branch.key"
+        key.rename(site.folder / "elsewhere")
         site.longhaul("fail-closed", "remove", site.file)
+        site.longhaul("fail-closed", "install", site.file)
+        (site.folder / "elsewhere").rename(key)
+        site.longhaul("fail-closed", "remove", site.file)
+
+    def test_at_boot_with_a_wrong_file_the_rules_that_were_last_in_force_are_installed(self):
+        lab = self.enterContext(Lab())
+        site = Pair(lab).branch
+        site.settings["intercept"]["fail"] = "closed"
+        kept = site.folder / "state/closed.rules"
+        site.start()
+        rules = site.longhaul("fail-closed", "print", site.file)
+        self.assertIn("longhaul_closed_7650", rules)
+        site.stop()
+        site.longhaul("fail-closed", "remove", site.file)
+        good = site.file.read_text()
+        boot = ("fail-closed", "install", "--if-configured", "--kept", kept, site.file)
+        site.file.write_text(good.replace('mode = "tproxy"', 'mode = "tproxyy"'))
+        done = site.longhaul(*boot, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is installed as it was last in force", done.stderr)
+        self.assertIn("tproxyy", done.stderr)
+        site.file.write_text(good)
+        self.assertEqual(site.longhaul("fail-closed", "print", site.file), rules)
+        # Removal of the package: also with a file that nobody can read.
+        site.file.write_text("site = ")
+        site.longhaul("fail-closed", "remove", "--kept", kept, site.file, check=False)
+        self.assertEqual(site.rules(), "")
+        # What is not wanted any more is not kept.
+        site.settings["intercept"]["fail"] = "open"
+        site.start()
+        site.stop()
+        self.assertFalse(kept.exists())
+        site.file.write_text("site = ")
+        done = site.longhaul(*boot, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothing enforces it now", done.stderr)
 
 
 if __name__ == "__main__":

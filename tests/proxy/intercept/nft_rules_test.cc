@@ -32,7 +32,7 @@ TEST_CASE("the rules of transparent mode match the documentation") {
     type filter hook prerouting priority mangle; policy accept;
     meta l4proto udp accept
     tcp flags & (fin | syn | rst | ack) == syn goto new_flows
-    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 meta mark set 0x4c481de2 accept
+    meta l4proto { tcp, icmp, icmpv6 } socket transparent 1 meta mark set 0x4c481de2 accept
     iifname != { "lan0", "lan1.7" } accept
     ip saddr . tcp sport . ip daddr . tcp dport @taken4 update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
     ip6 saddr . tcp sport . ip6 daddr . tcp dport @taken6 update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take

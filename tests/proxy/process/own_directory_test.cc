@@ -41,6 +41,14 @@ void change(const fs::path& path, mode_t mode) { REQUIRE(::chmod(path.c_str(), m
 
 }  // namespace
 
+TEST_CASE("a directory that cannot be created is found out without leaving anything") {
+  const TemporaryFolder folder;
+  CHECK(process::why_not_made(folder.path()).empty());
+  CHECK(process::why_not_made(folder.path() / "a" / "b").empty());
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(process::why_not_made("/proc/longhaul/state").find("cannot be created (/proc/longhaul)") != std::string::npos);
+}
+
 TEST_CASE("a directory that others may write is not safe, and neither are those below it") {
   const TemporaryFolder folder;
   const fs::path state = folder.path() / "above" / "state";

@@ -49,7 +49,7 @@ TEST_CASE("BurstLosses: a path that drops some bursts as a whole is found") {
 
 TEST_CASE("BurstLosses: a full queue that drops the ends whatever is done is not blamed on bursts") {
   BurstLosses losses;
-  for (int i = 0; i < 100; ++i) {
+  for (int round = 0; round < 100; ++round) {
     send(losses, 100, 16, [](unsigned, unsigned i) { return i >= 10; });
     CHECK_FALSE(losses.drops_bursts());
   }
