@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a twin sends to the two halves of the block codec.
+// What a twin sends to the two halves of the block codec, and to the decoder of error correction.
 #include <zlib.h>
 
 #include <cstdlib>
@@ -12,6 +12,7 @@
 #include "codecs/zstd_stage.h"
 #include "cost/cases.h"
 #include "cost/counter.h"
+#include "fec/window_decoder.h"
 
 namespace longhaul::cost {
 namespace {
@@ -148,9 +149,49 @@ std::uint64_t every_other_block_is_held(std::size_t size) {
   return encoder.paid();
 }
 
+// What a repair or a symbol takes on the wire besides its bytes: IP, UDP, a packet's header and tag, the frame.
+constexpr std::uint64_t kFecPacket = 28 + 11 + 16 + 12;
+
+// Equations as large as a packet, as many as are held, and then the smallest repairs over the largest window.
+std::uint64_t small_repairs_beside_large_ones(std::size_t size) {
+  fec::WindowDecoder decoder;
+  const std::vector<std::byte> large(1400, std::byte{7}), small(fec::kLengthBytes, std::byte{7});
+  std::uint64_t paid = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const Bytes coded = i % 1024 < 64 ? Bytes(large) : Bytes(small);
+    decoder.on_repair({.window = {i / 1024 * 512 + i % 32, fec::kMaxWindow},
+                       .key = static_cast<std::uint32_t>(i % fec::kKeys),
+                       .coded = coded});
+    while (decoder.poll_restored()) {
+    }
+    paid += kFecPacket + coded.size();
+  }
+  return paid;
+}
+
+// Symbols that come late, each of which stands in all held equations.
+std::uint64_t symbols_that_come_behind_their_repairs(std::size_t size) {
+  fec::WindowDecoder decoder;
+  const std::vector<std::byte> coded(1400, std::byte{7}), tiny(1, std::byte{7});
+  std::uint64_t paid = 0;
+  for (std::uint64_t first = 0; first < size; first += fec::kMaxWindow) {
+    for (std::uint32_t key = 0; key < fec::kKeys; ++key) {
+      decoder.on_repair({.window = {first, fec::kMaxWindow}, .key = key, .coded = coded});
+      paid += kFecPacket + coded.size();
+    }
+    for (std::uint64_t id = first; id < first + fec::kMaxWindow; ++id) {
+      (void)decoder.on_source(id, tiny);
+      while (decoder.poll_restored()) {
+      }
+      paid += kFecPacket + tiny.size();
+    }
+  }
+  return paid;
+}
+
 }  // namespace
 
-// A codec's bound: codecs/README.md.
+// A codec's bound: codecs/README.md; that of error correction: fec/README.md.
 const std::vector<Case>& codec_cases() {
   static const std::vector<Case> cases = {
       {"codec: blocks that leave gaps in the history", 200, 100'000, blocks_that_leave_gaps},
@@ -159,6 +200,8 @@ const std::vector<Case>& codec_cases() {
       {"codec: streams of deflate that zlib closes slowly", 400, 20, streams_that_zlib_closes_slowly},
       {"codec: streams that end between others", 400, 60'000, streams_that_end_between_others},
       {"codec: every other block is held", 400, 20'000, every_other_block_is_held},
+      {"fec: small repairs beside large ones", 200, 50'000, small_repairs_beside_large_ones},
+      {"fec: symbols that come behind their repairs", 200, 50'000, symbols_that_come_behind_their_repairs},
   };
   return cases;
 }

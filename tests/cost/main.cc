@@ -33,7 +33,7 @@ constexpr Bound kBounds[] = {
     {"fuzz_references", 200'000, 3'000}, {"fuzz_reduction", 2'000'000, 400},
     {"fuzz_session", 100'000, 200},      {"fuzz_udp_carrier", 2'000'000, 600},
     {"fuzz_twin_records", 50'000, 100},  {"fuzz_smb2_module", 500'000, 500},
-    {"fuzz_smb1_halves", 300'000, 300},
+    {"fuzz_smb1_halves", 300'000, 300},   {"fuzz_fec", 2'000'000, 200},
 };
 constexpr std::uint64_t kOnce = 20'000'000;  // of a named case: the machine is made, its tables, its rings
 constexpr std::size_t kLongestInput = 16 * 1024;  // as the fuzz driver

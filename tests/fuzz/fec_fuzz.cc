@@ -14,6 +14,9 @@ using namespace longhaul::fec;
 
 namespace {
 
+// What a packet costs its sender besides what is in it: IP, UDP, header, tag.
+constexpr std::uint64_t kPacketBytes = 28 + 11 + 16;
+
 class Input {
  public:
   Input(const unsigned char* data, std::size_t size) : data_(data), size_(size) {}
@@ -65,29 +68,37 @@ FUZZ_TARGET(fec) {
       case 0:
       case 1: {  // a symbol that arrives
         const auto payload = payload_of(encoder.next_id());
+        paid_bytes += kPacketBytes + payload.size();
         decoder.on_source(encoder.add(payload), payload);
         break;
       }
       case 2:  // some that do not, yet
-        for (unsigned n = input.byte() % 16; n > 0; --n) encoder.add(payload_of(encoder.next_id()));
+        for (unsigned n = input.byte() % 16; n > 0; --n) {
+          paid_bytes += kPacketBytes;
+          encoder.add(payload_of(encoder.next_id()));
+        }
         break;
       case 3: {  // one that does now, perhaps again
         const SymbolId back = input.byte();
         if (back >= encoder.next_id()) break;
         const SymbolId id = encoder.next_id() - 1 - back;
+        paid_bytes += kPacketBytes;
         decoder.on_source(id, payload_of(id));
         break;
       }
       case 4: {
         const unsigned symbols = input.byte();
-        for (const Repair& r : encoder.repair_last(symbols, 1 + input.byte() % 3))
+        for (const Repair& r : encoder.repair_last(symbols, 1 + input.byte() % 3)) {
           made.push_back({r, {r.coded.begin(), r.coded.end()}});
+          paid_bytes += kPacketBytes + r.coded.size();
+        }
         if (made.size() > 64) made.erase(made.begin(), made.begin() + 32);
         break;
       }
       case 5: {
         if (made.empty()) break;
         const Made& m = made[input.byte() % made.size()];
+        paid_bytes += kPacketBytes + m.coded.size();
         decoder.on_repair({m.head.window, m.head.key, m.coded});
         break;
       }
@@ -97,12 +108,14 @@ FUZZ_TARGET(fec) {
         const SymbolId first = near ? encoder.next_id() + input.byte() - 128 : input.number(8);
         const auto count = static_cast<std::uint32_t>(input.number(1 + input.byte() % 2));
         const auto key = static_cast<std::uint32_t>(input.byte());
+        paid_bytes += kPacketBytes;
         decoder.on_repair({{first, count}, key, input.bytes(input.byte())});
         break;
       }
       default: {
         honest = false;
         const SymbolId id = input.byte() % 4 ? encoder.next_id() + input.byte() - 128 : input.number(8);
+        paid_bytes += kPacketBytes;
         decoder.on_source(id, input.bytes(input.byte()));
       }
     }
