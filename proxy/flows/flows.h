@@ -104,7 +104,9 @@ class Flows {
   void enter_doubt(LinkedFlow& flow, const modules::Ends& ends);
   void leave_doubt(LinkedFlow& flow);
   boost::asio::awaitable<void> wait_while_in_doubt(const FlowRecord& record);
-  const modules::Listed* agree_on(const modules::Listed* module, FlowRecord& record, const link::PeerLink& link);
+  // Null: not both sides have it, or want it for this flow.
+  const modules::Listed* agree_on(const modules::Listed* module, const config::Features& wanted,
+                                  FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,
                                           Buffer first);

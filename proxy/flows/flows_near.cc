@@ -23,7 +23,7 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
       .client = accepted.client,
       .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
       .features = features};
-  module = agree_on(module, record, link);
+  module = agree_on(module, decision.policy.features, record, link);
   if (module) {
     request.module = module->descriptor.name;
     request.module_version = module->descriptor.version;
@@ -45,16 +45,23 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
 }
 
 // Both sides run it, or neither does: the peer has announced its modules.
-const modules::Listed* Flows::agree_on(const modules::Listed* module, FlowRecord& record,
-                                       const link::PeerLink& link) {
-  if (!module || record.features.modules.value(module->descriptor.name) == 0) return nullptr;
+const modules::Listed* Flows::agree_on(const modules::Listed* module, const config::Features& wanted,
+                                       FlowRecord& record, const link::PeerLink& link) {
+  const auto is_on = [&](const config::Features& features) {
+    return features.modules.value(module->descriptor.name) != 0;
+  };
+  if (!module || !is_on(wanted)) return nullptr;
+  // A peer that does not have the module does not know its features either: that is not its choice.
+  if (!link.peer_has_module(module->descriptor.name, module->descriptor.version)) {
+    table_.give_reason(record, reasons::module_not_at_peer);
+    return nullptr;
+  }
+  if (!is_on(record.features)) return nullptr;
   if (module->memory->is_short()) {
     table_.give_reason(record, reasons::memory_limit);
     return nullptr;
   }
-  if (link.peer_has_module(module->descriptor.name, module->descriptor.version)) return module;
-  table_.give_reason(record, reasons::module_not_at_peer);
-  return nullptr;
+  return module;
 }
 
 void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {

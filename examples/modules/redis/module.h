@@ -51,7 +51,8 @@ class Near final : public Half {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_lost() override {}
   void lan_opaque(TimePoint) override {}
-  void stream_opaque(TimePoint) override {}
+  // Replies pass without this half from here on, and none of its own may come among them.
+  void stream_opaque(TimePoint) override { other_mode_ = true; }
   bool quiet() const override { return true; }  // what it answered needs nothing more of it
   modules::Reason leave_alone() const override;
   std::size_t state_bytes() const override { return unanswered_.size() * sizeof(Request); }

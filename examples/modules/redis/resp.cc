@@ -9,7 +9,7 @@
 namespace longhaul::redis {
 namespace {
 
-constexpr std::size_t kMaxDepth = 8, kMaxLineBytes = 64 * 1024;
+constexpr std::size_t kMaxDepth = 32, kMaxLineBytes = 64 * 1024;
 constexpr std::int64_t kNull = -1;
 
 std::string_view text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }

@@ -209,6 +209,17 @@ TEST_CASE("either both halves run or neither does") {
       co_await exchange(pair, 10, 20);
     }(bench));
   }
+  SECTION("the peer has neither the module nor a name for its features, as an earlier release") {
+    Bench bench(Reduces::no, 2);
+    bench.sites.far->shared.allowed.modules = config::ModuleFeatures();
+    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+      SocketPair pair = co_await b.connected();
+      CHECK(b.near_flow().reason == reasons::module_not_at_peer);
+      CHECK(b.near_flow().features.modules.value("probe") == 0);
+      CHECK(b.near_flow().module == nullptr);
+      co_await exchange(pair, 10, 20);
+    }(bench));
+  }
   SECTION("the feature is off on one side") {
     Bench bench;
     bench.sites.far->shared.allowed.modules.set("probe", 0);

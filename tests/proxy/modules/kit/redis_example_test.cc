@@ -141,6 +141,18 @@ TEST_CASE("redis example: a command that the server refuses to queue fails EXEC,
   CHECK(bench.twins.far.module.counters().late_errors == 1);
 }
 
+TEST_CASE("redis example: behind a reply that is not understood, only the server answers") {
+  RedisBench bench(5);
+  bench.twins.client_sends(request({"MULTI"}));
+  bench.twins.run();
+  bench.twins.server_sends("?what\r\n");
+  bench.twins.run();
+  bench.twins.client_sends(request({"GET", "a"}));
+  bench.twins.run();
+  CHECK(bench.twins.at_client == "+OK\r\n?what\r\n+QUEUED\r\n");
+  CHECK(bench.twins.near.module.counters().round_trips_saved == 0);
+}
+
 TEST_CASE("redis example: what it does not know waits for the server") {
   RedisBench bench(4);
   bench.twins.client_sends(request({"MULTI"}));

@@ -43,7 +43,7 @@ void Half::lan_ended(TimePoint, Ending ending) { ending == Ending::reset ? out_.
 void Half::stream_ended(TimePoint, Ending ending) { ending == Ending::reset ? out_.abort() : out_.end_lan(); }
 
 void Near::frame_from_lan(TimePoint, const Frame& request) {
-  if (is_on_ && is_greeting_ && unanswered_ == 0 && text(request) == "version\n") {
+  if (is_on_ && !is_opaque_ && is_greeting_ && unanswered_ == 0 && text(request) == "version\n") {
     ++counters_.round_trips_saved;
     return out_.to_lan(first_line_);
   }

@@ -69,7 +69,8 @@ class Half : public twin::Half<Frame, Message> {
   void stream_ended(TimePoint, modules::Ending ending) override;
   void twin_lost() override {}
   void lan_opaque(TimePoint) override {}
-  void stream_opaque(TimePoint) override {}
+  // What the twin sends passes without this half from here on, so it may answer nothing any more.
+  void stream_opaque(TimePoint) override { is_opaque_ = true; }
   bool quiet() const override { return true; }
   modules::Reason leave_alone() const override { return {}; }
   void on_surroundings(TimePoint, const modules::Surroundings& told) override {
@@ -82,6 +83,7 @@ class Half : public twin::Half<Frame, Message> {
  protected:
   Outputs& out_;
   bool is_on_ = false;
+  bool is_opaque_ = false;
   modules::Counters counters_;
 };
 
