@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An attacker with the disks of both sites, or copies of them, and every log, but no key: what crossed the link is in
-none of them. The dictionary's key itself: who gets at it, and what is left when it was destroyed."""
+"""An attacker with the disks of both sites, or copies of them, and every log, but no key: none of them contains data
+that crossed the link. Also the dictionary's key itself: who can read it, and what is left after it was destroyed."""
 
 import base64
 import gzip

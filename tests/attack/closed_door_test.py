@@ -254,7 +254,7 @@ class Closed(Door):
 
 
 class Command(Door):
-    """What opens the door: the command that says so, or a configuration that does not close it any more."""
+    """What lifts the closing: the command for it, or a configuration without fail = closed."""
 
     def test_the_command_opens_it_while_the_daemon_is_dead_and_the_next_start_closes_it(self):
         self.start()

@@ -89,7 +89,7 @@ class TwoBranches(unittest.TestCase):
         self.enterContext(self.pair)
 
     def first_transfer(self, size=6 * MB):
-        """What the branch downloads first: at its full cost, and then it is on both disks."""
+        """The branch's first download: at its full cost; afterwards it is on both disks."""
         self.data = noise(size, seed="the first branch's secret")
         with Wan(self.lab) as wan:
             self.assertEqual(download(self.lab, self.data), digest(self.data))
@@ -105,7 +105,7 @@ class TwoBranches(unittest.TestCase):
         self.assertLess(wan.received, len(self.data) / 5)
 
     def ids_of_the_branch(self):
-        """What the datacenter tells the first branch itself, which the second peer may have got hold of somehow."""
+        """The datacenter's messages to the first branch, which the second peer may have obtained somehow."""
         self.pair.branch.stop()
         with DictionaryPeer(self.lab, self.pair.branch) as itself:
             until(itself.ids, what="the datacenter told its segments to the branch that made them")
@@ -219,8 +219,8 @@ class TwoBranches(unittest.TestCase):
 
 
 class Groups(unittest.TestCase):
-    """A branch that was given a copy of another one's dictionary: it is of use where the operator of the datacenter
-    says that the two share theirs, and nowhere else."""
+    """A branch with a copy of another one's dictionary: it is useful only if the operator of the datacenter has
+    configured that the two share theirs."""
 
     def test_a_copied_dictionary_is_useful_only_within_a_group(self):
         lab = self.enterContext(Lab("51.84mbit,20"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file server of SMB2 that says what a test wants it to say, and a client's requests for it, as bytes of our own: it
-asks no client for a name, has every file, and never looks at a disk ([MS-SMB2])."""
+"""A file server of SMB2 whose answers a test chooses, and a client's requests for it, as bytes of our own: it needs
+no user name, has every file, and never reads a disk ([MS-SMB2])."""
 
 import struct
 import threading

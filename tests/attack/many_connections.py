@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One end of thousands of connections over which nothing is said; a program of its own, for each process may have
-only so many descriptors. `accept PORT COUNT` or `hold SOURCE ADDRESS PORT COUNT`; says so on stdout, line by line."""
+"""One end of thousands of silent connections; a program of its own, because the number of descriptors of a process
+is limited. `accept PORT COUNT` or `hold SOURCE ADDRESS PORT COUNT`; reports on stdout, line by line."""
 
 import select
 import socket

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rogue with a valid key opens as many flows as the datacenter takes. Before they were shared nobody else had any."""
+"""A rogue with a valid key opens as many flows as the datacenter accepts. Before flows were shared no other peer had
+any left."""
 
 import tcp
 from hostile_peer import ANSWER, OPEN_CREDIT, record

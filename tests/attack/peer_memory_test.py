@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rogue with a valid key makes the datacenter hold bytes that nobody can read yet: parts of records, and what
-stands behind a gap. They count towards [limits] memory."""
+"""A rogue with a valid key makes the datacenter hold bytes that cannot be read yet: parts of records, and bytes
+behind a gap. They count towards [limits] memory."""
 
 import os
 from unittest import mock

@@ -33,7 +33,7 @@ def as_account(account, code, *words):
 
 
 class Confined(PairTest):
-    """What a daemon that was started as root may do once it runs."""
+    """The rights of a running daemon that was started as root."""
 
     line = ("51.84mbit,20",)
     branch_has = {"socks": {"listen": "127.0.0.1:1080"}}
@@ -131,7 +131,7 @@ class Confined(PairTest):
 
 
 class Planted(unittest.TestCase):
-    """What others have put where the daemon reads and writes. Each daemon is one that would start without it."""
+    """Files that others have put where the daemon reads and writes. Without them each daemon would start."""
 
     def setUp(self):
         self.lab = self.enterContext(Lab())
@@ -187,7 +187,7 @@ class Planted(unittest.TestCase):
         self.assertEqual(self.site.folder.stat().st_uid, 0)
 
     def test_links_planted_by_the_daemons_user_are_not_followed(self):
-        """Whoever took a daemon over waits for root to start the next one."""
+        """An attacker that has taken over the daemon waits for root to start the next one."""
         self.lab = self.enterContext(Lab("51.84mbit,20"))
         self.pair = Pair(self.lab)
         self.site = self.pair.datacenter

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer with a valid key whose half of the SMB module is not ours: it opens flows with the module, to a file server, and
-says what no half would. Its flow may end for that, and nothing else."""
+"""A peer with a valid key whose half of the SMB module is not ours: it opens flows with the module, to a file
+server, and sends messages that no half would. Its flow may end because of that, and nothing else."""
 
 import struct
 import unittest

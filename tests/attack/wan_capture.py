@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosses the WAN outside the link, as an observer on the line sees it, and clients that keep trying to make it
-happen. What the daemons did about it is left to the tests."""
+"""Packets on the WAN outside the link, as an observer on the line sees them, and clients that keep trying to cause
+such packets. The tests judge the daemons' behaviour."""
 
 import contextlib
 import errno

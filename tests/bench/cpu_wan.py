@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU seconds per GB at a line of 1 Gbit/s and 1 ms without offloads, where the kernel pays for every packet:
-through the pair with TLS over TCP, through the pair over UDP, and relayed by the branch's proxy past the link."""
+through the pair with TLS over TCP, through the pair over UDP, and relayed by the branch's proxy, bypassing the link."""
 
 import conditions
 import features

@@ -198,8 +198,8 @@ def random_bytes(bench):
 
 
 def many_flows(bench):
-    """64 flows at once on a line that loses: one of them is slow at its client and at its server, and the others carry
-    what it carries, too. Its bytes must be nobody else's business."""
+    """64 flows at once on a line with losses: one of them is slow at its client and at its server, and the others
+    carry its content, too. Its bytes must not delay any other flow."""
     fetch("doc")
     doc = File("doc.tar")
     count, size, step = (16 if bench.quick else 64), 1_500_000, 750_000

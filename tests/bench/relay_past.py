@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preset B: one proxy takes the flow by an explicit forward and relays it to the server past the link, by splice
-where the kernel can. CPU of that proxy per GB, over loopback, and how fast it is beside no proxy at all."""
+"""Preset B: one proxy takes the flow by an explicit forward and relays it to the server, bypassing the link, by
+splice if the kernel can. CPU of that proxy per GB, over loopback, and its speed compared with no proxy at all."""
 
 import conditions
 import features

@@ -26,7 +26,7 @@ def check(wanted, got, what):
 
 
 class Subject:
-    """One way to use a share. Every file has bytes that nobody has sent before."""
+    """One way to use a share. The bytes of every file have never been sent before."""
 
     def __init__(self, lab, smbd, dialect, guest=None):
         self.lab, self.smbd, self.dialect, self.guest = lab, smbd, dialect, guest

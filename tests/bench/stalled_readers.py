@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of both proxies while many flows are pushed full and nobody reads: at the servers, then at the clients. And
-what one more flow, whose reader does read, gets meanwhile."""
+"""Memory of both proxies while many flows are full and have no reader: at the servers, then at the clients. And the
+speed of one more flow meanwhile, whose reader does read."""
 
 import time
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the flows of an honest site keep while a host on the LAN or a rogue peer attacks, over OC-1 with 20 ms: one bulk
-transfer and one-byte exchanges, quiet and attacked in turn. The attackers run on the same processors. What strangers
-can do is in strangers.py."""
+"""The speed of an honest site's flows while a host on the LAN or a rogue peer attacks, over OC-1 with 20 ms: one
+bulk transfer and one-byte exchanges, quiet and attacked in turn. The attackers run on the same processors. For
+strangers see strangers.py."""
 
 import contextlib
 import os

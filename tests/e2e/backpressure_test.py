@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader that stops: it costs a bounded buffer, and nobody else notices."""
+"""A reader that stops: it costs a bounded buffer, and other flows are not affected."""
 
 import os
 import time

@@ -41,7 +41,7 @@ def plain_bytes(records):
 @unittest.skipUnless(shutil.which("tshark") and shutil.which("tcpdump"), "tshark or tcpdump is not installed")
 class Capture(unittest.TestCase):
     def capture(self, lab, features):
-        """What the branch's upload of random bytes and MARK leaves on the WAN: file, key log, bytes, the server's port."""
+        """Captures an upload of random bytes and MARK by the branch: file, key log, bytes, the server's port."""
         data = random.Random(1).randbytes(100_000) + MARK
         both = {"features": {**features, "compression": False, "dedup_memory": False, "dedup_disk": False}}
         pair = Pair(lab, both=both, branch={"link": {"key_log": "link.keys"}})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk dictionary: what was sent once is found again after both daemons were restarted, and what becomes of its
-directory costs bytes on the WAN at most."""
+"""The disk dictionary: data sent once is found again after both daemons were restarted, and damage to its directory
+only costs bytes on the WAN."""
 
 import contextlib
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port forwards and SOCKS5: for clients that are told where the proxy is."""
+"""Port forwards and SOCKS5: for clients that are configured to use the proxy."""
 
 import concurrent.futures
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be switched while the pair runs, and what running and new flows make of it."""
+"""Features that can be switched while the pair runs, and the effect on running and new flows."""
 
 import time
 import unittest

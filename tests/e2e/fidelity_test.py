@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one end does to its connection is what the other end sees, over the link and past it."""
+"""Each end sees the actions of the other end on its connection, over the link and bypassing it."""
 
 import errno
 import functools
@@ -13,7 +13,7 @@ NOBODY = "10.10.2.77"  # an address of the far LAN that no machine has
 
 
 def in_both_families(story):
-    """The test is told once over IPv4 and once over IPv6, with a client's end and a server's."""
+    """Runs the test once over IPv4 and once over IPv6, with a client's end and a server's."""
 
     @functools.wraps(story)
     def test(self):
@@ -130,7 +130,7 @@ class OverTheLink(Fidelity, PairTest):
 
 
 class OverTheLinkOnAModulesPort(Fidelity, PairTest):
-    """What is spoken there is not what the module reads."""
+    """The protocol on this port is not the one that the module parses."""
 
     reasons = {"optimised", "smb_not_understood"}
     port = 445

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab for one test: tools/lab under a name of its own, the processes a test starts in it, and sockets that live
-in its nodes. What is said over those sockets is in the other modules."""
+"""A lab for one test: tools/lab under a name of its own, the processes a test starts in it, and sockets that live in
+its nodes. The other modules use those sockets."""
 
 import contextlib
 import ctypes
@@ -34,7 +34,7 @@ def until(condition, seconds=10.0, what="the condition"):
 
 
 def traces_of(name):
-    """What of a lab is still there, anywhere on the host."""
+    """Everything of a lab that still exists, anywhere on the host."""
     found = [path for folder in ("/run/netns", "/run/longhaul-lab", "/tmp")
              if os.path.isdir(folder) for path in os.listdir(folder) if name in path]
     for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -51,7 +51,8 @@ def long_test(test):
 
 
 def early(test):
-    """Marks a test method or class that takes longest: it begins first, lest all wait for it alone at the end."""
+    """Marks one of the longest test methods or classes: it begins first, so that all others do not wait for it at
+    the end."""
     test.is_early = True
     return test
 
@@ -204,7 +205,7 @@ def enter(namespace_file):
 
 
 def logs_of_running_labs(most_bytes=200_000):
-    """What a person wants to see under a failure."""
+    """Details for a person, shown with a failure."""
     for lab in Lab.running:
         for process in lab.processes:
             state = "running" if process.is_running() else f"ended with {process.popen.returncode}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link itself: who may have it, and what becomes of flows when it is cut, falls silent, or its peer restarts."""
+"""The link itself: who may have it, and the fate of flows when it is cut, falls silent, or its peer restarts."""
 
 import itertools
 import threading

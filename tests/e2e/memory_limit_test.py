@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of flows while the memory cap leaves no room, and when it does again."""
+"""The path of flows while the memory cap leaves no room, and afterwards."""
 
 import unittest
 

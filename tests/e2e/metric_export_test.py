@@ -29,7 +29,7 @@ assert request.SerializeToString()
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Keeps the bodies, and answers as it is told."""
+    """Keeps the bodies, and answers as configured."""
 
     def __init__(self, lab, node):
         self.bodies, self.requests, self.answer = [], [], (200, b"{}")

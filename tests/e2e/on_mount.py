@@ -76,7 +76,7 @@ def list_folder(path):
 
 
 class Path:
-    """What random_file.check needs."""
+    """The file object for random_file.check."""
 
     def __init__(self, path):
         self.file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

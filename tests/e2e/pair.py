@@ -173,7 +173,7 @@ class Site:
             return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1])
 
     def rules(self):
-        """What this node has of packet rules, by the kernel."""
+        """This node's packet rules, from the kernel."""
         return self.lab.run(self.node, "nft", "list", "ruleset")
 
     def flows(self, query=""):

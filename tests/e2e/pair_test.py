@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the harness itself writes for the daemons; the daemons' own behaviour has tests of its own."""
+"""The configuration that the harness writes for the daemons; the daemons' own behaviour is tested elsewhere."""
 
 import tomllib
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""longhaul-probe on paths whose every line is set: what it says against what was set."""
+"""longhaul-probe on paths whose every line is configured: its results are compared with the settings."""
 
 import json
 import math
@@ -15,7 +15,7 @@ SETTINGS = [f"{rate / 1e6:g}mbit delay={delay:g}ms" for rate, delay in LINES]
 
 
 def measure(hops, *words):
-    """What `path` says of the way to the server, as JSON."""
+    """The result of `path` to the server, as JSON."""
     return json.loads(hops.run("client", PROBE, "path", "--json", *words))
 
 
@@ -122,7 +122,7 @@ class BadUse(unittest.TestCase):
         cls.hops = cls.enterClassContext(Hops())
 
     def rules(self, node, hook, rule):
-        """What nft is told, until the test is over."""
+        """Rules for nft, until the test is over."""
         self.hops.run(node, "nft", f"add table ip f; add chain ip f c {{ type filter hook {hook} priority 0; }}; "
                       f"add rule ip f c {rule}")
         self.addCleanup(self.hops.run, node, "nft", "delete table ip f")

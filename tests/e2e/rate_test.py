@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator's `rate` and `total_rate` bound: IP bytes on the line, as the emulator counts them."""
+"""The limits set by an operator's `rate` and `total_rate`: IP bytes on the line, as the emulator counts them."""
 
 import time
 import unittest

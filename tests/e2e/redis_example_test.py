@@ -52,7 +52,7 @@ class RedisExample(unittest.TestCase):
         until(lambda: "Ready to accept connections" in server.log(), what="redis-server is ready")
 
     def play(self, node):
-        """What redis-cli prints, which waits for each reply; from an empty database."""
+        """The output of redis-cli, which waits for each reply; from an empty database."""
         self.lab.run("server", "redis-cli", "-p", PORT, "flushall")
         return self.lab.run(node, "redis-cli", "-h", SERVER, "-p", PORT, text=COMMANDS)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reduction: what repeats costs next to nothing on the WAN, by the emulator's count, and every byte arrives as it was
-sent, whatever becomes of the link, of the features or of the dictionary meanwhile."""
+"""Reduction: repeated data costs next to nothing on the WAN, by the emulator's count, and every byte arrives as it
+was sent, whatever happens to the link, the features or the dictionary meanwhile."""
 
 import contextlib
 import hashlib
@@ -70,7 +70,7 @@ class Wan:
 
 
 def download(lab, data, address=SERVER):
-    """What reached the client; the server is new each time, and so is the port."""
+    """The bytes that reached the client; the server is new each time, and so is the port."""
     with tcp.Server(lab, sender(data)) as server:
         return tcp.download(lab, address, server.port)
 

@@ -132,7 +132,7 @@ class Smbd:
             return False
 
     def stop(self):
-        """As an administrator would: clients are told by the end of their connections."""
+        """As an administrator would: clients learn of it by the end of their connections."""
         self.process.stop()
 
     def __enter__(self):

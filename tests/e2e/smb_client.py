@@ -68,7 +68,7 @@ def connect(lab, smbd, dialect="3.1.1", node="client", host=SERVER, share="share
 
 
 def beside(call):
-    """Starts a call that may have to wait for somebody else. What this gives waits for its result."""
+    """Starts a call that may have to wait for another client. The returned object waits for its result."""
     thread = concurrent.futures.ThreadPoolExecutor(1)
     future = thread.submit(call)
     thread.shutdown(wait=False)
@@ -76,7 +76,7 @@ def beside(call):
 
 
 class Client:
-    """What both have in common. A break that the server sends unasked waits in `breaks` until the test looks."""
+    """The common part of both. An unsolicited break from the server waits in `breaks` until the test looks."""
 
     def __init__(self, outer, dialect, share):
         self.outer, self.dialect, self.share_name = outer, dialect, share

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samba's own programs that do the same random operations on two servers and compare what they answer: here one server
-under two addresses, one of them through the pair and the other past it. (Of the same package, gentest for SMB1 and masktest crash by
-themselves.)"""
+"""Samba's own programs that send the same random operations to two servers and compare the answers: here one server
+with two addresses, one of them through the pair and the other bypassing it. (Of the same package, gentest for SMB1
+and masktest crash by themselves.)"""
 
 import unittest
 
@@ -23,7 +23,7 @@ class Differential(PairTest):
         cls.smbd = smb.Smbd(cls.lab, torture.SETTINGS, torture.SHARE, {"other": torture.SHARE})
 
     def operations(self, program, *words, seed, count):
-        """Both servers do them; fails with what the program says of the first that is answered differently."""
+        """Sends them to both servers; fails with the program's report of the first difference."""
         user = f"{self.smbd.user}%{self.smbd.password}"
         with self.subTest(f"{program} {' '.join(words)}", seed=seed):
             done = self.lab.run("client", program, f"//{SERVER}/share", f"//{PAST}/other", "-s",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that ask for a durable handle with every open. Who is granted one keeps it and is promised nothing, however
-much it writes; who asks for it without an oplock is granted none, here as at the server, and is answered early."""
+"""Clients that request a durable handle with every open. A client that is granted one keeps it and gets no promises,
+however much it writes; a client that requests it without an oplock is granted none, as at the server, and is
+answered early."""
 
 import os
 import unittest

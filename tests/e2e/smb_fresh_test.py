@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How old an answer may be: a program on the server changes files beside smbd while a client behind the pair has them
-open, lists their folder or looks at them. What is asserted is an order: what the server has told of the change has come
-to the near side, and from then on the new bytes and names are seen."""
+"""The maximum age of an answer: a program on the server changes files beside smbd while a client behind the pair has
+them open, lists their folder or looks at them. The tests assert an order: once the server's report of the change has
+reached the near side, the new bytes and names are seen."""
 
 import functools
 import os
@@ -58,7 +58,7 @@ class Fresh(PairTest):
         return sum(module["counters"][name] for module in site.status()["modules"])
 
     def noticed_by(self, act):
-        """Acts beside smbd, and waits until the far side was told of that."""
+        """Acts beside smbd, and waits until the far side has got the report."""
         before = self.counted(self.datacenter, "changes_noticed")
         act()
         until(lambda: self.counted(self.datacenter, "changes_noticed") > before, what="the change is noticed")
@@ -177,8 +177,8 @@ class Fresh(PairTest):
 
 
 class TellsNothing(PairTest):
-    """A server that accepts a CHANGE_NOTIFY, and tells of nothing that is done beside it: a known limit. It cannot be told from
-    a server where nothing happens, and its timestamps of an open file are those of its opening."""
+    """A server that accepts a CHANGE_NOTIFY, and reports no local change: a known limit. It cannot be distinguished
+    from a server where nothing happens, and its timestamps of an open file are those of its opening."""
 
     line = ("51.84mbit,20",)
     data = made(600_000, 1)

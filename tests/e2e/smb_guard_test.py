@@ -14,7 +14,7 @@ from two_clients import made, read_all, write_blocks
 
 
 class ComesBack(unittest.TestCase):
-    """The client logs in anew, under another GUID and from another port, and asked for no oplock."""
+    """The client logs in again, with another GUID and from another port, and requests no oplock."""
 
     def start(self):
         self.lab = self.enterContext(Lab("51.84mbit,20"))

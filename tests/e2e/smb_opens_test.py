@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the pair opens before its client asks for them, and what somebody beside the server does with just those:
-both must see what they would without the pair."""
+"""Files that the pair opens before its client requests them, and operations of another client on the same files:
+both must see what they would see without the pair."""
 
 import functools
 import time

@@ -19,7 +19,7 @@ SEED = int(os.environ.get("LONGHAUL_PROMISES_SEED", "1"))
 
 
 class Stage(unittest.TestCase):
-    """What a class's faults have in common is the stage that they are played on."""
+    """The stage that the faults of a class share."""
 
     stage_of = {}
     kernel = False

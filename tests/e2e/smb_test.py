@@ -138,7 +138,7 @@ class ThroughPair(PairTest):
 
 
 class NotSmb(PairTest):
-    """What speaks another protocol on SMB's ports, or stops in the middle of it, crosses as any other stream does."""
+    """Other protocols on SMB's ports, and SMB that stops in the middle, cross like any other stream."""
 
     line = ("51.84mbit,20",)
 

@@ -17,7 +17,7 @@ class Story(unittest.TestCase):
     """Each with a lab of its own, since something in it breaks."""
 
     def start(self, share=None, left_kib=None, **settings):
-        """`left_kib` is what the server says that is left to the user in the share."""
+        """`left_kib`: the user's remaining space in the share, as reported by the server."""
         self.lab = self.enterContext(Lab("51.84mbit,20"))
         if left_kib is not None:
             teller = self.lab.scratch / "dfree"
@@ -31,7 +31,7 @@ class Story(unittest.TestCase):
         return self.enterContext(smb_client.connect(self.lab, self.smbd, dialect, **where))
 
     def assert_begins(self, name, data, share="share"):
-        """What is there is what was written; holes and what is missing at the end are for the caller to expect."""
+        """All existing bytes are those that were written; the caller decides about holes and a missing end."""
         there = self.smbd.path_of(name, share).read_bytes().rstrip(b"\0")
         self.assertEqual(there, data[:len(there)])
 
@@ -241,8 +241,8 @@ class CutOff(Story):
 
 
 class LostWrites(Story):
-    """A client that logs in again is told, once, which file has lost acknowledged writes; it shows nothing by which it
-    would be known but its address."""
+    """A client that logs in again is told, once, which file has lost acknowledged writes; it can be recognised only
+    by its address."""
     dialects = ("NT1", "3.1.1")
 
     def rob(self, dialect, end):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two SMB clients on one file, one behind the pair and one beside the server: what each sees of the other, and what is
-on the server's disk after whatever happened between. The pair must not be told from a long line."""
+"""Two SMB clients on one file, one behind the pair and one beside the server: what each sees of the other's work,
+and what is on the server's disk afterwards. The pair must behave like a long line."""
 
 import time
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs do with files on a share, request by request, each waiting for its answer: copies, many small files, an
-office program with its document, a folder listed. It is done through a client of smb_client.py."""
+"""The typical file operations of programs on a share, request by request, each waiting for its answer: copies, many
+small files, an office program with its document, a folder listed. They use a client of smb_client.py."""
 
 import hashlib
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A SOCKS5 client that says what it heard (RFC 1928), which curl does only in part."""
+"""A SOCKS5 client that returns the replies it received (RFC 1928), which curl does only in part."""
 
 import ipaddress
 import struct

@@ -31,7 +31,7 @@ def pieces(size, seed):
 
 
 def digest(size, seed):
-    """What the far end must report for these bytes, ended as they should be."""
+    """The report that the far end must give for these bytes and a regular end."""
     sha = hashlib.sha256()
     for piece in pieces(size, seed):
         sha.update(piece)
@@ -169,8 +169,8 @@ def pair(lab, address=SERVER, node="client", to="server", port=0):
 
 
 class Server:
-    """Answers every connection in a thread of its own: `serve(connection)` is called, then the connection is
-    closed. Who called is in `clients`; an exception in `serve` is raised again by `close`."""
+    """Answers every connection in a thread of its own: `serve(connection)` is called, then the connection is closed.
+    `clients` has the callers' addresses; an exception in `serve` is raised again by `close`."""
 
     def __init__(self, lab, serve, node="server", port=0):
         self.listener = Listener(lab, node, port)

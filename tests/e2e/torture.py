@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samba's own test suites for SMB, smbtorture, as a referee: what each test of a suite gives, so that two runs can be
-compared. Which failures are this server's and not the pair's is told by a run without the pair."""
+"""Samba's own test suites for SMB, smbtorture, as a referee: the result of each test of a suite, so that two runs
+can be compared. A run without the pair shows which failures are this server's."""
 
 import re
 

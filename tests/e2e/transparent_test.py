@@ -98,7 +98,7 @@ class Transparent(PairTest):
 
 
 class Source(PairTest):
-    """What the server is shown, as the configuration of the client's side says."""
+    """The client address that the server sees, as configured at the client's side."""
 
     branch_has = {"intercept": {"source": "proxy"}}
 

@@ -22,7 +22,7 @@ class Receiver:
 
 
 def sweep(lab, *words, host=SERVER, check=True):
-    """The JSON of a sweep of its own file, and what it said."""
+    """The JSON of a sweep from its own file, and its output."""
     file = lab.scratch / f"{next(lab.counter)}.json"
     done = lab.run("client", TTCP, "sweep", host, "--json", file, *words, check=False)
     if check and done.returncode != 0:

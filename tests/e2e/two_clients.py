@@ -46,8 +46,8 @@ def crashes_at_close(smbd):
 
 
 def each_dialect(story):
-    """The test once for each of its class's dialects, with two clients and a file of 600,000 bytes: here is behind the
-    pair, there is beside the server. It begins anew, twice at most, where smbd itself crashed."""
+    """Runs the test once for each of its class's dialects, with two clients and a file of 600,000 bytes: `here` is
+    behind the pair, `there` is beside the server. It is repeated, twice at most, if smbd itself crashed."""
 
     def tell(self, dialect):
         for path in self.smbd.share.iterdir():

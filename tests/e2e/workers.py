@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of tests in several processes, each process with one group at a time. What a group is, and what is said of
-it, is the caller's."""
+"""Runs groups of tests in several processes, each process with one group at a time. The caller defines groups and
+reports results."""
 
 import ctypes
 import multiprocessing

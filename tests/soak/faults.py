@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on purpose during a soak run. Each function injects one kind of fault into a running pair, leaves the
-pair able to go on, and returns how many faults that were."""
+"""The deliberate faults of a soak run. Each function injects one kind of fault into a running pair, leaves the pair
+able to continue, and returns how many faults that were."""
 
 import mmap
 import os

@@ -91,7 +91,7 @@ class Stream:
 
 
 class Conversation:
-    """A connection, named by who opened it."""
+    """A connection, named by the side that opened it."""
 
     def __init__(self, client, server, readers=(None, None)):
         self.client, self.server = client, server

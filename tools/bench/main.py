@@ -155,7 +155,7 @@ def do_run(arguments):
 
 
 def install_and_build(with_sctp):
-    """What is measured is what the sources say now, and a clean clone needs one command. Quick when all is there."""
+    """Builds the current sources, so that a clean clone needs one command. Quick if everything exists."""
     def do(what, *command):
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               start_new_session=True) as process:
@@ -180,7 +180,7 @@ def install_and_build(with_sctp):
 
 
 def check_tools(wanted):
-    """What is missing is told before anything runs."""
+    """Missing programs are reported before anything runs."""
     needs = {word for cell in wanted.cells() for word in (cell.application.protocol, cell.application.client,
                                                      cell.features)}
     programs = dict(ALWAYS)

@@ -31,7 +31,7 @@ PAYLOAD_SHARE = 1448 / 1500  # of IP bytes, in full packets
 
 
 class BadScenario(Exception):
-    """One sentence for the person who wrote it."""
+    """One sentence for the author of the scenario."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,7 +51,7 @@ def memory(pid):
 
 
 def forget_peak(pid):
-    """What peak_bytes gives begins anew."""
+    """Restarts the measurement of peak_bytes."""
     pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clients do that look: one thing of a file again and again, as their library shows it, and a line when it is
-another than the time before. They write nothing; what is to be seen is made by others."""
+"""The common part of the clients that look: they read one property of a file again and again, as their library shows
+it, and print a line when it has changed. They write nothing; others make the changes."""
 
 import itertools
 import sys
@@ -17,7 +17,7 @@ PAUSE = 0.002  # between two looks
 
 
 def shown(what, value):
-    """What a look has found, as text."""
+    """The result of a look, as text."""
     if what == "names":
         return " ".join(sorted(name for name in value if name not in (".", "..")))
     return str(value) if what == "size" else bytes(value[:BYTES]).rstrip(b"\0").decode("ascii")

@@ -15,7 +15,7 @@ import writing
 
 
 class Blocks:
-    """What pysmb reads from: a block for each WRITE."""
+    """The file object that pysmb reads from: a block for each WRITE."""
 
     def __init__(self, client, first, acked):
         self.client, self.next, self.last, self.acked = client, first, None, acked

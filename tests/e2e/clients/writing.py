@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the writing clients in Python share: the command line, the policies after an error, and the lines of JSON that
-tell what the library has told the program. Each client adds one library; README.md describes the lines."""
+"""The common part of the writing clients in Python: the command line, the policies after an error, and the lines of
+JSON that report what the library told the program. Each client adds one library; README.md describes the lines."""
 
 import argparse
 import json

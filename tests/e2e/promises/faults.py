@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What breaks in a scenario, and how it comes back. A fault begins at a moment that the scenario draws; what it has broken
-is mended after a while, or, where that is gone for good, when the clients have ended."""
+"""The faults of a scenario, and their end. A fault begins at a moment that the scenario draws; it is repaired after
+a while or, if it is permanent, when the clients have ended."""
 
 import contextlib
 import dataclasses
@@ -121,7 +121,7 @@ def end_sessions(stage, _):
 
 
 def close_share(stage, _):
-    """The connections stay; the share is gone for those who have it."""
+    """The connections stay; the share disappears for its users."""
     stage.lab.run("server", "smbcontrol", "-s", stage.smbd.configuration, "smbd", "close-share", "share", check=False)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of scenarios: several clients write at a time, one thing breaks, and each client's file is compared, block by
-block, with what that client was told. A round is drawn from its seed; the stage it is played on outlives it."""
+"""Rounds of scenarios: several clients write at a time, one thing breaks, and each client's file is compared, block
+by block, with the results that the client got. A round is drawn from its seed; the stage on which it runs outlives
+it."""
 
 import collections
 import contextlib
@@ -64,7 +65,7 @@ def scenario(chance, kind, fault, longest, seed):
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of a scenario. Blocks are named by their numbers."""
+    """The result of a scenario. Blocks are named by their numbers."""
 
     told: Scenario
     end: str
@@ -108,7 +109,7 @@ class Stage:
         return {"near": self.pair.branch, "far": self.pair.datacenter}[name]
 
     def fail_power(self, victim):
-        """What `victim` has not synced is gone, and it is down."""
+        """Everything that `victim` has not synced is lost, and it is down."""
         owner = self.smbd if victim == "server" else self.site(victim)
         pids = [owner.process.pid, *smb.descendants(owner.process.pid)]
         for pid in pids:
@@ -118,7 +119,7 @@ class Stage:
         owner.crash() if victim == "server" else owner.kill()
 
     def mend(self):
-        """All is up again, and nobody's bytes are in the way of the next."""
+        """Everything runs again, without remains that could affect the next round."""
         if not self.smbd.process.is_running():
             self.smbd.start()
         with contextlib.suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clients of the scenarios: which there are, what each can do, and one of them at work. They are the programs in
-../clients; what is said of them here is what their libraries can do, not what the pair does with it."""
+"""The clients of the scenarios: the list, the abilities of each, and one of them at work. They are the programs in
+../clients; this file describes what their libraries can do, not what the pair does."""
 
 import contextlib
 import dataclasses
@@ -66,7 +66,7 @@ KINDS = {kind.name: kind for kind in (
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """What one client does. The bytes of its file follow from the seed."""
+    """The work of one client. The bytes of its file follow from the seed."""
 
     kind: str
     dialect: str
@@ -88,7 +88,7 @@ class Scenario:
 
 
 class Writer:
-    """A client at work. What it says is in `lines`."""
+    """A client at work. Its output is in `lines`."""
 
     def __init__(self, stage, scenario, name, data, share, patience):
         self.scenario, self.name, self.share = scenario, name, share
@@ -149,7 +149,7 @@ class Writer:
         return self.popen.poll() is not None and not self.thread.is_alive()
 
     def stop(self):
-        """Ends one that hangs. What it has said stays."""
+        """Ends a client that hangs. Its output so far is kept."""
         if self.popen.poll() is None:
             os.killpg(self.popen.pid, 9)
         self.popen.wait()
@@ -163,12 +163,12 @@ class Writer:
         return (self.said("end") or ["hung"])[-1]
 
     def complaint(self):
-        """What a client that ended without a word wrote to its standard error."""
+        """The standard error of a client that ended without output."""
         return (self.stage.lab.scratch / f"{self.name}.errors").read_text(errors="replace")[-2000:]
 
 
 class KernelWriter(Writer):
-    """On a mount of Linux's own client in the guest, which says nothing before its program has ended."""
+    """On a mount of Linux's own client in the guest, which reports nothing before its program has ended."""
 
     def start(self):
         return self

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that look at a file or its folder again and again, while others change it: how long each change stays unseen.
-The clients are those of ../clients; what is longer through the pair than without it is told by run."""
+"""Clients that look at a file or its folder again and again, while others change it: measures how long each change
+stays unseen. The clients are those of ../clients; run compares the times with and without the pair."""
 
 import contextlib
 import dataclasses
@@ -60,7 +60,7 @@ def content(shown):
 
 
 class Target:
-    """A folder with the file that one client looks at, and those who change it."""
+    """A folder with the file that one client looks at, and the clients that change it."""
 
     def __init__(self, stage, watch):
         self.stage, self.watch = stage, watch
