@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who uses the line: live flows summed by client, server, port or peer, the largest first.
+// The users of the line: live flows summed by client, server, port or peer, the largest first.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <optional>

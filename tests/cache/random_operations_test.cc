@@ -133,7 +133,7 @@ class Twins final : reduction::SegmentListener {
 
   void compare() {
     settle();
-    // Those that had to go for others before they were written: nobody was told of them.
+    // Segments evicted before they were written: no listener was informed of them.
     for (const SegmentName& name : unstored_) model_.drop(name);
     never_stored += unstored_.size();
     unstored_.clear();

@@ -92,7 +92,7 @@ class Faults(unittest.TestCase):
         self.assertGreater(self.check(second), len(second))
         self.assertLess(self.check(second), len(second) / 20)
         until(lambda: self.pair.branch.status()["disk_dictionary"]["lost"] > 0, what="what was lost is counted")
-        # It is made anew, and used again: what is sent now is found after a restart.
+        # It is created and used again: data sent now is found after a restart.
         third = noise(9 * MB, seed="third")
         self.check(third)
         until(lambda: stored(self.pair.branch) >= len(third) * 9 // 10, 15, "the third is stored")

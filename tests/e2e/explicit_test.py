@@ -19,7 +19,7 @@ class Explicit(PairTest):
         "forward": [{"listen": f"{BRANCH}:8080", "to": f"{SERVER}:80"},
                     {"listen": f"[{BRANCH6}]:8080", "to": f"[{SERVER6}]:80"},
                     {"listen": f"{BRANCH}:8081", "to": "web.far:80"},
-                    {"listen": f"{BRANCH}:8082", "to": f"{SERVER}:82"},  # where nobody listens
+                    {"listen": f"{BRANCH}:8082", "to": f"{SERVER}:82"},  # without a listener
                     {"listen": f"{BRANCH}:9000", "to": f"{SERVER}:9000"}],
         "socks": {"listen": "[::]:1080"},
     }

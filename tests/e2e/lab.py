@@ -112,7 +112,7 @@ class Lab:
     """`Lab()` joins the sites by a bridge without limits; `Lab("51.84mbit,100,0.01", "queue=20ms")` by a line.
     Use as a context: `lab = self.enterContext(Lab())`. It goes away with this process, even after kill -9."""
 
-    running = []  # for whoever reports a failure
+    running = []  # for reports of a failure
     numbers = itertools.count(1)
 
     def __init__(self, line=None, *settings, options=(), prefix="e2e"):

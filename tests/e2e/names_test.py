@@ -49,7 +49,7 @@ class Names(unittest.TestCase):
                     self.assertEqual(connection.receive_rest(), (f"{wanted.size} {wanted.sha256}\n".encode(), "end"))
                     connection.close()
                     pair.branch.wait_flows(0)
-            # Nobody claims it: past the link, where the branch cannot resolve it.
+            # No peer claims it: it bypasses the link, and the branch cannot resolve it.
             self.assertEqual(socks.connect(lab, (BRANCH, 1080), ("www.example.invalid", 80))[1], "host unreachable")
         self.assertEqual(pair.branch.reasons(), {"optimised": 3, "no_peer_for_network": 1})
 

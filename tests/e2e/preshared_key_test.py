@@ -19,7 +19,7 @@ class PresharedKey(unittest.TestCase):
         file = site.folder / "peer.psk"
         file.write_text(secret + "\n")
         file.chmod(mode)
-        shutil.chown(file, "longhaul")  # who reads it again at a reload
+        shutil.chown(file, "longhaul")  # which reads it again at a reload
         site.settings["peer"][0]["preshared_key_file"] = "peer.psk"
 
     def start(self):

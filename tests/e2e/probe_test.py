@@ -294,7 +294,7 @@ class Tcp(unittest.TestCase):
                                     f"{SERVER}:{ports['server']}", "--time", "300ms", "--json"))["pairs"]
         self.assertAlmostEqual(pairs[0]["there"]["capacity_bps"] / 10e6, 1, delta=0.3)
         self.assertGreater(pairs[1]["there"]["capacity_bps"], 30e6)
-        # One that is away is a finding, and keeps nobody from what the others say.
+        # An absent agent is a finding, and does not hide the results of the others.
         done = hops.run("client", PROBE, "neighbours", f"{NEAR}:{ports['near']}", f"{FAR}:9", f"{SERVER}:{ports['server']}",
                         f"{FAR}:{ports['far']}", "--time", "300ms", "--json", check=False)
         self.assertEqual(done.returncode, 1)

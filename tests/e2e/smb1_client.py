@@ -42,7 +42,7 @@ class Smb1Client(Client):
                            self.pid, self.uid, next(self.mids))
 
     def send(self, command, words, data=b""):
-        count = struct.pack("<H", len(data) & 0xFFFF)  # large writes overflow it, and nobody reads it there
+        count = struct.pack("<H", len(data) & 0xFFFF)  # large writes overflow it, and servers ignore it then
         message = self._header(command) + bytes((len(words) // 2,)) + words + count + data
         self.session.send_packet(message)
         return message[30:32]

@@ -118,7 +118,7 @@ class Client:
             except Exception as error:
                 raise Broken(f"{type(error).__name__}: {error}") from error
             if found is None:
-                raise AssertionError("an answer that nobody asked for")
+                raise AssertionError("an answer without a request")
             self.breaks.append(found)
         return self.breaks.pop(0)
 

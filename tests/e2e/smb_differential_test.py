@@ -10,7 +10,7 @@ import torture
 from lab import SERVER, long_test
 from pair import PairTest
 
-PAST = "10.10.2.3"  # the server's other address, to which everything goes past the link
+PAST = "10.10.2.3"  # the server's other address; all traffic to it bypasses the link
 
 
 class Differential(PairTest):

@@ -127,7 +127,7 @@ class Durable(PairTest):
                 self.assertRaises(Broken, end)
                 self.assert_begins(self.smbd.share / file.name, data, 400_000)
                 self.pair.wait_link()
-                # Nobody is kept out, so nobody could take it up again. The client is told of the loss, once at most.
+                # No other client is kept out, so no handle can be reconnected. The client is told of the loss, once at most.
                 with smb_client.connect(self.lab, self.smbd) as again:
                     told = errors_of(lambda: again.open(file.name).close())
                     self.assertIn(told, ([], [smb_client.LOST_WRITES]))

@@ -41,7 +41,7 @@ class ComesBack(unittest.TestCase):
     def assert_told_once(self, dialect, name):
         again = self.connect(dialect)
         again.open(f"whole-{name}", READ | WRITE).close()
-        for access in READ, READ | WRITE:  # who only reads would get old bytes
+        for access in READ, READ | WRITE:  # a client that only reads would get old bytes
             with self.assertRaises(SmbError) as told:
                 again.open(name, access)
             self.assertEqual(told.exception.status, smb_client.LOST_WRITES)

@@ -203,7 +203,7 @@ class TwoClients(PairTest):
         def turn(client, parity):
             file = files[client]
             try:
-                file.lock(1 << 30, 1)  # behind the data, as programs do that mean to exclude nobody but each other
+                file.lock(1 << 30, 1)  # behind the data, as programs do that exclude only each other
             except SmbError as error:
                 self.assertIn(error.status, (LOCK_NOT_GRANTED, FILE_LOCK_CONFLICT))
                 return False

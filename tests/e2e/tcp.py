@@ -49,7 +49,7 @@ class Connection:
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.local = plain(sock.getsockname())
-        # Of one that was reset meanwhile only accept() can still say who it was.
+        # If it was reset meanwhile only accept() still has its address.
         self.remote = plain(remote or sock.getpeername())
 
     def send(self, data):

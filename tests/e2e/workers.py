@@ -31,7 +31,7 @@ class Worker:
 
 
 def _serve(pipe, groups, run, parent):
-    # Whoever ends the parent, in whatever way, means the children and the labs that live as long as they.
+    # However the parent ends, the children must end with it, and so must their labs.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     while os.getppid() == parent and (number := pipe.recv()) is not None:
         given = run(groups[number], lambda text: pipe.send(("text", text)))

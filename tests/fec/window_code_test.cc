@@ -80,7 +80,7 @@ TEST_CASE("any m repairs over one window restore any m lost symbols") {
 
 namespace {
 
-// What can be known from sources and repairs, by solving everything anew.
+// All symbols that follow from sources and repairs, by solving everything again each time.
 class Obvious {
  public:
   void source(SymbolId id) { known_.insert(id); }

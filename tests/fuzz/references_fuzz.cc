@@ -51,7 +51,7 @@ FUZZ_TARGET(references) {
       require(std::memcmp(restored.data(), plain.data(), plain.size()) == 0);
       continue;
     }
-    // Anything: into memory of exactly that size, that nobody else may touch.
+    // Anything: into memory of exactly that size; access beyond it is an error.
     const std::uint64_t offset = choices.below(2) ? there.head() + choices.byte() : choices.number();
     const std::size_t plain_bytes = choices.below(8) == 0 ? kRingStep : choices.byte();
     std::vector<std::byte> plain(plain_bytes);

@@ -287,7 +287,7 @@ class Fuzzed {
     const bool failed = near_.module.counters().promises_failed > 0;
     bool any = kit::deliver(near_, far_, now_);
     any |= kit::deliver(far_, near_, now_);
-    // With honest ends nobody has a reason to give up.
+    // With honest ends neither half has a reason to give up.
     const bool may_owe = failed || (number_unclear_ && near_.module.counters().promises_made > 0);
     if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !may_owe && !near_.lan_input_ended &&
         !far_.lan_input_ended)

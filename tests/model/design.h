@@ -17,7 +17,7 @@ struct Design {
   bool recognises_addresses = true;  // a record names the client's address; else the GUID of its login
   bool near_remembers = true;      // records of what the far side's, the server's or the line's failure lost
   bool far_remembers = true;       // the same where the near side vanished
-  bool guards_bypassing = true;    // connections past the link are asked about records too
+  bool guards_bypassing = true;    // bypassing connections are checked for records too
   bool asks_after_settled = true;  // near: after Settled the next WRITE goes to the server first
   bool near_knows_better = true;   // far: what it suspects of a near daemon that still runs is void
   bool syncs_records = true;       // else they are only in the page cache
@@ -48,7 +48,7 @@ enum class Policy : std::uint8_t {
   ignores_close,    // the same, and the answer of CLOSE is of no interest: kernel clients
   overlooks_close,  // the status of CLOSE is of no interest, a lost connection is: pysmb
   waits_for_space,  // repeats a WRITE that was refused for lack of space
-  starts_over,      // after an error: begins the file anew, once
+  starts_over,      // after an error: writes the file again from the start, once
   insists,          // goes on after the late error, too
 };
 

@@ -14,7 +14,7 @@ smb::Status status_of(Answer answer);
 
 struct Ledger {
   std::uint8_t outstanding = 0;    // promised writes, a bit for each
-  std::uint8_t lost = 0;           // a promise of this open has failed: 1, and nobody was told yet: 2
+  std::uint8_t lost = 0;           // a promise of this open has failed: 1, and the client was not told yet: 2
   Answer cause = Answer::success;  // of the first; kept only by a design whose late errors name it
   bool operator==(const Ledger&) const = default;
 

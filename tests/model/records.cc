@@ -58,7 +58,7 @@ void Writes::remove_record(Memory& memory, const Flow& flow, Why why) const {
   if (design_.writes_records_at_once) write(memory);
 }
 
-// The client has read what it was told: whoever remembered it may forget.
+// The client has read the report: the half that kept the record may forget it.
 void Writes::delivered(State& state, Flow& flow) const {
   for (const unsigned half : {1U, 2U})
     if (flow.telling == half || (design_.shares_records && in_touch(state)))

@@ -59,7 +59,7 @@ void Writes::client_steps(const State& state, Steps& out) const {
         const Route route = route_now(design_, state);
         if (design_.pair && route == Route::plain && !bounds_.fails_open) {
           next.stage = Stage::failure;
-          return add(out, next, "the client reaches nobody, for both daemons are down, and gives up");
+          return add(out, next, "the client reaches neither daemon, because both are down, and gives up");
         }
         next.flows[i] = {
             .route = route, .client = 1, .server = 1, .guid = state.logins, .number = state.near.number};

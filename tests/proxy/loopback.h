@@ -28,7 +28,7 @@ inline constexpr auto kSays = asio::as_tuple(asio::use_awaitable);
 void run(asio::io_context& io, asio::awaitable<void> body);
 
 // `a && b` waits for both, and ends the other when one throws; `a || b` waits for the first and ends the
-// other: as in asio::experimental::awaitable_operators. Those are compiled anew for each pair of types, at a
+// other: as in asio::experimental::awaitable_operators. Those are compiled again for each pair of types, at a
 // second each; here everything but the results is awaitable<void>.
 asio::awaitable<void> both(asio::awaitable<void> a, asio::awaitable<void> b);
 asio::awaitable<std::size_t> first(asio::awaitable<void> a, asio::awaitable<void> b);  // 0 or 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes back for a probe: ICMP errors that quote it (RFC 792, RFC 4443), echo replies, TCP answers.
-// Reads bytes of anyone; leaves waiting, and who sent them, to prober.h.
+// Reads untrusted bytes; prober.h waits for them and knows their sender.
 #pragma once
 #include <optional>
 

@@ -37,7 +37,7 @@ class Tally {
   std::uint64_t received() const { return received_; }  // each packet once
   std::uint64_t duplicates() const { return duplicates_; }
   std::uint64_t out_of_order() const { return out_of_order_; }  // came after one with a higher number
-  std::uint64_t foreign() const { return foreign_; }            // of another test, another size, or nobody's
+  std::uint64_t foreign() const { return foreign_; }            // of another test, another size, or unknown
   // From the start mark, or the first packet if it was lost, to the last packet.
   Duration elapsed() const;
 

@@ -16,7 +16,7 @@ void drive(const Workload& workload, SocketAddress to, const measuring::Pass& pa
 // Bound, and over TCP listening: clients may start once they know the port.
 Socket serving_socket(const Workload& workload, const boost::asio::ip::address& at, std::uint16_t port,
                       const std::atomic<bool>& stop);
-// Until it is stopped; over TCP for those alone who show the pass.
+// Until it is stopped; over TCP only for connections with the pass.
 void serve(const Workload& workload, Socket& socket, const measuring::Pass& pass, Tally& tally,
            const std::atomic<bool>& stop);
 

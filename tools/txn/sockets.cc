@@ -116,7 +116,7 @@ void Socket::set(int level, int name, int value, const char* what) {
 // so it gets a fixed size, with room for the kernel's bookkeeping.
 void Socket::limit_window(int bytes) {
   const int wanted = 2 * bytes;  // which the kernel doubles once more
-  // Beyond net.core.rmem_max for who may; others get what it allows.
+  // Beyond net.core.rmem_max with the privilege; otherwise up to that limit.
   if (::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted) != 0)
     set(SOL_SOCKET, SO_RCVBUF, wanted, "a receive buffer");
   int got = 0;
@@ -130,7 +130,7 @@ void Socket::limit_window(int bytes) {
   keep_window();
 }
 
-// Linux since 6.10 sets the clamp anew, from the buffer, when it has learnt how much memory a segment takes.
+// Linux since 6.10 resets the clamp, from the buffer, when it has learnt how much memory a segment takes.
 void Socket::keep_window() {
   int clamp = 0;
   socklen_t size = sizeof clamp;

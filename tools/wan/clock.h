@@ -11,7 +11,7 @@ namespace longhaul::wan {
 TimePoint clock_now();
 
 // The kernel stamps packets by the wall clock, which may be set while the line runs; the line lives on the
-// steady clock. Only the difference between the two is used, taken anew for every batch.
+// steady clock. Only the difference between the two is used, measured again for every batch.
 class WallClock {
  public:
   void refresh();

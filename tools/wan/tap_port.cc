@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port on a TAP device, for users who may open one but have no packet sockets. The kernel does not stamp
-// its frames, so a frame arrives when it is read: late wake-ups show here, unlike on a packet port.
+// A port on a TAP device, for users with the right to open one but without packet sockets. The kernel does
+// not stamp its frames, so a frame arrives when it is read: late wake-ups show here, unlike on a packet port.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>

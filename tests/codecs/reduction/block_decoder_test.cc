@@ -133,7 +133,7 @@ TEST_CASE("impossible blocks are refused at once") {
     return header;
   };
   Bytes plain = as_bytes(kPlain);
-  CHECK_FALSE(stranger.decode(1, good, plain).has_value());  // nobody said HELLO
+  CHECK_FALSE(stranger.decode(1, good, plain).has_value());  // no HELLO was received
   CHECK(refused(with([](auto& h) { h.codec = 0x41; }), plain));
   CHECK(refused(with([](auto& h) { h.codec |= kFollows; }), plain));  // nothing to follow
   CHECK(refused(with([](auto& h) { h.codec = kFollows, h.ring_offset = 0; }), plain));

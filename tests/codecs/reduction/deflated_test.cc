@@ -31,7 +31,7 @@ std::size_t opened_by(std::string_view content) {
 std::string zip_member(std::string_view plain, int level) {
   std::string head("PK\3\4\x14\0\0\0\x08\0\0\0\0\0", 14);
   head[6] = static_cast<char>(level == 9 ? 2 : level == 1 ? 6 : 0);
-  head += std::string(12, '\1');  // checksum and sizes, which nobody looks at
+  head += std::string(12, '\1');  // checksum and sizes, which are not checked
   head += std::string("\5\0\3\0", 4) + "a.txt" + "xyz";
   return head + deflated(plain, {.level = level});
 }

@@ -52,7 +52,7 @@ TEST_CASE("data read ahead for an ended stream does not hide content that is in 
   sites.store(front + back);
   auto twins = sites.session(128);  // reads 4 MiB ahead
   send(*twins, 0, kStream, back);
-  // The front's one block makes the tier read all of the back again, for nobody.
+  // The front's one block makes the tier read all of the back again, without a reader.
   const std::uint64_t loaded = twins->side(0).counters().encoder.loaded_bytes;
   send(*twins, 0, kStream + 4, front);
   twins->close(kStream + 4);
@@ -79,7 +79,7 @@ TEST_CASE("loads that wait for their stream's blocks are bounded, and dropped wh
   const auto of_history = [&] { return twins->side(0).counters().encoder.ring_filled_bytes; };
   const std::uint64_t index = twins->side(0).memory_bytes() - of_history();
   const auto waiting = [&] { return twins->side(0).memory_bytes() - of_history() - index; };
-  // One block of each, and its stream stays: what follows is read for nobody yet.
+  // One block of each, and its stream stays: later data is read without a reader so far.
   std::uint64_t stream = kStream;
   for (const std::string& file : files)
     send(*twins, 0, stream += 4, std::string_view(file).substr(0, 65'536));

@@ -268,7 +268,7 @@ TEST_CASE("what a peer may say about its disk is bounded, and invalid messages e
   CHECK(message({200, 1, 2}));
   CHECK(message({13}));
   CHECK(message({15}));
-  // Answers to what nobody asked.
+  // Answers without a request.
   CHECK_FALSE(message({14}));
   CHECK_FALSE(message({16, 0}));
   CHECK_FALSE(message({16}));

@@ -327,7 +327,7 @@ TEST_CASE("a repeated request for a block delays only the stream of that block")
   twins.settle();
   CHECK(twins.delivered_bytes(0) - before == 105'000 + kBlock);
   CHECK(twins.side(1).counters().decoder.recovered == 1);
-  // What the encoder sends from now on does not depend on what was damaged, nobody knows where.
+  // From now on the encoder's blocks do not depend on the damaged history, whatever its place.
   twins.write(0, 7, noise);
   CHECK(twins.side(0).last_encoded().copied_bytes == 0);
   twins.settle();

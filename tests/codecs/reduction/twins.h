@@ -81,7 +81,7 @@ class Twins {
  public:
   explicit Twins(std::uint64_t seed, const Options& options = ring_of(16))
       : random(seed), sides_{Reduction(options), Reduction(options)} {}
-  // With a disk on each side; whoever calls keeps the stores.
+  // With a disk on each side; the caller keeps the stores.
   Twins(std::uint64_t seed, std::uint64_t epoch, cache::MemoryStore& here, cache::MemoryStore& there,
         std::size_t mebibytes = 16)
       : random(seed),
@@ -284,7 +284,7 @@ class Twins {
         pipe.waiting = true;
         return;
       }
-      // Not CHECK of the texts: who wants to read 64 KiB twice.
+      // Not CHECK of the texts, which would print 64 KiB twice.
       bool right = as_text((*plain)->bytes()) == pipe.expected.front();
       REQUIRE(right);
     }

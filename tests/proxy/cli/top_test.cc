@@ -50,7 +50,7 @@ TEST_CASE("top shows rates between two answers, and the savings of each talker")
   std::istringstream lines(second);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
   const auto restarted = top.frame(status(10, 10), talkers(10), 2);
-  CHECK(has(restarted, "LAN -, WAN -"));  // a daemon that began anew has no negative rate
+  CHECK(has(restarted, "LAN -, WAN -"));  // a restarted daemon has no negative rate
 }
 
 TEST_CASE("the verdict names each problem with its remedy, with and without colour") {

@@ -48,7 +48,7 @@ TEST_CASE("the first matching rule decides, on top of the global settings") {
   CHECK(web.features.fec == Fec{Fec::Mode::fixed, 10, 2});
   CHECK(web.features.compression);
   CHECK(is_closed(config, web, &config.peers[0]));
-  CHECK_FALSE(is_closed(config, web, nullptr));  // nobody's destination, and no rule closes it
+  CHECK_FALSE(is_closed(config, web, nullptr));  // a destination of no peer, and no rule closes it
 
   for (const auto& [client, destination] : {std::pair{other, server}, std::pair{branch, other}}) {
     const FlowPolicy none = policy_for(config, global, client, destination, 80);

@@ -17,7 +17,7 @@
 
 namespace longhaul::control {
 
-// Destinations in 10.0.2.0/24 lie behind "datacenter", everything else behind nobody. Port 445 meets rule 1.
+// Destinations in 10.0.2.0/24 lie behind "datacenter", everything else behind no peer. Port 445 meets rule 1.
 class FakeDaemon final : public Controlled {
  public:
   Status status() const override { return now; }

@@ -63,7 +63,7 @@ asio::awaitable<std::unique_ptr<GuardedBench>> guarded_bench() {
   co_return std::unique_ptr<GuardedBench>(new GuardedBench{std::move(relayed), std::move(dialled)});
 }
 
-// As a flow past the link does.
+// Like a flow that bypasses the link.
 asio::awaitable<RelayEnd> relay_all(GuardedBench& b, std::string first = {}) {
   auto end =
       co_await relay_guarded(b.relayed.far, b.dialled.near, b.bytes, as_bytes(first), b.guard, b.memory);

@@ -194,7 +194,7 @@ TEST_CASE("resetting a client does not cancel data that was promised to it") {
   flow.far.probe->stream_end = [](Probe&, Ending) {};
   flow.far.probe->lan = [&](Probe& self, Slice bytes) {
     server_has_answered = true;
-    self.say(ToStream{std::move(bytes)});  // nobody reads it
+    self.say(ToStream{std::move(bytes)});  // without a reader
     self.say(Abort{});
   };
   flow.run_until([] { return false; }, 2s);

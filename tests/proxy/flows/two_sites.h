@@ -110,7 +110,7 @@ class TwoSites {
       co_await soon.async_wait(asio::use_awaitable);
     }
   }
-  // A client's connection to whoever listens there, through both.
+  // A client's connection to any listener there, through both.
   asio::awaitable<tcp::socket> connect(tcp::endpoint server) {
     SocketPair pair = co_await socket_pair();
     flows::Accepted accepted{.socket = std::move(pair.far),

@@ -51,6 +51,6 @@ TEST_CASE("a blocked loop triggers the watchdog, a running loop does not") {
   const auto guard = boost::asio::make_work_guard(io);
   io.run_until(std::chrono::steady_clock::now() + 1500ms);
   CHECK(firing.wait_for(0s) == std::future_status::timeout);
-  // From here on nobody runs the loop.
+  // From here on the loop does not run.
   CHECK(firing.wait_for(60s) == std::future_status::ready);  // a busy machine gives both little time
 }

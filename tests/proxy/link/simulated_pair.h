@@ -168,7 +168,7 @@ class Pair {
     a.session.detach(id, now_);
     b.session.detach(id, now_);
   }
-  // Nothing moves on it any more, and nobody is told.
+  // Nothing moves on it any more, and neither side is informed.
   void freeze(CarrierId id, Duration time) {
     carriers_.at(id).to_a.stall_until(now_ + time);
     carriers_.at(id).to_b.stall_until(now_ + time);

@@ -64,7 +64,7 @@ TEST_CASE("a directory that others may write is not safe, and neither are those 
   }
   change(folder.path() / "above", 0777);
   CHECK_THAT(sentence(state), Catch::Contains("above is writable by other users"));
-  change(folder.path() / "above", 01777);  // in it, nobody renames what belongs to others
+  change(folder.path() / "above", 01777);  // in it, users cannot rename others' files
   CHECK(sentence(state) == "safe");
 }
 

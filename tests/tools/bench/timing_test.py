@@ -40,7 +40,7 @@ class Made(unittest.TestCase):
     def test_an_upload_lasts_until_the_server_has_said_that_it_has_all(self):
         self.talk.open(1.0)
         self.talk.say(2.0, "up", bytes(1000))
-        self.talk.acknowledge(2.1, "down")  # by whoever is nearest
+        self.talk.acknowledge(2.1, "down")  # by the nearest end
         self.talk.say(5.0, "down", b"all here")
         self.assertAlmostEqual(self.read("up").seconds, 3.0)
 

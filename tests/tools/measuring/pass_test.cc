@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has the pass comes in, whoever else knocks.
+// Connections with the pass are accepted, whatever other connections arrive.
 #include "tools/measuring/pass.h"
 
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ void say(const wan::Descriptor& socket, Bytes bytes) {
           static_cast<ssize_t>(bytes.size()));
 }
 
-// Somebody is admitted, or `strangers` have been turned away; fails when neither happens for very long.
+// A connection is accepted, or `strangers` have been refused; fails when neither happens for very long.
 std::optional<Door::Admitted> look(Door& door, std::size_t strangers = SIZE_MAX) {
   const auto deadline = Clock::now() + 60s;
   while (Clock::now() < deadline) {

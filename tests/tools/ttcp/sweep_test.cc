@@ -128,7 +128,7 @@ TEST_CASE("an interrupted sweep keeps its rows, and the receiver is informed") {
                   Interrupted);
   CHECK(report.rows.size() == 2);
   CHECK(report.planned == 135);
-  // A host that is late has an answer on its way to who has gone, and hears that instead.
+  // A late host has an answer under way to a peer that has left, and learns that instead.
   const std::string said = receiver.said();
   INFO(said);
   CHECK((said == "the other side closed the control connection" ||
@@ -204,7 +204,7 @@ TEST_CASE("a closed port, a port in use and an unknown host have different error
   const auto listener = listen_tcp(listening_address("127.0.0.1", 0, Protocol::tcp, Family::any), {});
   const Address taken = Address::local_of(listener.get());
   CHECK_THROWS_WITH(listen_tcp(taken, {}), Catch::Contains("is in use"));
-  // Bound and not listening: nobody else can take it meanwhile.
+  // Bound and not listening: no other program can take it meanwhile.
   const longhaul::wan::Descriptor silent{::socket(AF_INET, SOCK_STREAM, 0)};
   const Address any = taken.with_port(0);
   REQUIRE(::bind(silent.get(), any.get(), any.length()) == 0);

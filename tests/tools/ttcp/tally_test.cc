@@ -35,7 +35,7 @@ TEST_CASE("a test ends when everything has arrived, without waiting for a mark")
   Tallied test;
   test.mark(kStartMark, 0ms);
   for (int i = 0; i < 10; ++i) test.packet(i, 10ms * (i + 1));
-  CHECK(test.ending(1h) == Ending::none);  // more may follow: nobody has said how many
+  CHECK(test.ending(1h) == Ending::none);  // more may follow: the number is unknown
   test.sent(10, 101ms);
   CHECK(test.ending(101ms) == Ending::all_received);
   CHECK(test.tally.received() == 10);

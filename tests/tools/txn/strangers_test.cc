@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transactions over TCP between two threads, while somebody else tries the port.
+// The transactions over TCP between two threads, while a stranger tries the port.
 #include <arpa/inet.h>
 
 #include <catch2/catch.hpp>

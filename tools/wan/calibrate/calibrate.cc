@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four tables. Each row starts the emulator anew with one setting, as a user would.
+// The four tables. Each row starts a new emulator with one setting, as a user would.
 #include "tools/wan/calibrate/calibrate.h"
 
 #include <unistd.h>

@@ -90,7 +90,7 @@ Switch::~Switch() {
   try {
     ip(rig_.middle(), "link del switch0");
   } catch (const std::exception&) {
-    // The rig it belongs to goes away with it; there is nobody to tell.
+    // The rig ends together with it, so there is no reader for an error.
   }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's questions: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from what was asked
-// together with the open, or again while it still holds. Who asks the server is far_questions.h.
+// together with the open, or again while it still holds. far_questions.h asks the server.
 //
 // How long an answer is good: about a file, and the path it was opened by, while an exclusive oplock on it
 // stands and nothing was changed through this connection, nor by others beside the SMB server (Watched); a
 // path for a bounded time, since folders above may be renamed without a break. With `smb.metadata = relaxed`
 // also without an oplock, as a snapshot: it serves once, within two round trips, and not behind a READ of
-// that file, which may have shown something newer. About a volume it is one, too, for all who ask meanwhile.
+// that file, which may have shown something newer. About a volume it is one, too, for all queries meanwhile.
 #pragma once
 #include <map>
 #include <set>

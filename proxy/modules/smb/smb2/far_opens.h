@@ -14,7 +14,7 @@
 // - A CREATE that comes from the client was passed on by the near half, which gives nothing of that name out
 // until it is answered. So it can be given what is being opened, or is offered, if it asks for just that;
 // else what we have open of that name is closed first, and no acknowledgement is waited for.
-// - What nobody has asked for within a few seconds is closed, and fewer are opened afterwards.
+// - An open that no client has requested within a few seconds is closed, and fewer are opened afterwards.
 #pragma once
 #include <map>
 #include <unordered_map>

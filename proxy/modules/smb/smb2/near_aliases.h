@@ -5,9 +5,9 @@
 // that handle; its CLOSE is answered here.
 //
 // An open that asks for attributes alone conflicts with no share mode and breaks no oplock ([MS-FSA] section
-// 2.1.5.1.2), so nobody else can tell whether it is there. What could tell makes it real first (MakeReal,
-// far_aliases.h): the handle behind it is closed, its oplock or lease broken, the file about to be deleted,
-// or something is asked through it that cannot be asked through the other handle.
+// 2.1.5.1.2), so no other client can detect it. It is opened at the server before anything could show its
+// absence (MakeReal, far_aliases.h): the handle behind it is closed, its oplock or lease broken, the file
+// about to be deleted, or something is asked through it that cannot be asked through the other handle.
 #pragma once
 #include <map>
 #include <string>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's part for metadata: answers QUERY_INFO from what was asked together with the open, or again
 // under a lease, and CLOSE under a handle-caching lease or batch oplock. Listings of directories are
-// near_listings.h; who asks the server is far_metadata.h.
+// near_listings.h; far_metadata.h asks the server.
 //
 // How long an answer is good: until the file is changed through this connection, and while an oplock keeps
 // others away or the far half watches for what they change. With `smb.metadata = relaxed` also without: then
 // it serves one question, shortly after it came, of which nothing was known to be newer when the open was
 // answered; again, for a bounded time, under a shared lease. A READ that finds another end of the file than
-// is believed voids what is known: who saw that end must not be told of an earlier one, and the break may
-// come behind the READ's answer.
+// is believed voids what is known: a client that saw that end must not be told of an earlier one, and the
+// break may come behind the READ's answer.
 #pragma once
 #include <deque>
 #include <string>

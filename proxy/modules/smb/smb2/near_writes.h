@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's part for writes: which WRITE may be answered before the server has answered it, and how a
-// late error reaches the client. The ledger is promises/ledger.h; who waits for the server at ordering points is
+// late error reaches the client. The ledger is promises/ledger.h; waiting at ordering points is in
 // far_order.h.
 //
 // A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().

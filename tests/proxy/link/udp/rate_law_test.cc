@@ -368,7 +368,7 @@ TEST_CASE("two links share a line within ten per cent of each other, and leave n
       std::ranges::sort(ratios);
       std::ranges::sort(delays);
       CHECK(ratios[2] < 1.1);
-      CHECK(ratios[4] < 1.5);  // by chance somebody is taken for a sender that fills queues
+      CHECK(ratios[4] < 1.5);  // by chance another link is taken for a sender that fills queues
       CHECK(delays[2] < 1.25 * std::chrono::duration<double, std::milli>(rtt).count() + 5);
     }
 }

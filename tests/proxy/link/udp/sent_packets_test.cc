@@ -188,7 +188,7 @@ TEST_CASE("the round trip ends when the ACK reached this host, however late it i
   CHECK(s.events.sample.rtt == 40ms);
   CHECK(s.events.sample.now == kStart + 65ms);
   s.send(kStart + 70ms, 1);
-  // By a clock that somebody has just set.
+  // By a clock that has just been set.
   REQUIRE(s.sent.on_ack(ack_of({{0, 2}}), kStart + 60ms, kStart + 90ms, s.events));
   CHECK(s.events.sample.rtt == 20ms);
 }

@@ -111,7 +111,7 @@ class UdpEnd final : public simulator::Endpoint {
  private:
   void manage(TimePoint now) {
     using State = udp::UdpCarrier::State;
-    // Once, as udp_paths.h does: each time the pacer is told the rate anew.
+    // Once, as udp_paths.h does: each call resets the pacer's rate.
     if (prefers_udp && carrier.state() == State::up && session.preferred() != last_carrier_)
       carrier.prefer(now);
     if (carrier.state() != State::failed) {

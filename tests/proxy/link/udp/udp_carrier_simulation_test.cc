@@ -311,7 +311,7 @@ TEST_CASE("random packets from strangers are dropped without an answer") {
   });
   two.pair.run_for(10s / kSlow);
   two.pair.run_for(100ms);
-  CHECK(two.pair.line.unroutable() == 0);  // nobody answered
+  CHECK(two.pair.line.unroutable() == 0);  // no answer was sent
   CHECK(two.pair.b.carrier.counters().packets_dropped + 100 * 10 >= sent);
   // The session's own pings go on.
   CHECK(two.pair.b.carrier.counters().packets_sent - before < 100);

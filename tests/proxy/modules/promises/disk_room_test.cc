@@ -32,7 +32,7 @@ TEST_CASE(
   CHECK(promised == 7 * kMiB);           // the last one is kept back
   room.told(kTree, 4 * kMiB, 4 * kMiB);  // asked after four were written; three more are on their way
   CHECK_FALSE(room.has_room(kTree, 1));
-  room.told(kTree, 100 * kMiB, 7 * kMiB);  // somebody has cleared up
+  room.told(kTree, 100 * kMiB, 7 * kMiB);  // files were deleted
   CHECK(room.has_room(kTree, 80 * kMiB));
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a server that never answers is not asked again") {
   const auto start = longhaul::link::TimePoint{} + 1h;
   CHECK(questions.ask_for(kTree, start));
   const auto told = questions.answered(kTree, std::nullopt);
-  REQUIRE(told);  // so that nobody waits for it
+  REQUIRE(told);  // so that no request waits for it
   CHECK(told->available_bytes == 0);
   CHECK_FALSE(questions.ask_for(kTree, start + 1h));
   CHECK_FALSE(questions.answered(DiskTree{.session = 9}, 1));  // never asked for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client of a flow past the link is told of lost writes, and that all else passes as it came.
+// Reports of lost writes to the client of a bypassing flow; everything else passes unchanged.
 #include "proxy/modules/smb/guard.h"
 
 #include <catch2/catch.hpp>
@@ -131,7 +131,7 @@ TEST_CASE("SMB2: the next open of a file reports lost writes, once, and the serv
   flow.client(create_request(4, "dir\\Robbed", {}, {.charge = 2}));
   expect_echo(flow, 4);
   expect_told(flow, 4);
-  CHECK(flow.lost->any(kEnds));  // nobody knows yet whether the client has read it
+  CHECK(flow.lost->any(kEnds));  // it is unknown yet whether the client has read it
   passes(flow, create_request(6, "dir\\Robbed"));
   CHECK_FALSE(flow.lost->any(kEnds));
   CHECK(flow.guard->is_done());

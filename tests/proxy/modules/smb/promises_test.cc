@@ -149,7 +149,7 @@ TEST_CASE("an open or connection that ends with outstanding promises reports so"
   CHECK(promises.audit().broken_off == 1);
   CHECK(promises.audit().cut_off == 1);
   CHECK(promises.audit().adds_up());
-  CHECK_FALSE(promises.kept(1, Status::success, 10));  // an answer after the end is nobody's
+  CHECK_FALSE(promises.kept(1, Status::success, 10));  // an answer after the end is ignored
 }
 
 TEST_CASE("a write whose permission is still open waits for it, and later writes wait behind it") {

@@ -136,7 +136,7 @@ TEST_CASE("SMB1: with any crossing of messages reads return the last write and n
           }
           pair.client_sends(bare(data));
           if (through) REQUIRE(status_of(settle()) == 0);
-          // Without that nobody says when they are there.
+          // Without that nothing shows when they have arrived.
           for (int i = 0; i < 10'000 && pair.server.expects_data(); ++i) pair.run_random(random, 5);
           if (content.size() < offset + size) content.resize(offset + size);
           content.replace(offset, size, data);

@@ -138,7 +138,7 @@ TEST_CASE("a break withdraws caching as soon as it is seen") {
     CHECK(open.break_pending == asks);
     CHECK(other.caching == (R | W | H));
     CHECK_FALSE(other.break_pending);
-    // A break of a file that nobody opened here says nothing.
+    // A break of a file that was not opened here has no effect.
     CHECK(connection.on_response(oplock_break(file(9), OplockLevel::none)).changes.empty());
   }
 }

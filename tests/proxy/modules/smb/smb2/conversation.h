@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients and servers say, for tests of who listens: requests and answers of SMB2 as messages, with no
-// more in them than a test tells. What we send ourselves is made by build.h.
+// Messages of clients and servers, for tests of their readers: requests and answers of SMB2 as messages, with
+// no more in them than a test tells. What we send ourselves is made by build.h.
 #pragma once
 #include <concepts>
 #include <initializer_list>

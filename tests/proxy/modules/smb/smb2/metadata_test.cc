@@ -67,7 +67,7 @@ TEST_CASE("queries are answered locally under an oplock until the file is writte
   CHECK(size() == 10);
   REQUIRE(world.server.take_oplock(kNone));
   world.settle();
-  world.server.files["a"] = "1";  // by who wanted the oplock
+  world.server.files["a"] = "1";  // by the client that broke the oplock
   CHECK(size() == 1);
 }
 

@@ -152,7 +152,7 @@ class World {
           w.u16(static_cast<std::uint16_t>(pattern.size())), w.u32(bytes), w.bytes(as_bytes(pattern));
         });
   }
-  // Makes a file anew and writes its beginning in one frame.
+  // Replaces a file and writes its beginning in one frame.
   std::pair<MessageId, MessageId> send_create_and_write(std::string_view name, std::string_view data) {
     return send_create_and(
         name, {.oplock = kBatch, .disposition = Disposition::overwrite_if}, Command::write,

@@ -58,12 +58,12 @@ class ModelServer {
 
   std::deque<Slice> out;
 
-  // Somebody else rewrites the file, as soon as whoever caches writes has given that up.
+  // Another client rewrites the file, as soon as the client that caches writes has given that up.
   void write_from_outside(const std::string& name) {
     ++outside_[name];
     break_oplocks(name);
   }
-  // The same beside the server: no oplock is broken. Who watches the folder is told.
+  // The same beside the server: no oplock is broken. Clients that watch the folder are notified.
   void change_beside(const std::string& name) {
     ++files[name].version;
     for (auto& [id, folder] : folders_) {
@@ -243,7 +243,7 @@ class ModelServer {
     send(message, create_answer_body({.file = file, .oplock = level, .end_of_file = files[name].size}));
   }
 
-  // Whether somebody has to acknowledge first.
+  // Whether a client must acknowledge first.
   bool break_to(const std::string& name, OplockLevel level) {
     bool wait = false;
     for (auto& [id, open] : opens_) {

@@ -301,7 +301,7 @@ TEST_CASE("another client can open a file that is open ahead, and the first clie
         for (int steps = 0; world.server.breaking() && steps < 10'000; ++steps) world.step();
         REQUIRE_FALSE(world.server.breaking());
       }
-      // Whoever else has it open reads through; so does the client.
+      // Any other client with an open file reads from the server; so does this client.
       if (world.server.opens_of(world.path(other)) == 0)
         world.server.files[world.path(other)] = "written by another " + std::to_string(random());
     }

@@ -115,7 +115,7 @@ TEST_CASE("with read-ahead off nothing is added") {
   CHECK(pair.near.counters().round_trips_saved == 0);
 }
 
-// A client that reads, writes, opens and closes while somebody else rewrites the same file; everything in
+// A client that reads, writes, opens and closes while another one rewrites the same file; everything in
 // between in any order. Whatever is read must be of one version, one that the file had while the READ was
 // under way, and no older than what the client wrote itself before; every request is answered once; no id is
 // used twice at the server.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of an SMB2 server that keeps what is written, runs out of space, lists and breaks oplocks: requests
-// are done at any later time, in any order. Who asks it what is model.h's; a server whose bytes tell their
+// are done at any later time, in any order. model.h sends its requests; a server whose bytes tell their
 // version, for readers, is model_server.h.
 #pragma once
 #include <algorithm>
@@ -114,7 +114,7 @@ class Server {
     perform(message);
   }
 
-  // Somebody else wants the file, or any: true if there was an oplock to break.
+  // Another client opens the file, or any: true if there was an oplock to break.
   bool take_oplock(OplockLevel to, std::string_view name = {}) {
     for (auto& [id, open] : opens_) {
       if (open.oplock != OplockLevel::batch || (!name.empty() && open.name != name)) continue;
