@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's searches: goes on with a client's FIND_FIRST2 to its end and pushes each answer, as the
-// client's own FIND_NEXT2 would have got it, while the folder is watched (far_watch.h). A FIND_NEXT2 that
-// finds answers on their way is swallowed; one that asks for something else, or follows a change, ends the
-// fetching, and gets the position that its client believes in.
+// The far half's searches: continues a client's FIND_FIRST2 to its end and pushes each answer, in the form of
+// an answer to the client's own FIND_NEXT2, while the folder is watched (far_watch.h). A FIND_NEXT2 with
+// answers under way is swallowed; one with other parameters, or after a change, ends the fetching, and gets
+// the client's position.
 //
-// A server may not find that position any more: the entry is deleted, and smbd remembers the last hundred
-// names alone. It then says that the listing is over. So what was pushed is kept until the client has passed
-// it, and given to it in that case: entries that were changed, but none that is missing.
+// A server may not find that position any more: the entry is deleted, and smbd remembers only the last
+// hundred names. It then reports the end of the listing. So pushed entries are kept until the client has
+// passed them, and returned in that case: some may have changed, but none is missing.
 #pragma once
 #include <deque>
 #include <unordered_map>

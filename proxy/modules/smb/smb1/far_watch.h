@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for changes that are made beside the SMB server: keeps a handle and a NOTIFY_CHANGE of
-// its own on the folders of files whose oplock was asked on the client's behalf, and on those that the client
-// lists (smb2/far_watch.h says why timestamps do not do).
+// The far half's part for changes beside the SMB server: keeps a handle and a NOTIFY_CHANGE of its own on the
+// folders of files whose oplock was requested on the client's behalf, and on those that the client lists
+// (smb2/far_watch.h explains why timestamps do not suffice).
 //
-// SMB1 does not tell that a server listens. It does from when the request was read: the folder is opened
-// before the file that lies in it, and what is fetched of the file, or of the listing, is asked behind the
+// An SMB1 server does not confirm that it watches. It does so once it has read the request: so the folder is
+// opened before the file in it, and the data of the file, or of the listing, is requested behind the
 // NOTIFY_CHANGE.
 #pragma once
 #include <functional>

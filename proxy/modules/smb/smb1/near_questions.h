@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's questions: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from what was asked
-// together with the open, or again while it still holds. far_questions.h asks the server.
+// The near half's queries: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from answers fetched with
+// the open, or repeatedly while they are valid. far_questions.h asks the server.
 //
-// How long an answer is good: about a file, and the path it was opened by, while an exclusive oplock on it
-// stands and nothing was changed through this connection, nor by others beside the SMB server (Watched); a
-// path for a bounded time, since folders above may be renamed without a break. With `smb.metadata = relaxed`
-// also without an oplock, as a snapshot: it serves once, within two round trips, and not behind a READ of
-// that file, which may have shown something newer. About a volume it is one, too, for all queries meanwhile.
+// An answer about a file, and the path by which it was opened, is valid while it has an exclusive oplock and
+// was not changed through this connection, nor by others beside the SMB server (Watched); about a path for a
+// bounded time, because folders above may be renamed without a break. With `smb.metadata = relaxed` it is
+// also used without an oplock, as a snapshot: once, within two round trips, and not behind a READ of that
+// file, which may have shown something newer. Answers about a volume are snapshots, too, for all queries
+// meanwhile.
 #pragma once
 #include <map>
 #include <set>

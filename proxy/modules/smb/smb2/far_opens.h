@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for opens made ahead: opens at the server what a client will open next
-// (opening_row.h), as it did the last, under a batch oplock, and offers it to the near half (near_opens.h),
-// with what it holds.
+// The far half's part for opens made ahead: opens the files that a client will probably open next
+// (opening_row.h), with the options of its last open, under a batch oplock, and offers them to the near half
+// (near_opens.h), together with data of the files.
 //
-// Each open is in one of these states; only what is offered may be given to the client:
+// Each open is in one of these states; only an offered one may be given to the client:
 //
 //   opening --> offered --> given to the client (Took): from then on it is like any other
-//      |           |`--> being taken back (Revoke told): GaveUp or Took is on its way
-//      `-----------+--> closing: the client's requests that build on the name wait for the answer
+//      |           |`--> being taken back (Revoke sent): GaveUp or Took is under way
+//      `-----------+--> closing: the client's requests that depend on the name wait for the answer
 //
-// - The server's break of one that is offered is not answered before the near half has said whether the
-// client has it. If it has not, the CLOSE is the answer; if it has, the break goes its usual way.
-// - A CREATE that comes from the client was passed on by the near half, which gives nothing of that name out
-// until it is answered. So it can be given what is being opened, or is offered, if it asks for just that;
-// else what we have open of that name is closed first, and no acknowledgement is waited for.
+// - A break of an offered open is not answered before the near half has reported whether the client has it.
+//   If it has not, the CLOSE is the answer; if it has, the break is handled as usual.
+// - If a CREATE arrives from the client, the near half has passed it on and gives out no open of that name
+//   until it is answered. So the CREATE can be answered with an open in progress, or an offered one, if it
+//   requests exactly that; otherwise our open of that name is closed first, without waiting for an
+//   acknowledgement.
 // - An open that no client has requested within a few seconds is closed, and fewer are opened afterwards.
 #pragma once
 #include <map>

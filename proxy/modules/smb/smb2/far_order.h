@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for order: what the client believes done is done before anything that builds on it
-// reaches the server. Turns the server's answers to promised WRITEs and CLOSEs into Kept, holds ordering
-// points until then, asks the server for the room on its disk, and gives back oplocks that were held on the
-// client's behalf. What may be promised is decided in near_writes.h and near_metadata.h.
+// The far half's part for order: everything that the client believes done is done before dependent requests
+// reach the server. Turns the server's answers to promised WRITEs and CLOSEs into Kept, holds ordering points
+// until then, queries the free space of the server's disk, and gives back oplocks that were held on the
+// client's behalf. near_writes.h and near_metadata.h decide what may be promised.
 //
-// A request waits for promises that were made before it:
+// A request waits for earlier promises:
 // - of the same file, through any open: CLOSE, FLUSH, LOCK, SET_INFO, QUERY_INFO, a CREATE of its name, a
-// READ of or
-//   before what is being written, and a WRITE, promised or not, over another;
-// - of everything: LOGOFF, TREE_DISCONNECT, SESSION_SETUP, QUERY_DIRECTORY, IOCTL, renames and links,
-// questions for
-//   space and quota, compounds, the acknowledgement of a break, the end of the client's stream;
-// and behind whatever of the same file is held already.
+//   READ of or before the range being written, and a WRITE, promised or not, that overlaps it;
+// - of everything: LOGOFF, TREE_DISCONNECT, SESSION_SETUP, QUERY_DIRECTORY, IOCTL, renames and links, queries
+//   of space and quota, compounds, the acknowledgement of a break, the end of the client's stream;
+// and behind all held requests of the same file.
 #pragma once
 #include <deque>
 #include <map>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for changes that no oplock tells of: others change a file beside the SMB server, or a
-// folder that is being listed. Keeps a handle and a CHANGE_NOTIFY of its own on each folder in which
-// something is kept for the client, and tells which opens are watched so (Watched). What is fetched, kept and
-// dropped for that is the other parts'.
+// The far half's part for changes that no oplock shows: others change a file beside the SMB server, or a
+// folder that is being listed. Keeps a handle and a CHANGE_NOTIFY of its own on each folder with data cached
+// for the client, and reports which opens are watched in this way (Watched). Other parts fetch, keep and drop
+// the data.
 //
-// Timestamps are no substitute: smbd 4.17 shows those of an open file as they were when it was opened, by
-// whatever way they are asked for.
+// Timestamps are no substitute: smbd 4.17 returns those of an open file as they were when it was opened, by
+// any query.
 #pragma once
 #include <map>
 #include <set>

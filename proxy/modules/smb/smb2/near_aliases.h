@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for files that a client opens again only to look at them: while it has the file open
-// under a batch oplock or a lease with H, such an open is answered here, under an id that the server does not
-// know, and is another name for the handle that is open (an alias). What is asked through it is asked through
-// that handle; its CLOSE is answered here.
+// The near half's part for files that a client opens again only to query them: while it has the file open
+// under a batch oplock or a lease with H, such an open is answered locally, with an id that the server does
+// not know. It is another name (an alias) for the handle that is open: queries through it use that handle;
+// its CLOSE is answered locally.
 //
-// An open that asks for attributes alone conflicts with no share mode and breaks no oplock ([MS-FSA] section
-// 2.1.5.1.2), so no other client can detect it. It is opened at the server before anything could show its
-// absence (MakeReal, far_aliases.h): the handle behind it is closed, its oplock or lease broken, the file
-// about to be deleted, or something is asked through it that cannot be asked through the other handle.
+// An open for attributes only conflicts with no share mode and breaks no oplock ([MS-FSA] section 2.1.5.1.2),
+// so no other client can detect it. The alias is opened at the server (MakeReal, far_aliases.h) before
+// anything could show that it is missing there: when the handle behind it is closed, its oplock or lease is
+// broken, the file is about to be deleted, or a request through it cannot use the other handle.
 #pragma once
 #include <map>
 #include <string>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for directories: a client's first QUERY_DIRECTORY goes on with the request to fetch
-// the listing to its end, and the following ones are answered from what comes. Other metadata are
-// near_metadata.h.
+// The near half's part for directories: a client's first QUERY_DIRECTORY is passed on with a request to fetch
+// the listing to its end, and the following ones are answered from the fetched entries. near_metadata.h has
+// other metadata.
 //
-// A listing belongs to one open and is told once, in order, as the server told it after the client had asked
-// for its beginning. What this connection changes in the share, what the far half notices that others change
-// (Watched; with `smb.metadata = relaxed` age instead), or another class of entries makes the rest of it
-// void: then the far half lists afresh and leaves out what the client has had. Clients that open and list in
-// one compound have the beginning from the server itself, and the rest is fetched behind it; where it is not
-// (the feature was off) both halves note what was told.
+// A listing belongs to one open and is returned once, in the server's order, after the client has requested
+// its beginning. Its rest becomes void by a change that this connection makes in the share, by changes of
+// others that the far half reports (Watched; with `smb.metadata = relaxed` by age instead), or by a request
+// for another class of entries: then the far half lists again and omits entries that the client has had.
+// Clients that open and list in one compound get the beginning from the server itself, and the rest is
+// fetched behind it; if it is not (the feature was off) both halves record which entries the client got.
 #pragma once
 #include <deque>
 #include <map>

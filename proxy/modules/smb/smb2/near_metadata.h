@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for metadata: answers QUERY_INFO from what was asked together with the open, or again
-// under a lease, and CLOSE under a handle-caching lease or batch oplock. Listings of directories are
-// near_listings.h; far_metadata.h asks the server.
+// The near half's part for metadata: answers QUERY_INFO from answers fetched with the open, or repeatedly
+// under a lease, and CLOSE under a handle-caching lease or batch oplock. near_listings.h has listings of
+// directories; far_metadata.h asks the server.
 //
-// How long an answer is good: until the file is changed through this connection, and while an oplock keeps
-// others away or the far half watches for what they change. With `smb.metadata = relaxed` also without: then
-// it serves one question, shortly after it came, of which nothing was known to be newer when the open was
-// answered; again, for a bounded time, under a shared lease. A READ that finds another end of the file than
-// is believed voids what is known: a client that saw that end must not be told of an earlier one, and the
-// break may come behind the READ's answer.
+// An answer is valid until the file is changed through this connection, and while an oplock keeps others away
+// or the far half watches for their changes. With `smb.metadata = relaxed` it is also valid without either:
+// then it answers one query, shortly after it arrived, if nothing newer was known when the open was answered;
+// under a shared lease repeatedly, for a bounded time. A READ that finds another end of the file voids known
+// answers: a client that saw that end must not get an earlier one, and the break may come behind the READ's
+// answer.
 #pragma once
 #include <deque>
 #include <string>

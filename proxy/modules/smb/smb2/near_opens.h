@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for opens made ahead: keeps what the far half offers (an open file, and what is known
-// of it) until the client asks for just that, and gives it to the client then. Which files are opened, and
-// for how long, is decided in far_opens.h.
+// The near half's part for opens made ahead: keeps the far half's offers (an open file, and what is known of
+// it) until the client sends exactly that request, and answers it then. far_opens.h decides which files are
+// opened, and for how long.
 //
 // An offer is given out only while no CREATE that may be of the same file, and no request that may make it
-// another file, is on its way to the server: the far half takes offers back without asking when it meets
-// those, and it must not meet a client that was given one meanwhile.
+// another file, is on its way to the server: when the far half meets such a request it takes its offers back
+// without asking, and no client may have got one meanwhile.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for questions about a share's volume (QUERY_INFO of file systems), which programs ask
-// through whatever file they have open: with `smb.metadata = relaxed` what was told of a tree is told again
-// for a short time.
+// The near half's part for queries about a share's volume (QUERY_INFO of file systems), which programs send
+// through any file that they have open: with `smb.metadata = relaxed` a tree's answers are repeated for a
+// short time.
 //
-// No oplock, lease or notification says when such an answer changes. So age decides, and what this connection
-// does: labels, ids and abilities are told again for ten seconds, sizes for two, as attributes are under a
-// shared lease (near_metadata.h), and not beyond the next request of this connection that may use or free
-// space.
+// No oplock, lease or notification shows a change of such an answer. So age decides, and this connection's
+// own requests: labels, ids and capabilities are repeated for ten seconds, sizes for two, like attributes
+// under a shared lease (near_metadata.h), and not beyond the next request of this connection that may use or
+// free space.
 #pragma once
 #include <map>
 #include <string>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's part for writes: which WRITE may be answered before the server has answered it, and how a
-// late error reaches the client. The ledger is promises/ledger.h; waiting at ordering points is in
-// far_order.h.
+// late error reaches the client. promises/ledger.h is the ledger; far_order.h makes ordering points wait.
 //
 // A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().
-// Its frame goes on at once behind Promised; the far half gives the server's answer back as Kept. A late
-// error goes into all of the open's answers to WRITE, FLUSH and CLOSE from then on. If there is none to come,
-// the connection is reset. FLUSH and SET_INFO always wait for the server.
+// Its frame is sent at once behind Promised; the far half returns the server's answer as Kept. A late error
+// is returned in all of the open's later answers to WRITE, FLUSH and CLOSE. If there is none to come, the
+// connection is reset. FLUSH and SET_INFO always wait for the server.
 #pragma once
 #include <map>
 #include <unordered_map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How near.h and far.h ask their parts (reads, writes, metadata, order), one after the other, what is to
-// become of a message; and what the parts may use. A part keeps its own state and knows no other part.
+// How near.h and far.h pass a message to their parts (reads, writes, metadata, order), one after the other;
+// and the functions that the parts may use. A part keeps its own state and knows no other part.
 //
 //   near   request:  aliases, opens, volumes, writes, metadata, reads, else passed on
 //          response: aliases, opens, volumes, writes, metadata, reads, else to the client
