@@ -186,7 +186,7 @@ bool SegmentFolder::read_catalogue(std::vector<Record>& records) {
   auto read = catalogue_->read([&](Record&& record) { records.push_back(std::move(record)); });
   if (!read)
     note("the catalogue in " + catalogue_path_ +
-         " is damaged or of another key: it is made anew from the files");
+         " is damaged or encrypted with another key: it is rebuilt from the files");
   return read.has_value();
 }
 

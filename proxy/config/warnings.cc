@@ -95,7 +95,8 @@ std::vector<std::string> warnings(const Config& config) {
   if (config.link.key_log)
     list.push_back("[link] key_log is set: the keys of all connections with peers are written to " +
                    (config.state_dir / *config.link.key_log).string() +
-                   ". Who has this file can read everything that crosses the link meanwhile; remove the key and the file "
+                   ". Any reader of this file can decrypt everything that crosses the link meanwhile; remove "
+                   "the key and the file "
                    "after the capture.");
   for (const Forward& forward : config.forwards) {
     const auto address = parse_address(forward.to.host);

@@ -85,7 +85,7 @@ Identity load(const config::Identity& files) {
   if (fstat(fileno(key_file.get()), &about) != 0 || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     fail(files.private_key,
          "other users can read or change this private key; create a new one with `longhaul "
-         "keygen`, or, if nobody can have read it, run chmod 600 on it.");
+         "keygen`, or, if no other user can have read it, run chmod 600 on it.");
   if (X509_check_private_key(identity.certificate.get(), identity.private_key.get()) != 1)
     fail(files.private_key,
          "the private key does not match the certificate " + files.certificate.string() + ".");

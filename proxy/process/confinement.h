@@ -21,7 +21,7 @@ struct Confinement {
 // Called once, by the thread that is still the only one, after everything was read that root alone may read.
 // Afterwards this process and its threads
 //   - are the user of [process] user, where root started it, with two capabilities at most;
-//   - make new files for that user alone (umask 077), in directories that nobody else can change;
+//   - make new files for that user alone (umask 077), in directories that no other user can change;
 //   - cannot be traced, read or dumped by processes of that user, and leave no core file;
 //   - open no files and make no system calls beyond what the daemon needs, unless [process] sandbox = false.
 // Throws config::ConfigError with a remedy; the process is then to end.

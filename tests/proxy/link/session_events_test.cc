@@ -26,7 +26,7 @@ TEST_CASE("of one kind and stream one event waits, in order with the others") {
   CHECK_FALSE(events.poll());
 }
 
-TEST_CASE("nothing is told of streams that have not begun, are released or gone") {
+TEST_CASE("streams that have not begun, or were released, cause no events") {
   TableOfStreams table;
   SessionEvents events(table.streams);
   events.tell(table.add(2), EventKind::readable);
