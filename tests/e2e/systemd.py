@@ -54,8 +54,7 @@ class System:
             ["sh", "-c", own_group, "sh", *namespaces, "sh", "-c", BOOT, "boot", str(self.root)],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         try:
-            until(lambda: self.run("systemctl", "is-system-running", check=False).stdout.strip()
-                  in ("running", "degraded"), 60, "systemd has started")
+            until(self._has_started, 60, "systemd has started")
         except BaseException:
             self.__exit__()
             raise
@@ -77,12 +76,18 @@ class System:
 
         until(is_empty, 30, "the control group is empty")
 
+    def _has_started(self):
+        if self.process.poll() is not None:
+            raise AssertionError("the system could not be started")
+        said = self._children() and self.run("systemctl", "is-system-running", check=False).stdout.strip()
+        return said in ("running", "degraded")
+
+    def _children(self):
+        return pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+
     def first_process(self):
         """The number that process 1 of the system has here."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        if not children:
-            raise AssertionError("systemd has ended")
-        return children[0]
+        return self._children()[0]
 
     def run(self, *words, check=True, seconds=120):
         done = subprocess.run(["nsenter", "-t", self.first_process(), "--all", "--", *map(str, words)], text=True,
