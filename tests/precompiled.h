@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes longest to read of what most tests need, compiled once for all test programs;
+// The headers of most tests that take longest to compile, compiled once for all test programs;
 // proxy/precompiled.h has more. Tests still include what they use.
 #pragma once
 #include <algorithm>

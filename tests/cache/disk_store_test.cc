@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a disk adds to a store: another life, another process, a cap in bytes, a queue.
+// The disk store's additions to the contract of a store: restarts, other processes, a cap in bytes, a queue.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store's directory shows to an attacker who has copies of it and not the key, and what is left of
-// it when the key is destroyed, lost or another one.
+// The store's directory in the hands of an attacker with copies of it and without the key, and what remains
+// readable when the key is destroyed, lost or replaced.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every store of segments promises, held against each of them.
+// The contract of every store of segments, checked for each implementation.
 #include <catch2/catch.hpp>
 
 #include "cache/disk_store.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a twin sends to the two halves of the block codec, and to the decoder of error correction.
+// A twin's input to the two halves of the block codec, and to the decoder of error correction.
 #include <zlib.h>
 
 #include <cstdlib>

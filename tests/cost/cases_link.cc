@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer with a valid key sends to a session.
+// The input of a session from a peer with a valid key.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler (-fsanitize-coverage=trace-pc) and the linker (--wrap) call. Itself it is not counted.
+// Functions called by code of the compiler (-fsanitize-coverage=trace-pc) and the linker (--wrap). Not
+// counted themselves.
 #include "cost/counter.h"
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzz targets of state machines share: an input read as choices.
+// The common part of fuzz targets of state machines: an input read as choices.
 #pragma once
 #include <algorithm>
 

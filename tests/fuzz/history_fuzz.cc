@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a daemon finds in the file of its history: any bytes, and any numbers under a right checksum. Whatever
-// is believed takes samples at any time, and is written again within its limit.
+// The file of a daemon's history: any bytes, and any numbers under a right checksum. An accepted history
+// takes samples at any time, and is written again within its limit.
 #include <xxhash.h>
 
 #include "fuzz/choices.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a daemon finds in the file of lost writes: any bytes, and any lines under a right checksum. What is
-// believed is written again as it was, and a site takes it in within its bounds.
+// The file of lost writes: any bytes, and any lines under a right checksum. An accepted file is written again
+// unchanged, and a site loads it within its bounds.
 #include <xxhash.h>
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a daemon finds in the file of paths: any bytes, and any lines under a right checksum. What is believed
-// is written again as it was.
+// The file of paths: any bytes, and any lines under a right checksum. An accepted file is written again
+// unchanged.
 #include <xxhash.h>
 
 #include <cstdio>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any router or host may answer to a probe: ICMP errors, echo replies, TCP segments and their options
-// are read within their bounds, alone or as changes of a right answer. The first byte chooses family and
-// kind.
+// Answers of any router or host to a probe: ICMP errors, echo replies, TCP segments and their options are
+// read within their bounds, alone or as changes of a right answer. The first byte chooses family and kind.
 #include <cstring>
 #include <memory>
 

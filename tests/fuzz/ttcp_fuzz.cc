@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reaches longhaul-ttcp from outside, in any form: a control connection's stream, cut anywhere, gives
-// messages within their bounds or an error; datagrams are counted within what was sent. The first byte
-// chooses.
+// Any input of longhaul-ttcp from outside: a control connection's stream, cut anywhere, gives messages within
+// their bounds or an error; datagrams are counted within the number sent. The first byte chooses.
 #include <cmath>
 
 #include "fuzz/target.h"

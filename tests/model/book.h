@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one daemon remembers of the file's lost writes, as part of a state: two bytes, and what the product's
-// own records (lost_writes.h) make of them. Each step loads such records from the bytes, asks them, and
-// stores them again.
+// A daemon's records of the file's lost writes, as part of a state: two bytes, interpreted by the product's
+// own records (lost_writes.h). Each step loads such records from the bytes, queries them, and stores them
+// again.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checker is run on, and what it must find: the design holds, and it breaks without each precaution.
-// A case that finds nothing where something is broken is a model that proves nothing.
+// The inputs of the checker, and its expected results: the design holds, and it breaks without each
+// precaution. If a broken design passes, the model proves nothing.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of the model is about: the design with or without each of its precautions, the program on top,
-// and how much may happen. Defaults are the product's.
+// The parameters of a run of the model: the design with or without each of its precautions, the program on
+// top, and limits on events. Defaults are the product's.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What daemons remember of lost writes, in the model of writes.
+// The daemons' records of lost writes, in the model of writes.
 #include "tests/model/writes.h"
 
 namespace longhaul::model {

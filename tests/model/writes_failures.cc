@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails, and what is repaired, in the model of writes. Each failure happens once at most.
+// Failures and repairs in the model of writes. Each failure happens once at most.
 #include "tests/model/writes.h"
 
 namespace longhaul::model {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels in the virtual network, and the memory in which it waits: taken once, used again for the next
-// datagram. Leaves time and loss to direction.h.
+// A datagram in the virtual network, and the memory in which it waits: allocated once, reused for the next
+// datagram. direction.h handles time and loss.
 #pragma once
 #include <array>
 #include <compare>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a datagram between both ends of a direction, in the order: cut, MTU, policer, flipped bits,
-// link, cut.
+// The stages of a datagram between both ends of a direction, in order: cut, MTU, policer, flipped bits, link,
+// cut.
 #include "tests/simulator/direction.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flow delivered, and when: goodput over any interval of a run.
+// The bytes that a flow delivered, and when: goodput over any interval of a run.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a twin's messages about disks may cost: nothing is made of bytes that did not come, nothing twice, and
-// what takes long is done in pieces.
+// The cost of a twin's messages about disks: nothing is stored of bytes that did not arrive, nothing twice,
+// and long work is done in pieces.
 #include "tests/codecs/reduction/disk_sites.h"
 
 namespace longhaul::reduction {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line that was typed has answered.
+// The output of a command line that was typed.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a configuration, in one sentence each.
+// Mistakes in a configuration, each reported in one sentence.
 #include "proxy/config/read.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What modules hold of all flows: counted, bounded, and what becomes of flows where it is used up.
+// The modules' memory of all flows: counted, bounded, and the treatment of flows when it is used up.
 #include "hosted_flow.h"
 
 using namespace longhaul;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one peer leaves of [limits] flows to the others.
+// The share of [limits] flows that one peer leaves to the others.
 #include "proxy/flows/peer_shares.h"
 
 #include <catch2/catch.hpp>

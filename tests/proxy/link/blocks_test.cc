@@ -261,7 +261,7 @@ TEST_CASE("a block that cannot be decoded yet delays only its own stream") {
     CHECK(one.there->poll_message(one.pair.now(), 40ms));
     CHECK(one.there->read_state() == ReadState::ended);
   }
-  SECTION("also where the other side has let go of it") {
+  SECTION("also if the other side has released it") {
     one.there->end();
     one.pair.run_for(200ms);
     one.pair.a.session.release(one.here->id());

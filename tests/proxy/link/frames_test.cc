@@ -182,7 +182,7 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
 }
 
 TEST_CASE("numbers and codes outside their range are malformed or map to the nearest meaning") {
-  SECTION("an offset whose end is no number") {
+  SECTION("an offset whose end exceeds the largest number") {
     Buffer bytes = written(StreamFrame{1, kMaxVarint, {}});
     CHECK(parse_frame(bytes).has_value());
     CHECK_FALSE(parse_frame(written(StreamFrame{1, kMaxVarint, as_bytes("x")})).has_value());
@@ -197,7 +197,7 @@ TEST_CASE("numbers and codes outside their range are malformed or map to the nea
     REQUIRE(parsed.has_value());
     CHECK(std::get<CloseFrame>(*(*parsed)->frame).code == CloseCode::shutting_down);
   }
-  SECTION("a hello of another version, laid out as it likes") {
+  SECTION("a hello of another version, in any layout") {
     auto parsed = parse_frame(raw({1, 4, 2, 0xff, 0xff, 0xff}));
     REQUIRE(parsed.has_value());
     CHECK(std::get<HelloFrame>(*(*parsed)->frame).version == 2);

@@ -65,7 +65,7 @@ TEST_CASE("a stream that the peer has stopped can still be given up here") {
   REQUIRE(peer.send(ResetFrame{1, ResetCode::no_reader}));
   SECTION("by a reset") { stream.reset(ResetCode::aborted); }
   SECTION("by an abort") { stream.abort(); }
-  SECTION("by letting go") {}
+  SECTION("by a release") {}
   peer.session.release(1);
   CHECK(peer.frames_of<ResetFrame>().size() == 1);
   REQUIRE(peer.send(ResetDoneFrame{1}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a stream can be had back when its link is lost: all, as long as no carrier was given more than the
-// OPEN; else nothing.
+// Taking back a stream's data when its link is lost: everything, if carriers got only the OPEN; otherwise
+// nothing.
 #include "codecs/bytes.h"
 #include "hand_peer.h"
 #include "toy_codec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked for, what a console sends of it, the bytes themselves, and the figures of what came back.
+// Valid workloads, their transport by a console, the bytes themselves, and the figures of the results.
 #include "tools/txn/workload.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as calibrated, and the published figures beside it.
+// The criteria of calibration, and the published figures beside it.
 #include "tools/wan/calibrate/goals.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may type, and what the line makes of it.
+// The settings that a user may type, and their effect on the line.
 #include "tools/wan/settings.h"
 
 #include <catch2/catch.hpp>

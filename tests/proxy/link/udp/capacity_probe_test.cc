@@ -102,10 +102,10 @@ TEST_CASE("a burst that did not leave at once, or has too few acknowledgements, 
     line.at_once = true;
     for (int i = 0; i < 3; ++i) line.burst(32);
   }
-  SECTION("it left all at once") {
+  SECTION("it was sent all at once") {
     for (int i = 0; i < 3; ++i) line.burst(32, 10, 1us);
   }
-  SECTION("it did not leave as a whole") {
+  SECTION("it was not sent completely") {
     for (int i = 0; i < 3; ++i) line.burst(32, 10, {}, 0ms, 5);
   }
   CHECK(line.probe.in_vain(line.now));

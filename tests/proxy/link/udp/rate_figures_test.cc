@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two laws reach on many lines, as tables: `test_proxy "[.figures]"`. Asserts nothing; the goals
+// Results of the two laws on many lines, as tables: `test_proxy "[.figures]"`. Asserts nothing; the goals
 // stand beside the figures.
 #include <catch2/catch.hpp>
 #include <cstdio>

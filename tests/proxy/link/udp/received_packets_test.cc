@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ACK says and when it is due, against a plain set of numbers.
+// The content of an ACK and when it is due, compared with a plain set of numbers.
 #include "proxy/link/udp/received_packets.h"
 
 #include <catch2/catch.hpp>

@@ -104,7 +104,7 @@ TEST_CASE("a carrier follows its peer to another address after the peer answered
     peer.receive(peer.response(*token), 2);
     CHECK(peer.carrier.peer() == at(2));
   }
-  SECTION("question or answer is lost: it is asked again, with the same words, as often as it takes") {
+  SECTION("a lost challenge or response is repeated unchanged until it succeeds") {
     for (int again = 0; again < 5; ++again) {
       peer.now += 250ms;
       auto repeated = HandPeer::challenge(peer.receive(peer.probe(), 2), 2);
@@ -115,7 +115,7 @@ TEST_CASE("a carrier follows its peer to another address after the peer answered
     peer.receive(peer.response(*token), 2);
     CHECK(peer.carrier.peer() == at(2));
   }
-  SECTION("another answer is none") {
+  SECTION("a wrong response is ignored") {
     Buffer wrong = *token;
     wrong[7] ^= std::byte{1};
     peer.receive(peer.response(wrong), 2);

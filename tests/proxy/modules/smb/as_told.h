@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host would tell an SMB module, so that it understands these surroundings.
+// The surroundings that a host would report to an SMB module.
 #pragma once
 #include "proxy/modules/smb/features.h"
 

@@ -113,7 +113,7 @@ TEST_CASE("SMB1: an open for attributes keeps the oplock, and is closed locally"
   pair.run();
   CHECK_FALSE(pair.server.handles.contains(look));
   CHECK(pair.ask_here(read(fid, 60'000, 60'000, 14)));
-  SECTION("what it changes is not told from before") {
+  SECTION("its changes void earlier answers") {
     const Buffer question = Fields{}.u16(fid).u16(0x102).bytes;
     pair.ask(trans2(7, question, 15));
     REQUIRE(pair.ask_here(trans2(7, question, 16)));
@@ -155,7 +155,7 @@ TEST_CASE("SMB1: a client that repeatedly looks at an open file gets handles tha
     pair.run();
     CHECK(pair.server.handles.empty());
   }
-  SECTION("and when somebody else wants it") {
+  SECTION("and when another client opens it") {
     pair.server.break_oplock("F");
     pair.run();
     CHECK(pair.server.is_broken("F"));
@@ -163,7 +163,7 @@ TEST_CASE("SMB1: a client that repeatedly looks at an open file gets handles tha
     CHECK_FALSE(pair.ask_here(look(15)));
     pair.only_answer();
   }
-  SECTION("and when it is written: they tell its size") {
+  SECTION("and when it is written, because they contain its size") {
     REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(400'000)), 15)));
     CHECK_FALSE(pair.ask_here(look(16)));
     const Slice answer = pair.only_answer();

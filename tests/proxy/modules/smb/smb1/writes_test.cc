@@ -202,13 +202,13 @@ TEST_CASE("SMB1: an open of a file whose promised writes a reset has lost gets t
     pair.server.files["F"] = "";
     CHECK(opens(pair, "F") == kTold);
   }
-  SECTION("not when it begins the file anew, nor after that") {
+  SECTION("not when it replaces the file, nor afterwards") {
     rob(reset);
     Pair pair(lost);
     CHECK(opens(pair, "F", {.disposition = 5}) == 0);
     CHECK(opens(pair, "F") == 0);
   }
-  SECTION("and nobody else") {
+  SECTION("and no other client") {
     rob(reset);
     Pair pair(lost, 2);
     pair.server.files["F"] = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client, a server or a twin of another kind can make a half do, and keep, by sending little: counted,
+// Work and memory that a client, a server or a foreign twin can cause in a half by sending little: counted,
 // not timed.
 #include <catch2/catch.hpp>
 

@@ -139,7 +139,7 @@ TEST_CASE("the first writes of a connection are answered as soon as the free dis
     CHECK_FALSE(world.answers.contains(first));
     CHECK(world.near_counters().promises_made == 0);
   }
-  SECTION("the server does not say") {
+  SECTION("the server does not report it") {
     world.server.refuses_room = true;
     world.server_idle = false;
     world.settle();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the far half remembers when the near proxy fails, and whom it tells (far_losses.h, near_settled.h).
+// The far half's records when the near proxy fails, and its reports to clients (far_losses.h,
+// near_settled.h).
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/smb/smb2/model.h"
@@ -62,7 +63,7 @@ TEST_CASE("a promise lost with its near proxy is reported when the file is opene
   }
   CHECK(far->waiting() == 1);
   CHECK(far->counters().lost[static_cast<std::size_t>(Cause::near_vanished)] == 1);
-  SECTION("once to who reads, once to who writes") {
+  SECTION("once to a reader, once to a writer") {
     Visit visit(near_daemon(2), far);
     CHECK(visit.opens("b") == Status::success);
     CHECK(visit.opens("a", Disposition::open, access::read_attributes) == Status::success);
@@ -71,7 +72,7 @@ TEST_CASE("a promise lost with its near proxy is reported when the file is opene
     CHECK(visit.opens("a") == Status::lost_writebehind_data);
     CHECK(visit.opens("a") == Status::success);
   }
-  SECTION("not to who replaces the content, and to nobody after that") {
+  SECTION("not to a client that replaces the content, and to none afterwards") {
     Visit visit(near_daemon(2), far);
     CHECK(visit.opens("a", Disposition::overwrite_if) == Status::success);
     CHECK(far->waiting() == 0);
@@ -229,7 +230,7 @@ TEST_CASE("an open waits for outstanding writes of its client's older connection
     CHECK(visit.status(create) == (replaces ? Status::success : Status::lost_writebehind_data));
     CHECK(visit.status(behind) == Status::success);
   }
-  SECTION("the server says nothing more") {
+  SECTION("the server no longer answers") {
     passes(seconds(2));
     old.pass(milliseconds(1));
     CHECK(old.aborted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the oplocks that we hold for clients while the halves hear nothing of each other.
+// The oplocks that we hold for clients while the halves are out of contact.
 #include "tests/proxy/modules/smb/smb2/model.h"
 
 using namespace longhaul;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What real clients and servers said to one another (tests/fuzz/capture_smb_seeds): all of it is read.
+// Recorded messages of real clients and servers (tests/fuzz/capture_smb_seeds): all of them are parsed.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
