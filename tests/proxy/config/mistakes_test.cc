@@ -45,8 +45,8 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [features] has no key \"smb.read_ahaed\". Did you mean smb.read_ahead?"},
       {"site = \"a\"\n[features]\nsmb.read_ahead = 1\n",
        "dir/a.toml:3: [features] smb.read_ahead cannot be \"1\"; it must be true or false."},
-      {"site = \"a\"\n[features]\nhttp.x = 1\n",
-       "dir/a.toml:3: [features] has no key \"http.x\". Did you mean http?"},
+      {"site = \"a\"\n[features]\ncompression.x = 1\n",
+       "dir/a.toml:3: [features] has no key \"compression.x\". Did you mean compression?"},
       // Brackets.
       {after_head("[peer]\nname = \"b\"\n"),
        "dir/a.toml:5: there can be several of this table; write [[peer]] with double brackets, not [peer]."},
