@@ -43,6 +43,7 @@ struct Writer {
   spdlog::async_logger* logger = nullptr;
   bool json = false;
   spdlog::async_logger* syslog = nullptr;
+  spdlog::details::thread_pool* syslog_pool = nullptr;
   bool is_local = false;  // the socket of this host, which takes another form
   SyslogSource source;
 };
@@ -53,7 +54,10 @@ Writer writer;  // set by the one Session before other threads start, cleared af
 std::atomic<Level> detail::level{Level::off};
 std::atomic<std::uint64_t> detail::syslog_sent, detail::syslog_lost;
 
-SyslogCounters syslog_counters() { return {detail::syslog_sent.load(), detail::syslog_lost.load()}; }
+SyslogCounters syslog_counters() {
+  const auto overrun = writer.syslog_pool == nullptr ? 0 : writer.syslog_pool->overrun_counter();
+  return {detail::syslog_sent.load(), detail::syslog_lost.load() + overrun};
+}
 
 void detail::write(Level level, std::string_view event, Fields fields) {
   const auto now = std::chrono::system_clock::now();
@@ -96,6 +100,7 @@ Session::Session(const config::Log& settings, spdlog::sink_ptr sink) : state_(st
   if (settings.syslog) {
     state_->syslog.emplace(std::make_shared<SyslogSink>(*settings.syslog));
     writer.syslog = state_->syslog->logger.get();
+    writer.syslog_pool = state_->syslog->pool.get();
     writer.is_local = settings.syslog->is_local();
     writer.source = {host_name(), ::getpid()};
   }
@@ -105,6 +110,7 @@ Session::Session(const config::Log& settings, spdlog::sink_ptr sink) : state_(st
 Session::~Session() {
   if (const auto lost = state_->output.pool->overrun_counter(); lost > 0) warn("log_lines_lost", {{"lines", lost}});
   detail::level.store(Level::off);
+  writer.syslog_pool = nullptr;
   if (state_->syslog) state_->syslog->pool.reset();  // its thread, which may log itself, ends first
   state_->output.pool.reset();                       // joins its thread, which writes what is queued
   writer = {};

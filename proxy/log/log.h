@@ -60,7 +60,7 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-// Of [log] syslog, since the start. Lost: the syslog daemon was gone, or too slow.
+// Of [log] syslog, since the start. Lost: the syslog daemon was gone, or too slow for the queue.
 struct SyslogCounters {
   std::uint64_t sent = 0, lost = 0;
 };
