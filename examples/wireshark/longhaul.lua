@@ -120,6 +120,7 @@ local frame_details = {
     for _ = 1, math.min(r:left() > 0 and r:varint() or 0, 64) do
       text = text .. ", module " .. printable(r:sized() or "?") .. " " .. number(r:varint())
     end
+    for _ = 1, math.min(r:left() > 0 and r:varint() or 0, 64) do text = text .. ", feature " .. printable(r:sized() or "?") end
     return text
   end,
   [3] = function(r)
