@@ -47,7 +47,9 @@ class Mistakes(unittest.TestCase):
 
     def test_a_new_feature_in_the_program(self):
         self.assertIn("key of [features] `rdma` exists",
-                      self.found("proxy/config/features.cc", '"nfs", "dns"};', '"nfs", "dns", "rdma"};'))
+                      self.found("proxy/config/features.cc", '"fec"};', '"fec", "rdma"};'))
+        self.assertIn("key of [features] `smb.rdma` exists",
+                      self.found("proxy/modules/smb/features.h", '{.name = "smb"},', '{.name = "smb"}, {.name = "smb.rdma"},'))
 
     def test_a_reason_without_a_row(self):
         self.assertIn("reason `destination_refused` exists", self.missing_row("docs/troubleshooting.md", "destination_refused"))
