@@ -28,13 +28,21 @@ std::size_t after_quotes(std::string_view text, std::size_t at) {
   return text.size();
 }
 
+// A quotation mark that follows a bare key or value directly begins no quoted text: the parser reads on to the end of
+// the bare one before it reports that.
+bool is_behind_bare_text(std::string_view text, std::size_t at) {
+  constexpr std::string_view kSeparators = " \t\r\n=,.[]{}\"'";
+  return kSeparators.find(text[at - 1]) == std::string_view::npos;
+}
+
 }  // namespace
 
 std::optional<std::size_t> line_of_foreign_character(std::string_view toml) {
-  std::size_t at = toml.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark may come first
+  const std::size_t begin = toml.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark may come first
+  std::size_t at = begin;
   while (at < toml.size()) {
     const char c = toml[at];
-    if (c == '"' || c == '\'') {
+    if ((c == '"' || c == '\'') && (at == begin || !is_behind_bare_text(toml, at))) {
       at = after_quotes(toml, at);
     } else if (c == '#') {
       at = std::min(toml.find('\n', at), toml.size());

@@ -319,7 +319,7 @@ TEST_CASE("any character is accepted inside quotes and comments, and only there"
     CHECK_FALSE(line_of_foreign_character(good));
   for (std::string_view bad :
        {"\n\u00e9", "\na = \"x\"\u00e9", "a = '''\n'''\u00e9", "a = '\\'\n'b' = \u00e9",
-        "a = \"\"\"\n\"\"\"\u00e9\"", "# x\n\u00e9", "a = 'x\n\u00e9'"})
+        "a = \"\"\"\n\"\"\"\u00e9\"", "# x\n\u00e9", "a = 'x\n\u00e9'", "a = 1\nb = 2a\"\u00e9\""})
     CHECK(line_of_foreign_character(bad) == 2u);
 }
 
