@@ -100,17 +100,23 @@ class Smb1Client(Client):
         self.ask(0x2B, struct.pack("<H", 1), b"echo", what="echo")
 
     def listing(self, folder="", pattern="*", buffer_bytes=65000):
+        found = {}
+        for page in self.pages(folder, pattern, buffer_bytes):
+            found.update(page)
+        return found
+
+    def pages(self, folder="", pattern="*", buffer_bytes=65000):
+        """Names and sizes, an answer at a time; the next one is asked for when it is wanted."""
         path = unicode_path(f"{folder}/{pattern}" if folder else pattern)
         parameters, data = self.transact2(1, struct.pack("<HHHHI", 0x16, 2000, 6, 0x104, 0) + path, most=buffer_bytes,
                                           what=f"list {folder}")  # 0x104: SMB_FIND_FILE_BOTH_DIRECTORY_INFO
         (search,) = struct.unpack_from("<H", parameters)
         parameters = parameters[2:]
-        found = {}
         while True:
-            found.update(names_and_sizes(data, 94))
+            yield names_and_sizes(data, 94)
             count, end = struct.unpack_from("<HH", parameters)
             if end or not count:
-                return found
+                return
             # On from the last one, and closed at the end.
             parameters, data = self.transact2(2, struct.pack("<HHHIH", search, 2000, 0x104, 0, 0xE) + bytes(2),
                                               most=buffer_bytes, what=f"list {folder} on")

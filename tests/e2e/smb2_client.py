@@ -80,12 +80,16 @@ class Smb2Client(Client):
         self.ask(13, struct.pack("<HH", 4, 0), what="echo")
 
     def listing(self, folder="", pattern="*", buffer_bytes=65536):
-        """Names and sizes, asked for page by page until there are no more."""
+        found = {}
+        for page in self.pages(folder, pattern, buffer_bytes):
+            found.update(page)
+        return found
+
+    def pages(self, folder="", pattern="*", buffer_bytes=65536):
+        """Names and sizes, an answer at a time; the next one is asked for when it is wanted."""
         with self.open(folder, READ, options=DIRECTORY_FILE) as handle:
-            found = {}
             while (some := handle.list_some(buffer_bytes, pattern)) is not None:
-                found.update(some)
-            return found
+                yield some
 
     def remove_folder(self, name):
         self.open(name, DELETE | ATTRIBUTES, options=DIRECTORY_FILE | DELETE_ON_CLOSE).close()

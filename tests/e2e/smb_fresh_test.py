@@ -12,7 +12,7 @@ import smb
 import smb_client
 from lab import until
 from pair import PairTest
-from smb_client import ATTRIBUTES, DIRECTORY_FILE, NO_OPLOCK, READ, WRITE
+from smb_client import ATTRIBUTES, NO_OPLOCK, READ, WRITE
 from two_clients import BLOCK, made, read_all
 
 DIALECTS = ("NT1", "2.1", "3.1.1")
@@ -131,22 +131,40 @@ class Fresh(PairTest):
 
     @each_dialect
     def test_a_listing_in_progress_includes_names_created_meanwhile(self, client):
-        if client.dialect == "NT1":
-            return  # the server tells the rest of a listing itself
-        for number in range(1500):
-            (self.smbd.share / f"a file with number {number:04}").touch()
-        with client.open("", READ, options=DIRECTORY_FILE) as folder:
-            first = folder.list_some(16384)
-            self.assertLess(len(first), 200)
-            before = self.ahead()
-            folder.list_some(16384)
-            until(lambda: self.ahead() > before, what="the rest lies ahead")
-            self.noticed_by(lambda: (self.smbd.share / "zz came later").touch())
-            time.sleep(1)  # within which the near side is told
-            found = set()
-            while (some := folder.list_some(16384)) is not None:
-                found |= set(some)
-        self.assertIn("zz came later", found)
+        names = {f"a file with number {number:04}" for number in range(1500)}
+        for name in names:
+            (self.smbd.share / name).touch()
+        before = self.counted(self.branch, "metadata_answers")
+        pages = client.pages(buffer_bytes=16384)
+        found = next(pages)
+        self.assertLess(len(found), 200)
+        while self.counted(self.branch, "metadata_answers") == before:
+            self.assertLess(len(found), 1000, "nothing of the listing was ahead")
+            found.update(next(pages))
+        self.noticed_by(lambda: (self.smbd.share / "zz came later").touch())
+        time.sleep(1)  # within which the near side is told
+        for page in pages:
+            found.update(page)
+        self.assertEqual(set(found), names | {"file", "zz came later"})
+
+    @each_dialect
+    def test_a_large_folder_is_listed_ahead_of_the_client_and_whole(self, client):
+        sizes = {f"a file with number {number:04}": number for number in range(3000)}
+        for name, size in sizes.items():
+            with open(self.smbd.share / name, "wb") as file:
+                file.truncate(size)
+        before = self.counted(self.branch, "metadata_answers")
+        self.assertEqual(client.listing(buffer_bytes=16384), sizes | {"file": len(self.data)})
+        self.assertGreater(self.counted(self.branch, "metadata_answers"), before)
+        # What was deleted while the client had half of it is no reason to end early.
+        pages, found = client.pages(buffer_bytes=16384), {}
+        while len(found) < 1000:
+            found.update(next(pages))
+        for name in sorted(sizes)[::3]:
+            (self.smbd.share / name).unlink()
+        for page in pages:
+            found.update(page)
+        self.assertLessEqual(set(sorted(sizes)[1::3]) | set(sorted(sizes)[2::3]), set(found))
 
     # -- folders are let go of
 
