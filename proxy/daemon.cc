@@ -155,6 +155,10 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
     if (modules::State* state = module.instance->state())
       state_keepers_.push_back(
           std::make_unique<StateKeeper>(io_, config.state_dir, module.descriptor.state, *state));
+    // After the state: what is in both counts once.
+    if (modules::Journal* journal = module.instance->journal())
+      journal_keepers_.push_back(
+          std::make_unique<JournalKeeper>(io_, config.state_dir, module.descriptor.journal, *journal));
   }
   for (const config::Peer& peer : config.peers) add_link(peer);
 }
@@ -275,6 +279,7 @@ asio::awaitable<void> Daemon::shut_down() {
   stop_exports();
   for (auto& keeper : state_keepers_)
     keeper->stop();  // flows that were cut have reported their promises by now
+  for (auto& keeper : journal_keepers_) keeper->stop();
   io_.stop();
 }
 

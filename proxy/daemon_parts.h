@@ -29,6 +29,7 @@
 #include "proxy/peer_addresses.h"
 #include "proxy/process/confinement.h"
 #include "proxy/process/service_manager.h"
+#include "proxy/journal_keeper.h"
 #include "proxy/state_keeper.h"
 
 namespace longhaul {
@@ -96,6 +97,7 @@ class Daemon final : public control::Controlled {
   LossLog loss_log_;
   const std::vector<modules::Listed> modules_;
   std::vector<std::unique_ptr<StateKeeper>> state_keepers_;
+  std::vector<std::unique_ptr<JournalKeeper>> journal_keepers_;
   link::CreditPool pool_;
   link::RetainedBudget retained_;
   DiskDictionary disk_;  // before the links, whose codecs use it

@@ -31,6 +31,7 @@ LinkedFlow::~LinkedFlow() = default;
 void LinkedFlow::use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                             TellReason tell) {
   module_ = std::make_unique<ModulePump>(std::move(half), lan_, *stream_, module.memory, std::move(tell));
+  module_->host().set_wake([this] { features_changed(); });
   if (peer_stopped_) module_->host().stream_stopped();
   record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.descriptor.name});
 }

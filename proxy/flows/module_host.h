@@ -56,6 +56,8 @@ class ModuleHost {
 
   // ---- The stream.
   void features_changed() { surroundings_at_.reset(); }
+  // What the module calls when it has to run.
+  void set_wake(std::function<void()> wake) { module_->set_wake(std::move(wake)); }
   void twin_lost() { module_->twin_lost(); }
   void stream_stopped() { stream_stopped_ = true; }  // EventKind::stopped
   // Nothing may be written to the stream any more: it was ended or aborted, or has no reader.

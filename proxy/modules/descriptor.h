@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "proxy/modules/journal.h"
 #include "proxy/modules/losses.h"
 #include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
@@ -28,6 +29,7 @@ class Instance {
   virtual State* state() {
     return nullptr;
   }  // null: it remembers nothing; otherwise Descriptor::state says where
+  virtual Journal* journal() { return nullptr; }  // the same; Descriptor::journal
 };
 
 struct Resources {
@@ -50,7 +52,7 @@ struct Descriptor {
   Recognised (*recognise)(Bytes first) = nullptr;
   std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it
   std::span<const ReasonText* const> reasons;  // in the order of the documentation
-  StateFile state{};
+  StateFile state{}, journal{};
   std::unique_ptr<Instance> (*make)(const Resources& resources) = nullptr;
 };
 

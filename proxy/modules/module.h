@@ -91,6 +91,10 @@ class Module {
  public:
   virtual ~Module() = default;
 
+  // First of all. The call leads to on_surroundings(); it is made on the loop, while this object lives, and
+  // never from within one of these functions.
+  virtual void set_wake(std::function<void()>) {}
+
   virtual void on_surroundings(TimePoint now, const Surroundings& surroundings) = 0;
 
   // At most 64 KiB at a time, split anywhere. The slice may be kept, and parts of it output without a copy; a

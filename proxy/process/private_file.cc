@@ -80,6 +80,14 @@ Result<void> replace_private_file(const std::filesystem::path& file, std::string
   return error;
 }
 
+Result<void> append_private_file(const std::filesystem::path& file, std::string_view text, Durable durable) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return last_error();
+  const Closing closing{descriptor};
+  if (!write_all(descriptor, text) || (durable == Durable::yes && ::fdatasync(descriptor) != 0)) return last_error();
+  return {};
+}
+
 std::string reason_of(const boost::system::error_code& error) {
   if (error == errc_t::too_many_symbolic_link_levels) return "it is a symbolic link";
   if (error == errc_t::not_supported) return "it is not a regular file";

@@ -33,6 +33,9 @@ Result<void> make_private_file(const std::filesystem::path& file, std::string_vi
 Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text,
                                   Durable durable = Durable::no);
 
+// Behind what is in the file, which is there. After an error its end may hold a part of the text.
+Result<void> append_private_file(const std::filesystem::path& file, std::string_view text, Durable durable);
+
 // For messages: such an error in the operator's terms.
 std::string reason_of(const boost::system::error_code& error);
 

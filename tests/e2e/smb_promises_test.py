@@ -11,9 +11,13 @@ import zlib
 sys.path.append(os.fspath(pathlib.Path(__file__).resolve().parent / "promises"))
 
 import scenarios
-from faults import FAULTS
+import smb_client
+from faults import FAULTS, silence
 from lab import early, long_test
+from smb_client import LOST_WRITES, READ, SmbError, WRITE
 from writers import KINDS
+
+BLOCK = bytes(range(256)) * 64
 
 SEED = int(os.environ.get("LONGHAUL_PROMISES_SEED", "1"))
 
@@ -86,6 +90,42 @@ class PromisesWithoutPower(Stage):
 
     def test_no_acknowledged_block_is_lost_where_the_daemons_hosts_lose_their_power(self):
         self.play("near's power", "far's power", "far's, then near's power")
+
+
+@early
+class PromisesMarked(unittest.TestCase):
+    def test_a_client_is_told_what_both_hosts_have_forgotten_with_their_power(self):
+        """Once, and not about the file that had all its bytes."""
+        stage = self.enterContext(scenarios.Stage(power=True))
+        for dialect in ("NT1", "2.1", "3.1.1"):
+            with self.subTest(dialect):
+                self.lose(stage, dialect)
+
+    def lose(self, stage, dialect):
+        client = smb_client.connect(stage.lab, stage.smbd, dialect)
+        with client.open(f"whole {dialect}", READ | WRITE, smb_client.CREATE) as whole:
+            whole.write(0, BLOCK)
+        file = client.open(f"cut {dialect}", READ | WRITE, smb_client.CREATE)
+        file.write(0, BLOCK)
+        file.flush()
+        before = stage.promised()
+        with silence(stage.lab, "branch", "wan0"):
+            file.write(len(BLOCK), BLOCK)  # acknowledged, and never there
+            self.assertEqual(stage.promised() - before, len(BLOCK))
+            stage.fail_power("far")
+            stage.fail_power("near")
+        for site in stage.pair.sites:
+            site.start()
+        stage.pair.wait_link(seconds=60)
+        self.assertEqual(stage.smbd.path_of(f"cut {dialect}").read_bytes(), BLOCK)
+        with smb_client.connect(stage.lab, stage.smbd, dialect) as again:
+            again.open(f"whole {dialect}", READ | WRITE).close()
+            with self.assertRaises(SmbError) as told:
+                again.open(f"cut {dialect}", READ | WRITE)
+            self.assertEqual(told.exception.status, LOST_WRITES)
+            with again.open(f"cut {dialect}", READ | WRITE) as file:
+                file.write(len(BLOCK), BLOCK)
+        self.assertEqual(stage.smbd.path_of(f"cut {dialect}").read_bytes(), 2 * BLOCK)
 
 
 class PromisesWithoutThePair(Stage):

@@ -156,7 +156,7 @@ inline TwinMessage twin_message(Choices& choices) {
   const Stamp stamp{choices.below(2), choices.below(2)};
   const std::uint64_t id = choices.below(12), offset = choices.number();
   const auto length = static_cast<std::uint32_t>(choices.below(200));
-  switch (choices.below(24)) {
+  switch (choices.below(25)) {
     case 16:
       return Offer{id, key, Slice::copy_of(Buffer(some_size(choices) % 200'000)),
                    Slice::copy_of(Buffer(choices.below(3) * kQuestionBytesOfOne)), length};
@@ -174,9 +174,11 @@ inline TwinMessage twin_message(Choices& choices) {
     case 21:
       return Allowance{choices.number()};
     case 22:
-      return Remembers{choices.number()};
+      return Remembers{choices.number(), choices.number()};
     case 23:
       return Settled{key};
+    case 24:
+      return Marked{key, choices.below(3)};
     case 0:
       return Ahead{key, stamp, offset, length,
                    choices.below(2) ? std::optional(choices.number()) : std::nullopt};

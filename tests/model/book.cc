@@ -21,11 +21,11 @@ LostWrites::Loss loss_of(std::uint8_t suspected) {
   return {.cause = smb::Cause::near_vanished, .near = suspected};
 }
 
-LostWrites load(const Book& book) {
-  LostWrites lost;
-  if (book.client != 0) lost.restore({{.file = file_of(book.client), .loss = loss_of(book.about)}});
-  return lost;
-}
+struct Loaded : LostWrites {
+  explicit Loaded(const Book& book) {
+    if (book.client != 0) restore({{.file = file_of(book.client), .loss = loss_of(book.about)}});
+  }
+};
 
 Book store(const LostWrites& lost) {
   const auto records = lost.records();
@@ -39,29 +39,29 @@ Book store(const LostWrites& lost) {
 }  // namespace
 
 void Book::add(std::uint8_t of_client, std::uint8_t suspected) {
-  LostWrites lost = load(*this);
+  Loaded lost(*this);
   lost.add(file_of(of_client), loss_of(suspected));
   *this = store(lost);
 }
 
 bool Book::has(std::uint8_t of_client) const {
-  return client != 0 && load(*this).has(file_of(of_client), LostWrites::Use::writes);
+  return client != 0 && Loaded(*this).has(file_of(of_client), LostWrites::Use::writes);
 }
 
 void Book::known_to(std::uint8_t near_run, std::uint8_t of_client) {
-  LostWrites lost = load(*this);
+  Loaded lost(*this);
   lost.known_to(near_run, file_of(of_client));
   *this = store(lost);
 }
 
 void Book::told(std::uint8_t of_client) {
-  LostWrites lost = load(*this);
+  Loaded lost(*this);
   (void)lost.take(file_of(of_client), LostWrites::Use::writes);
   *this = store(lost);
 }
 
 void Book::replaced(std::uint8_t of_client) {
-  LostWrites lost = load(*this);
+  Loaded lost(*this);
   lost.forget(file_of(of_client));
   *this = store(lost);
 }

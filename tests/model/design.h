@@ -35,9 +35,9 @@ struct Design {
       true;  // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
   bool resets_for_close =
       true;  // a late error that only a CLOSE could bear: the client's connection is reset
+  bool marks_files = true;              // before its first promise a file is marked on both disks
   bool writes_records_at_once = false;  // before the client's connection is reset
   bool shares_records = false;          // each half gives the other one its records, if it reaches it
-  bool marks_files = false;             // before its first promise a file is marked on both disks
 };
 
 enum class Policy : std::uint8_t {

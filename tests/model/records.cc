@@ -19,6 +19,7 @@ void Writes::add_record(State& state, Memory& memory, Flow& flow) const {
     if (each != &memory && !(design_.shares_records && in_touch(state))) continue;
     const bool suspects = each == &state.far && &memory == each;
     each->known.add(client_of(flow), suspects ? flow.number : std::uint8_t{0});
+    if (each->marks >> (&flow - state.flows.data()) & 1) each->marks |= kBacksRecord;
     if (design_.writes_records_at_once) write(*each);
   }
 }
@@ -55,6 +56,7 @@ void Writes::remove_record(Memory& memory, const Flow& flow, Why why) const {
     memory.known.told(client_of(flow));
   else
     memory.known.replaced(client_of(flow));
+  forget_mark(memory);
   if (design_.writes_records_at_once) write(memory);
 }
 
@@ -74,16 +76,38 @@ void Writes::note_deliveries(State& state, unsigned half) const {
     if (flow.proved && flow.telling == half) delivered(state, flow);
 }
 
-// A mark tells that promises were outstanding, or may have been.
+void Writes::mark(Memory& memory, unsigned number, std::uint8_t run) const {
+  if (!design_.marks_files) return;
+  memory.marks = static_cast<std::uint8_t>(memory.marks | 1U << number);
+  memory.marked_run = run;
+}
+
+void Writes::unmark(Memory& memory, unsigned number) {
+  memory.marks = static_cast<std::uint8_t>(memory.marks & ~(1U << number));
+}
+
+// The record that it backed is gone.
+void Writes::forget_mark(Memory& memory) {
+  if (memory.known == Book{}) memory.marks = static_cast<std::uint8_t>(memory.marks & ~kBacksRecord);
+}
+
+// A mark tells that promises were outstanding, or may have been. It stays until the client was told.
 void Writes::restarted(State& state, Memory& memory) const {
   memory.up = 1;
   ++memory.number;
   memory.known = memory.synced == Book{} ? memory.unsynced : memory.synced;
   if (memory.marks == 0) return;
-  memory.known.add(1, 0);
-  memory.synced = memory.known;
-  memory.marks = 0;
-  ++state.losses;
+  const bool is_far = &memory == &state.far;
+  if (memory.known == Book{}) memory.known.add(1, is_far ? memory.marked_run : std::uint8_t{0});
+  for (unsigned i = 0; i < kFlows; ++i) {
+    Flow& flow = state.flows[i];
+    const bool is_left = memory.marks >> i & 1;
+    const bool is_known = is_far && flow.number == memory.marked_run && flow.counted;
+    // A near daemon does not know what the far one tells past it: each of the two may tell.
+    if (is_left && !is_known) ++state.losses;
+    if (is_left && is_far && flow.number == memory.marked_run) flow.counted = 1;
+  }
+  memory.marks = kBacksRecord;
 }
 
 }  // namespace longhaul::model

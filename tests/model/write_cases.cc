@@ -23,7 +23,7 @@ constexpr struct {
     {Policy::insists, "goes on after a late error"},
 };
 
-constexpr Design kEverything{.writes_records_at_once = true, .shares_records = true, .marks_files = true};
+constexpr Design kEverything{.writes_records_at_once = true, .shares_records = true};
 
 Case make(std::string sentence, const char* breaks, const Design& design, const Bounds& bounds) {
   return {std::move(sentence), breaks,
@@ -90,36 +90,42 @@ void add_variants(std::vector<Case>& cases) {
       one(Failure::disk_full, Policy::waits_for_space));
   cases.push_back(make("smbd is killed, and the near daemon for good, before the client was told", nullptr,
                        {}, two(Failure::smbd_killed | Failure::near_killed)));
+  cases.push_back(
+      make("both daemons are killed", nullptr, {}, two(Failure::near_killed | Failure::far_killed)));
+  cases.push_back(make("both hosts lose power", nullptr, {}, two(Failure::near_power | Failure::far_power)));
+  add("files are not marked before their first promise; both daemons are killed", kMissing,
+      {.marks_files = false}, two(Failure::near_killed | Failure::far_killed));
+  add("files are not marked before their first promise; both hosts lose power", kMissing,
+      {.marks_files = false}, two(Failure::near_power | Failure::far_power));
   add("a late error is told by CLOSE alone", kMissing, {.resets_for_close = false},
       one(Failure::disk_full, Policy::overlooks_close));
 
   add("a record is forgotten when it is told, not when the client has read it", kMissing,
       {.keeps_until_delivered = false,
        .writes_records_at_once = true,
-       .shares_records = true,
-       .marks_files = true},
+       .shares_records = true},
       two(Failure::smbd_killed | Failure::far_killed));
   add("a write that the server refused is no record until it is told", kMissing,
       {.records_failures = false,
        .writes_records_at_once = true,
-       .shares_records = true,
-       .marks_files = true},
+       .shares_records = true},
       two(Failure::disk_full | Failure::near_killed));
   add("the far half forgets an open when its server is gone", kMissing,
-      {.keeps_aborted = false, .writes_records_at_once = true, .shares_records = true, .marks_files = true},
+      {.keeps_aborted = false, .writes_records_at_once = true, .shares_records = true},
       two(Failure::smbd_killed | Failure::near_killed));
-  add("records are not synced", kMissing,
-      {.syncs_records = false, .writes_records_at_once = true, .shares_records = true, .marks_files = true},
+  add("records are not synced, and files are not marked", kMissing,
+      {.syncs_records = false,
+       .marks_files = false,
+       .writes_records_at_once = true,
+       .shares_records = true},
       two(Failure::near_power | Failure::far_power));
   add("promised writes still pass on an open whose oplock is lost", kMissing,
-      {.fences_broken = false, .writes_records_at_once = true, .shares_records = true, .marks_files = true},
+      {.fences_broken = false, .writes_records_at_once = true, .shares_records = true},
       two(Failure::near_killed | Failure::line_cut, Policy::starts_over));
 }
 
 // What no precaution of ours helps against, or none is taken.
 void add_limits(std::vector<Case>& cases) {
-  cases.push_back(make("limit: both daemons are killed, with nothing on their disks", kMissing, {},
-                       two(Failure::near_killed | Failure::far_killed)));
   Bounds both = two(Failure::near_killed | Failure::far_killed);
   both.fails_open = true;
   cases.push_back(make("limit: both daemons are down, and clients reach the server past them", kMissing,

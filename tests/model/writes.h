@@ -76,7 +76,9 @@ struct Flow {
 struct Memory {
   std::uint8_t up = 1;
   std::uint8_t number = 1;       // how often it was started
-  std::uint8_t marks = 0;        // on disk: connections with promises
+  // On disk: connections with promises, and whether one backs a record; what the former are of, a run of the
+  // near daemon.
+  std::uint8_t marks = 0, marked_run = 0;
   Book known, unsynced, synced;  // in the process, in the page cache, on its disk
 };
 
@@ -157,6 +159,10 @@ class Writes {
   void write(Memory& memory) const;
   void delivered(State& state, Flow& flow) const;
   void note_deliveries(State& state, unsigned half) const;
+  void mark(Memory& memory, unsigned number, std::uint8_t run) const;
+  static void unmark(Memory& memory, unsigned number);
+  static constexpr std::uint8_t kBacksRecord = 0x80;
+  static void forget_mark(Memory& memory);
   void restarted(State& state, Memory& memory) const;
 
   static void add(Steps& out, const State& next, const char* text, unsigned flow = kFlows, Packed message = 0,

@@ -27,7 +27,7 @@ void Writes::far_steps(const State& state, Steps& out) const {
     if (!flow.near && flow.orderly && !state.cut) {
       if (!flow.to_far.empty() || !flow.at_server.empty()) continue;
       next.flows[i].far = next.flows[i].permit = next.flows[i].failed_at_far = 0;
-      next.far.marks = static_cast<std::uint8_t>(next.far.marks & ~(1U << i));
+      unmark(next.far, i);
       add(out, next, "the far half ends what the near one has ended", i);
     } else if (!flow.near || state.cut) {
       session_ends(next, flow.number);
@@ -42,7 +42,7 @@ void Writes::far_steps(const State& state, Steps& out) const {
         if (may_owe && design_.far_remembers) add_record(next, next.far, next.flows[i]);
       } else {
         next.flows[i].far = next.flows[i].permit = next.flows[i].failed_at_far = 0;
-        next.far.marks = static_cast<std::uint8_t>(next.far.marks & ~(1U << i));
+        unmark(next.far, i);
       }
       add(out, next, "the far half finds the server's connection gone, and says so", i);
     }
@@ -59,13 +59,23 @@ void Writes::far_takes(const State& state, unsigned number, Steps& out) const {
   flow.to_far.erase(0);
   if (request.kind == Kind::settled) {
     flow.permit = flow.failed_at_far = 0;
+    unmark(next.far, number);
     return add(out, next, "the far half hears that nothing is promised any more", number);
   }
-  if (request.kind == Kind::write && flow.opened) flow.permit = flow.held_at_far;
+  if (request.kind == Kind::write && flow.opened && flow.held_at_far) {
+    flow.permit = 1;
+    mark(next.far, number, flow.number);
+  }
   if (request.opens()) {
     end_orphans(next, number);
     note_deliveries(next, 2);
-    if (design_.near_knows_better) next.far.known.known_to(flow.number, client_of(flow));
+    if (design_.near_knows_better) {
+      next.far.known.known_to(flow.number, client_of(flow));
+      // The near daemon has read the marks of the one before it.
+      if (design_.marks_files && flow.number > 1)
+        next.far.known.known_to(static_cast<std::uint8_t>(flow.number - 1), client_of(flow));
+      forget_mark(next.far);
+    }
     if (has_record(next.far, flow) && request.kind == Kind::open) {
       Message answer = request;
       answer.answer = Answer::lost;
@@ -134,7 +144,7 @@ void Writes::far_ends(State& state, unsigned number) const {
   if (may_owe && design_.far_remembers) add_record(state, state.far, flow);
   flow.far = flow.permit = flow.failed_at_far = flow.aborted = 0;
   flow.to_far = {};
-  state.far.marks = static_cast<std::uint8_t>(state.far.marks & ~(1U << number));
+  unmark(state.far, number);
 }
 
 }  // namespace longhaul::model

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half, and the near daemon's relay of connections that bypass the link, in the model of writes.
+#include <utility>
+
 #include "tests/model/writes.h"
 
 namespace longhaul::model {
@@ -39,6 +41,7 @@ void Writes::near_steps(const State& state, Steps& out) const {
     if (flow.may_promise && !flow.settled && !flow.ledger.owes() && flow.to_far.empty() && !state.cut) {
       State next = state;
       next.flows[i].settled = 1;
+      unmark(next.near, i);
       next.flows[i].to_far.push({.kind = Kind::settled});
       add(out, next, "the near half says that nothing is promised any more", i);
     }
@@ -46,6 +49,7 @@ void Writes::near_steps(const State& state, Steps& out) const {
     if (flow.aborted && flow.to_near.empty() && !state.cut) {
       near_ends(next, i, Rest::dropped);
       next.flows[i].far = 0;
+      unmark(next.far, i);
       add(out, next, "the near half learns that the server's connection is gone, and resets the client's", i);
     } else if (!flow.far) {
       near_ends(next, i, Rest::dropped);
@@ -120,10 +124,10 @@ void Writes::near_takes(State& state, unsigned number) const {
     answer.block = 0;
     if (held) {
       flow.may_promise = 1;
-      if (design_.marks_files) state.near.marks = static_cast<std::uint8_t>(state.near.marks | 1U << number);
+      mark(state.near, number, flow.number);
     }
   } else {
-    if (answer.kind == Kind::write) flow.settled = 0;
+    if (answer.kind == Kind::write && std::exchange(flow.settled, 0)) mark(state.near, number, flow.number);
     const bool owed = flow.ledger.lost == 2;
     if (owed && answer.kind == Kind::close && design_.resets_for_close)
       return near_ends(state, number, Rest::goes_on);
@@ -135,7 +139,7 @@ void Writes::near_takes(State& state, unsigned number) const {
       answer.answer = flow.ledger.cause;
     if (answer.kind == Kind::close && answer.answer != Answer::session_deleted) {
       flow.may_promise = 0;
-      state.near.marks = static_cast<std::uint8_t>(state.near.marks & ~(1U << number));
+      unmark(state.near, number);
     }
   }
   if (flow.client) flow.to_client = pack(answer);
@@ -154,7 +158,7 @@ void Writes::near_ends(State& state, unsigned number, Rest rest) const {
   if (flow.telling == 1) flow.telling = flow.proved = 0;
   if (rest == Rest::dropped) flow.to_far = {};
   if (!state.cut && flow.far) flow.orderly = 1;
-  state.near.marks = static_cast<std::uint8_t>(state.near.marks & ~(1U << number));
+  unmark(state.near, number);
 }
 
 }  // namespace longhaul::model

@@ -78,7 +78,7 @@ void Writes::execute(State& state, unsigned number, Message message) const {
     if (linked && promises()) {
       flow.oplock = flow.permit = flow.held_at_far = 1;
       message.block = 1;
-      if (design_.marks_files) state.far.marks = static_cast<std::uint8_t>(state.far.marks | 1U << number);
+      mark(state.far, number, flow.number);
     }
   } else if (message.kind == Kind::write) {
     // Neither acknowledged nor waited for any more: done or not, directly too.
@@ -104,7 +104,7 @@ void Writes::execute(State& state, unsigned number, Message message) const {
   if (message.promised && message.answer != Answer::success) flow.failed_at_far = 1;
   if (message.kind == Kind::close && message.answer == Answer::success) {
     flow.permit = 0;
-    if (!flow.failed_at_far) state.far.marks = static_cast<std::uint8_t>(state.far.marks & ~(1U << number));
+    if (!flow.failed_at_far) unmark(state.far, number);
   }
   if (flow.near) flow.to_near.push(message);
 }

@@ -79,7 +79,9 @@ void LossReports::changed(const LostWrites&) {
 
 void LossReports::lost(const LostWrites::File& file, const LostWrites::Loss& loss) {
   if (log_)
-    log_->lost({.file = shown(file, loss), .status = hexadecimal(loss.status), .is_certain = loss.near == 0});
+    log_->lost({.file = shown(file, loss),
+                .status = hexadecimal(loss.status),
+                .is_certain = loss.near == 0 && loss.cause != Cause::interrupted});
 }
 
 void LossReports::reported(const LostWrites::File& file, Told how) {

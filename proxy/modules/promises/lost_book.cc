@@ -163,4 +163,35 @@ std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view 
   return records;
 }
 
+std::string mark_text(const MarkLine& mark) {
+  std::string text = (mark.file ? "+ " : "- ") + std::to_string(mark.number);
+  if (!mark.file) return text;
+  text += ' ' + std::to_string(mark.near) + ' ';
+  put(text, mark.file->ends.client);
+  put(text, mark.file->ends.server);
+  text += std::to_string(mark.file->ends.server_port) + ' ';
+  put(text, mark.file->share);
+  text += ' ';
+  put(text, mark.file->path);
+  return text;
+}
+
+std::optional<MarkLine> parse_mark(std::string_view text) {
+  const bool is_end = text.starts_with("- ");
+  if (!is_end && !text.starts_with("+ ")) return std::nullopt;
+  LineReader line(text.substr(2));
+  MarkLine mark{.number = line.number<std::uint64_t>()};
+  if (!is_end) {
+    mark.near = line.number<std::uint64_t>();
+    LostWrites::File& file = mark.file.emplace();
+    file.ends.client = line.address();
+    file.ends.server = line.address();
+    file.ends.server_port = line.number<std::uint16_t>();
+    file.share = line.name();
+    file.path = line.name();
+  }
+  if (!line.at_end()) return std::nullopt;
+  return mark;
+}
+
 }  // namespace longhaul::promises

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of lost writes as the text that a daemon leaves for the next one. It is accepted as a whole or not
-// at all, so that damage from a power cut is detected. proxy/state_keeper.h has the file.
+// at all, so that damage from a power cut is detected. Also the lines of marks.h. The keepers have the files.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,5 +17,13 @@ inline constexpr std::size_t kMostLostBookBytes = 2 * LostWrites::kMostNameBytes
 std::string lost_book_text(const std::vector<LostWrites::Record>& records);
 // No result for any text that lost_book_text() did not produce.
 std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view text);
+
+// A mark of a file, or without one its end: "+ number near client server port share path", "- number".
+struct MarkLine {
+  std::uint64_t number = 0, near = 0;
+  std::optional<LostWrites::File> file;
+};
+std::string mark_text(const MarkLine& mark);
+std::optional<MarkLine> parse_mark(std::string_view line);
 
 }  // namespace longhaul::promises

@@ -6,16 +6,13 @@
 #include <utility>
 
 #include "codecs/work.h"
+#include "proxy/modules/promises/marks.h"
 
 namespace longhaul::promises {
 namespace {
 
 // Looked up, logged, and stored.
 constexpr std::uint64_t kWorkPerLoss = 10'000;
-
-std::size_t name_bytes(const LostWrites::File& file) {
-  return (file.share.size() + file.path.size()) * sizeof(char16_t);
-}
 
 // Joined if they touch; too many become one that spans them all.
 void bound(std::vector<Interval>& ranges) {
@@ -27,6 +24,15 @@ void bound(std::vector<Interval>& ranges) {
 }
 
 }  // namespace
+
+std::size_t bytes_of_name(const LostWrites::File& file) {
+  return (file.share.size() + file.path.size()) * sizeof(char16_t);
+}
+
+LostWrites::LostWrites(std::uint64_t number, OwnerOf owner_of)
+    : number_(number), owner_of_(std::move(owner_of)), marks_(std::make_unique<Marks>(*this)) {}
+
+LostWrites::~LostWrites() = default;
 
 void LostWrites::add(const File& file, Loss loss) {
   count_work(kWorkPerLoss);
@@ -75,6 +81,11 @@ bool LostWrites::has(const File& file, Use use) const {
   return found != of->second.records.end() && (use != Use::reads || !found->reader_told);
 }
 
+bool LostWrites::has_record(const File& file) const {
+  const auto of = clients_.find(file.ends.client);
+  return of != clients_.end() && find(of->second.records, file) != of->second.records.end();
+}
+
 void LostWrites::forget(const File& file) {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
@@ -87,6 +98,7 @@ void LostWrites::forget(const File& file) {
 void LostWrites::moved(const File& file, const File& to) {
   if (file == to) return;
   forget(to);
+  marks_->moved(file, to);
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
   const auto found = find(of->second.records, file);
@@ -191,7 +203,7 @@ void LostWrites::insert(Record record) {
     *same = std::move(record);
     return;
   }
-  const std::size_t bytes = name_bytes(record.file);
+  const std::size_t bytes = bytes_of_name(record.file);
   Owner& owner = of->second.owner->second;
   ++waiting_, ++owner.files;
   name_bytes_ += bytes, owner.name_bytes += bytes;
@@ -200,13 +212,15 @@ void LostWrites::insert(Record record) {
 }
 
 void LostWrites::remove(Clients::iterator of, std::deque<Record>::iterator record) {
-  const std::size_t bytes = name_bytes(record->file);
+  const File file = record->file;
+  const std::size_t bytes = bytes_of_name(file);
   const auto owner = of->second.owner;
   --waiting_, --owner->second.files;
   name_bytes_ -= bytes, owner->second.name_bytes -= bytes;
   of->second.records.erase(record);
   if (of->second.records.empty()) clients_.erase(of);
   if (owner->second.files == 0) owners_.erase(owner);
+  marks_->record_gone(file);
 }
 
 void LostWrites::make_room() {

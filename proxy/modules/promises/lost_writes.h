@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,9 +30,10 @@ enum class Cause : std::uint8_t {
   link_lost,      // the link or the far proxy failed
   flow_cut,       // one of the proxies reset the flow, or this daemon stopped
   near_vanished,  // the near proxy failed: it may have promised writes that never arrived
+  interrupted,    // this daemon was killed or its host failed while writes may have been promised (marks.h)
 };
-inline constexpr std::array<std::string_view, 6> kCauseNames{"refused",   "server_gone", "client_gone",
-                                                             "link_lost", "flow_cut",    "near_vanished"};
+inline constexpr std::array<std::string_view, 7> kCauseNames{
+    "refused", "server_gone", "client_gone", "link_lost", "flow_cut", "near_vanished", "interrupted"};
 // How the client was told.
 enum class Told : std::uint8_t {
   late_error,  // in the answer to a later WRITE, FLUSH or CLOSE
@@ -42,6 +44,7 @@ inline constexpr std::array<std::string_view, 3> kToldNames{"late_error", "next_
 
 class LossJournal;
 class LiveLedger;
+class Marks;
 
 class LostWrites {
  public:
@@ -79,9 +82,13 @@ class LostWrites {
   using Client = modules::Address;
   using OwnerOf = std::function<std::string(const Client&)>;
   explicit LostWrites(
-      std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
-      : number_(number), owner_of_(std::move(owner_of)) {}
+      std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); });
+  ~LostWrites();
+  LostWrites(const LostWrites&) = delete;
+  LostWrites& operator=(const LostWrites&) = delete;
   std::uint64_t number() const { return number_; }
+  // What is on disk of files that may yet lose writes.
+  Marks& marks() const { return *marks_; }
   // None by default. It outlives this object, or is removed before.
   void set_journal(LossJournal* journal) { journal_ = journal; }
 
@@ -103,6 +110,7 @@ class LostWrites {
   // Whether take() would be true, or, for an open that replaces the content, whether there is anything to
   // forget: for callers that learn only later whether the client was told (telling.h).
   bool has(const File& file, Use use) const;
+  bool has_record(const File& file) const;
   // Before an open that cannot wait for this client's other flows with outstanding writes of the file: those
   // flows are ended, and their outstanding writes are lost.
   void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
@@ -146,6 +154,7 @@ class LostWrites {
   };
   const Counters& counters() const { return counters_; }
   std::size_t waiting() const { return waiting_; }  // files whose client was not told yet
+  std::size_t name_bytes() const { return name_bytes_; }
 
   // Limits in total. The owner with the most of an exceeded one loses the oldest file of its client with the
   // most: records caused by one peer never evict those of others.
@@ -168,6 +177,7 @@ class LostWrites {
 
   std::uint64_t number_;
   OwnerOf owner_of_;
+  std::unique_ptr<Marks> marks_;
   std::function<void()> on_given_up_;
   LossJournal* journal_ = nullptr;
   std::function<void()> on_change_;
@@ -199,5 +209,7 @@ class LossJournal {
   virtual void evicted(const LostWrites::File& file) = 0;
   virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };
+
+std::size_t bytes_of_name(const LostWrites::File& file);
 
 }  // namespace longhaul::promises

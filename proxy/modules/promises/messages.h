@@ -41,17 +41,24 @@ struct Room {
 
 // ---- should the near half fail
 
-// near -> far, before its first open: the number of this near daemon, which remembers its promises for as
-// long as it runs (lost_writes.h).
+// near -> far, before its first open: the number of this near daemon, which remembers what it promised for
+// as long as it runs (lost_writes.h), and of the one before it, if this one has read all its marks (marks.h).
 struct Remembers {
-  std::uint64_t near = 0;
-  static constexpr std::tuple kFields{&Remembers::near};
+  std::uint64_t near = 0, before = 0;
+  static constexpr std::tuple kFields{&Remembers::near, &Remembers::before};
 };
 // near -> far: no promise through this open is outstanding, and each failure was reported. No more is
 // promised before the server has answered a WRITE through it that was not promised.
 struct Settled {
   OpenKey open;
   static constexpr std::tuple kFields{&Settled::open};
+};
+// far -> near: the file of this open is marked on the far half's disk, so WRITEs may be promised. Holds until
+// the next Settled; `settled`: how many of them the far half has had about this open.
+struct Marked {
+  OpenKey open;
+  std::uint32_t settled = 0;
+  static constexpr std::tuple kFields{&Marked::open, &Marked::settled};
 };
 
 }  // namespace longhaul::promises

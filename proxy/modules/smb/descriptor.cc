@@ -5,6 +5,7 @@
 #include <array>
 
 #include "proxy/modules/promises/lost_book.h"
+#include "proxy/modules/promises/marks.h"
 #include "proxy/modules/smb/features.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/loss_reports.h"
@@ -51,6 +52,7 @@ class Installed final : public modules::Instance {
   std::uint64_t ahead_bytes() const override { return site_.ahead->held_bytes; }
   modules::Losses* losses() override { return &reports_; }
   modules::State* state() override { return &reports_; }
+  modules::Journal* journal() override { return &site_.lost->marks(); }
 
  private:
   Site site_;
@@ -71,6 +73,12 @@ constexpr modules::Descriptor kDescriptor{
               .event = "lost_writes",
               .not_read = "acknowledged writes that were lost before this start are not reported to clients",
               .not_written = "after a restart, lost acknowledged writes are not reported to clients"},
+    .journal = {.name = "promised-files",
+                .most_bytes = promises::Marks::kMostFileBytes,
+                .event = "promised_files",
+                .not_read = "writes that were acknowledged early before a failure of this host may be lost "
+                            "without a report to clients",
+                .not_written = "writes wait for the server: none is acknowledged early"},
     .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>(resources);
     }};

@@ -60,6 +60,12 @@ inline constexpr ReasonText smb_other_paths{
     "The flow is optimised, but its client and server support SMB multichannel and the server has other "
     "addresses, over which the client could bypass this proxy, so its writes wait for the server.",
     "turn SMB multichannel off at the client or the server, or give the server one address"};
+inline constexpr ReasonText smb_not_recorded{
+    "smb_not_recorded",
+    "The flow is optimised, but this proxy cannot record on its disk which files it acknowledges writes of, "
+    "so that its writes wait for the server.",
+    "see the log (promised_files): state_dir may be full or failing; none needed where a client has more "
+    "than a few hundred files open for writing"};
 inline constexpr ReasonText smb_hides_errors{
     "smb_hides_errors",
     "The flow is optimised, but its client's library (jcifs) does not tell its program when closing a "
@@ -68,6 +74,7 @@ inline constexpr ReasonText smb_hides_errors{
 
 inline constexpr std::array kAll{&smb_signed,        &smb_encrypted,      &smb_multichannel,
                                  &smb_session,       &smb_not_understood, &lost_writes,
-                                 &smb_client_caches, &smb_other_paths,    &smb_hides_errors};
+                                 &smb_client_caches, &smb_other_paths,    &smb_not_recorded,
+                                 &smb_hides_errors};
 
 }  // namespace longhaul::smb::reasons

@@ -149,7 +149,7 @@ struct MakeReal {
 
 using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
                                  Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp,
-                                 MakeReal, Allowance, Remembers, Settled, Watched, Paths>;
+                                 MakeReal, Allowance, Remembers, Settled, Watched, Paths, Marked>;
 
 Slice encode(const TwinMessage& message);
 // An error means that the twin is another program: reset the flow.

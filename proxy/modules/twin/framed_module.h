@@ -124,6 +124,7 @@ class FramedModule : public modules::Module {
 
   // ---- surroundings, time, memory, counters
 
+  void set_wake(std::function<void()> wake) override { wake_ = std::move(wake); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override {
     surroundings_ = Surroundings(surroundings);
     if (half()) half()->on_surroundings(now, surroundings_);
@@ -182,7 +183,10 @@ class FramedModule : public modules::Module {
 
   void take(TimePoint now, const Frame& frame, modules::Way way) {
     const bool up = way == modules::Way::to_stream;
-    if (protocol_.takes(now, frame, way, out_, surroundings_))
+    const bool was_made = half();
+    const bool is_taken = protocol_.takes(now, frame, way, out_, surroundings_);
+    if (half() && !was_made) half()->set_wake(wake_);
+    if (is_taken)
       return up ? half()->frame_from_lan(now, frame) : half()->frame_from_stream(now, frame);
     if (up)
       out_.pass_on(frame.bytes);
@@ -226,6 +230,7 @@ class FramedModule : public modules::Module {
   Side side_;
   Outputs<Message> out_;  // the half refers to it
   Protocol protocol_;
+  std::function<void()> wake_;
   Surroundings surroundings_;
   typename Protocol::Splitter lan_, stream_;
   Attachment<Message> attachment_;

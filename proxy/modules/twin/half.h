@@ -3,6 +3,7 @@
 // and time in; outputs, in order, out. framed_module.h cuts frames and collects attached bytes.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <optional>
 
 #include "proxy/modules/module.h"
@@ -57,6 +58,8 @@ class Half {
   // Without the part that the account of all flows counts (ahead/ahead_cache.h).
   virtual std::size_t state_bytes() const { return 0; }
 
+  // As Module::set_wake().
+  virtual void set_wake(const std::function<void()>&) {}
   virtual void on_surroundings(TimePoint now, const Told& surroundings) = 0;
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
   virtual std::optional<TimePoint> next_timeout() const = 0;

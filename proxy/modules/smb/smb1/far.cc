@@ -234,14 +234,17 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   }
   if (open) {
     losses_.opened(*open, answered.request->opening->use);
+    losses_.unmark_earlier(*open);
     if (got) {
       open->on_behalf = true;
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
       if (!surroundings_.features.metadata_relaxed) watch_.opened(now, *open);
     }
     if (open->may_write && open->may_cache_writes() && surroundings_.features.write_behind &&
-        (open->on_behalf || surroundings_.features.write_behind_cached))
+        (open->on_behalf || surroundings_.features.write_behind_cached)) {
       questions_.ask_room(now, *open);
+      losses_.mark(*open);
+    }
     questions_.opened(*open, number);
     reads_.opened(*open);
   }
@@ -298,8 +301,13 @@ void Far::on_timeout(TimePoint now) {
   settle();
 }
 
+void Far::tell_marked() {
+  for (const Marked& marked : losses_.poll_marked()) out_.tell(marked);
+}
+
 // Requests that waited for something that is over now.
 void Far::settle() {
+  tell_marked();
   for (auto at = breaks_.begin(); at != breaks_.end();) {
     Open* open = connection_.open(at->first);
     if (open && (!at->second.near_done || leg_.is_busy(at->first))) {

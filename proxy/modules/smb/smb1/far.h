@@ -46,6 +46,7 @@ class Far final : public Half {
   modules::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
   std::size_t state_bytes() const override { return connection_.state_bytes() + searches_.held_bytes(); }
+  void set_wake(const std::function<void()>& wake) override { losses_.set_wake(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -70,6 +71,7 @@ class Far final : public Half {
                           leg_.owed());
   }
   void settle();
+  void tell_marked();
 
   Outputs& out_;
   modules::Counters counters_;

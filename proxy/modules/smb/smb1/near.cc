@@ -77,7 +77,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           if (read(frame, message)) return;
           break;
         case Command::write_andx:
-          if (const Open* open = connection_.open_of(message)) settled_.active(now, *open);
+          if (const Open* open = connection_.open_of(message)) active(now, *open);
           if (promises_.outstanding_bytes() == 0) moved_at_ = now;
           if (write(frame, message)) return;
           break;
@@ -290,7 +290,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   if (answered.opened) {
     over(*answered.opened);
     cache_.opened(answered.opened->key);
-    settled_.active(now, *answered.opened);
+    active(now, *answered.opened);
     tell_allowance();
   }
   if (answered.opened) files_.opened(*answered.opened, answered.request->opening->use);
@@ -312,6 +312,7 @@ void Near::over(const Open& open) {
       .cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused : Cause::server_gone,
       .ranges = promises_.outstanding_ranges(open.key)};
   if (promises_.forget(open.key)) {
+    marks_.unmark(open.key);
     if (failed) out_.tell(Settled{open.key});
     return;
   }
@@ -354,7 +355,12 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
       open->on_behalf = true;
       open->oplock = static_cast<Oplock>(held->level);
       open->was_write_cached |= open->may_cache_writes();
-      settled_.active(now, *open);
+      active(now, *open);
+    }
+  } else if (const auto* marked = std::get_if<Marked>(&message)) {
+    if (const Open* open = connection_.open(marked->open); open && open->times_settled == marked->settled) {
+      marks_.marked_at_twin(marked->open);
+      review_undecided();
     }
   } else if (const auto* watched = std::get_if<Watched>(&message)) {
     if (Open* open = connection_.open(watched->open)) {
@@ -441,6 +447,7 @@ void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   questions_.on_surroundings(surroundings);
   tell_allowance();
+  review_undecided();
 }
 
 void Near::tell_allowance() {

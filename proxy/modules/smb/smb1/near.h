@@ -12,6 +12,7 @@
 #include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/promises/disk_room.h"
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks.h"
 #include "proxy/modules/promises/open_gate.h"
 #include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/promises.h"
@@ -37,7 +38,8 @@ class Near final : public Half, private LiveLedger {
         cache_(std::move(account)),
         lost_(std::move(lost)),
         ends_(ends),
-        settled_(out, connection_, promises_),
+        marks_(lost_),
+        settled_(out, connection_, promises_, marks_),
         searches_(out, connection_, counters_),
         questions_(out, connection_, promises_, counters_),
         looks_(out, connection_) {
@@ -65,6 +67,7 @@ class Near final : public Half, private LiveLedger {
     const modules::Reason why = leave_alone();
     return why != reasons::optimised ? why : reason_;
   }
+  void set_wake(const std::function<void()>& wake) override { marks_.on_news(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void twin_lost() override { lose(Cause::link_lost); }
   void on_timeout(TimePoint now) override {
@@ -96,6 +99,11 @@ class Near final : public Half, private LiveLedger {
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
   bool policy_allows(Open& open);
+  bool declined(Open& open, modules::Reason reason);
+  void active(TimePoint now, const Open& open);
+  std::optional<bool> is_marked(const OpenKey& open) const;
+  void review_undecided();
+  void answer_held();
   bool close(const Frame& frame, const Message& message);
   bool look(TimePoint now, const Message& message);
   bool keeps_handle(const Open& open);
@@ -143,6 +151,10 @@ class Near final : public Half, private LiveLedger {
   Telling telling_{*lost_};
   LostFiles files_{*lost_, ends_};
   OpenGate<Frame> gate_{*lost_, *this};
+  OpenMarks marks_;
+  // WRITEs that are held until the file is marked on both sides' disks; more wait for the server.
+  std::vector<std::pair<MessageNumber, OpenKey>> undecided_;
+  static constexpr std::size_t kMostUndecided = 64;
   NearSettled settled_;
   bool has_said_who_ = false;
   bool hides_errors_ = false;  // see silent_clients.h

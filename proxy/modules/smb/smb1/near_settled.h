@@ -6,6 +6,7 @@
 
 #include "proxy/modules/promises/settling.h"
 #include "proxy/modules/smb/half.h"
+#include "proxy/modules/promises/marks.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/smb1/connection.h"
 
@@ -16,8 +17,8 @@ inline bool may_be_written_behind(const Open& open) { return open.was_write_cach
 
 class NearSettled {
  public:
-  NearSettled(Outputs& out, Connection& connection, const Promises& promises)
-      : out_(out), connection_(connection), promises_(promises) {}
+  NearSettled(Outputs& out, Connection& connection, const Promises& promises, OpenMarks& marks)
+      : out_(out), connection_(connection), promises_(promises), marks_(marks) {}
 
   // It was opened, or a WRITE through it was requested.
   void active(TimePoint now, const Open& open) {
@@ -44,6 +45,8 @@ class NearSettled {
         continue;
       }
       open->settled = true;
+      ++open->times_settled;
+      marks_.unmark(*key);
       out_.tell(Settled{*key});
     }
   }
@@ -53,6 +56,7 @@ class NearSettled {
   Outputs& out_;
   Connection& connection_;
   const Promises& promises_;
+  OpenMarks& marks_;
   Settling settling_;
   KeyedSet<MessageNumber> reviving_;  // WRITEs that were requested after Settled
 };

@@ -35,9 +35,43 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 bool Near::policy_allows(Open& open) {
   const bool caches = !open.on_behalf && !features(&Features::write_behind_cached);
   if (!caches && !hides_errors_) return true;
+  return declined(open, caches ? reasons::smb_client_caches : reasons::smb_hides_errors);
+}
+
+bool Near::declined(Open& open, modules::Reason reason) {
   if (!std::exchange(open.unpromised, true)) ++counters_.unpromised_files;
-  reason_ = caches ? reasons::smb_client_caches : reasons::smb_hides_errors;
+  reason_ = reason;
   return false;
+}
+
+void Near::active(TimePoint now, const Open& open) {
+  settled_.active(now, open);
+  if (features(&Features::write_behind) && may_be_written_behind(open) && !open.settled &&
+      (open.on_behalf || surroundings_.features.write_behind_cached))
+    marks_.mark(open.key, lost_file(open));
+}
+
+std::optional<bool> Near::is_marked(const OpenKey& open) const {
+  const auto state = marks_.state(open);
+  if (state == OpenMarks::State::refused) return false;
+  if (state == OpenMarks::State::pending || !marks_.is_marked_at_twin(open)) return std::nullopt;
+  return true;
+}
+
+void Near::review_undecided() {
+  if (undecided_.empty()) return;
+  std::erase_if(undecided_, [&](const auto& each) {
+    const auto marked = is_marked(each.second);
+    if (!marked && promises_.waits_for(each.first)) return false;
+    promises_.decide(each.first, marked.value_or(false) ? Promises::Answer::yes : Promises::Answer::no);
+    return true;
+  });
+  answer_held();
+}
+
+void Near::answer_held() {
+  while (const auto next = promises_.poll_answerable())
+    if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
 
 void Near::learn_client(const Message& message) {
@@ -56,13 +90,19 @@ bool Near::write(const Frame& frame, const Message& message) {
       !room_.has_room(disk_tree(*open), length))
     return false;
   const OpenKey key = open->key;
+  const auto marked = is_marked(key);
+  if (!marked.value_or(true)) return declined(*open, reasons::smb_not_recorded);
+  if (!marked && undecided_.size() >= kMostUndecided) return false;
   drop(*open);
   questions_.changed(*open);
   searches_.changed();
   looks_.drop();
   const MessageNumber number = ++promised_;
-  const auto verdict = promises_.promise(key, number, {write->offset, length});
+  const auto verdict =
+      promises_.promise(key, number, {write->offset, length},
+                        marked ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
   if (verdict == Promises::Verdict::refused) return false;
+  if (!marked) undecided_.emplace_back(number, key);
   room_.promised(disk_tree(*open), length);
   const Early early{header, length};
   out_.tell(Promised{key, number});
@@ -107,9 +147,7 @@ void Near::kept(const Kept& kept) {
     connection_.answered_here(number_of(early.header));
     answer_as(out_, early.header, told, kept.written);
   }
-  while (const auto next = promises_.poll_answerable()) {
-    if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
-  }
+  answer_held();
   reset_if_doomed();
 }
 
@@ -172,7 +210,7 @@ bool Near::close(const Frame& frame, const Message& message) {
 
 void Near::say_who() {
   if (lost_->number() == 0 || std::exchange(has_said_who_, true)) return;
-  out_.tell(Remembers{lost_->number()});
+  out_.tell(Remembers{lost_->number(), lost_->marks().number_before()});
 }
 
 void Near::told_late(const OpenKey& key, Told how) {

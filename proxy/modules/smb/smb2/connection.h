@@ -89,6 +89,7 @@ struct Open {
   // For the far half, in case the near proxy fails (near_settled.h, far_losses.h).
   bool was_write_cached = false;  // ever: its WRITEs may have been promised
   bool settled = false;           // nothing is promised, until a WRITE requested after this is answered
+  std::uint32_t times_settled = 0;
   bool failed_promise = false;    // at the far half: the client may not have been told yet
 
   // Byte ranges were locked through it or another open of the same file.

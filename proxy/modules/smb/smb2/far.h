@@ -45,6 +45,7 @@ class Far final : public Half, private FarSide {
   modules::Reason reason() const override { return connection_.why_untouchable(); }
   std::size_t queued_bytes() const override;
   std::size_t state_bytes() const override { return connection_.state_bytes() + metadata_.state_bytes(); }
+  void set_wake(const std::function<void()>& wake) override { losses_.set_wake(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;

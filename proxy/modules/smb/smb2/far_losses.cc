@@ -13,7 +13,11 @@ void FarLosses::before_request(TimePoint, const Message& message, const Changes&
   for (const Element& element : message.elements) {
     if (element.header.command != Command::write) continue;
     const Pending* request = side_.connection().pending(element.header.message_id);
-    if (Open* open = request ? side_.connection().open(request->file) : nullptr) open->settled = false;
+    Open* open = request ? side_.connection().open(request->file) : nullptr;
+    if (!open) continue;
+    open->settled = false;
+    if (may_promise(*open)) marks_.mark(open->key, file_of(*open), who_.near);
+    tell_marked();
   }
 }
 
@@ -26,12 +30,36 @@ void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (Open* open = side_.connection().open(promised.mapped())) open->failed_promise = true;
   }
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::closed && change.open->failed_promise && !change.open->deletes) {
-      failed_.push_back({change.open->key, file_of(*change.open)});
-      if (failed_.size() > kMostFailed) failed_.pop_front();
+    if (change.kind != Change::Kind::closed) continue;
+    if (!change.open->failed_promise || change.open->deletes) {
+      marks_.unmark(change.open->key);
+      continue;
     }
+    failed_.push_back({change.open->key, file_of(*change.open)});
+    if (failed_.size() <= kMostFailed) continue;
+    marks_.unmark(failed_.front().open);
+    failed_.pop_front();
   }
   files_.on_done(side_.connection(), outcome);
+}
+
+bool FarLosses::may_promise(const Open& open) const {
+  return may_promise_ && may_be_written_behind(open) && (open.on_behalf || may_promise_cached_);
+}
+
+// Behind the answer that opens it, and Held.
+void FarLosses::after_response(TimePoint, const Connection::Outcome& outcome) {
+  for (const Change& change : outcome.changes) {
+    if (change.kind != Change::Kind::opened || !may_promise(*change.open)) continue;
+    marks_.unmark(change.open->key);  // of an earlier open, which has failed
+    marks_.mark(change.open->key, file_of(*change.open), who_.near);
+  }
+  tell_marked();
+}
+
+void FarLosses::tell_marked() {
+  for (const OpenKey& key : marks_.poll_durable())
+    if (const Open* open = side_.connection().open(key)) side_.out().tell(Marked{key, open->times_settled});
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -42,7 +70,8 @@ Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes
   const Pending* request = side_.connection().pending(header.message_id);
   if (!request || !request->opening) return Taken::no;
   const LostWrites::File file = file_of(*request->opening);
-  lost_->known_to(near_, file);
+  lost_->known_to(who_.near, file);
+  lost_->known_to(who_.before, file);
   const LostWrites::Use use = use_of(*request->opening);
   if (use == LostWrites::Use::replaces || !telling_.has(file, use)) return Taken::no;
   telling_.told(file, use);
@@ -53,12 +82,14 @@ Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes
 
 Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
   if (const auto* who = std::get_if<Remembers>(&message)) {
-    near_ = who->near;
+    who_ = *who;
     return Taken::yes;
   }
   if (const auto* settled = std::get_if<Settled>(&message)) {
+    marks_.unmark(settled->open);
     if (Open* open = side_.connection().open(settled->open)) {
       open->settled = true;
+      ++open->times_settled;
       open->failed_promise = false;
     }
     std::erase_if(failed_, [&](const Failed& each) { return each.open == settled->open; });
@@ -76,7 +107,7 @@ void FarLosses::lose_doubtful(Cause cause) {
   const auto lose = [&](const LostWrites::File& file) {
     if (left == 0) return;
     --left;
-    lost_->add(file, {.cause = cause, .near = near_});
+    lost_->add(file, {.cause = cause, .near = who_.near});
   };
   if (!may_promise_) return;
   for (const Failed& each : failed_) lose(each.file);
@@ -87,9 +118,7 @@ void FarLosses::lose_doubtful(Cause cause) {
     return;
   }
   for (const auto& [id, open] : side_.connection().opens())
-    if (may_be_written_behind(*open) && (open->on_behalf || may_promise_cached_) &&
-        (!open->settled || open->failed_promise))
-      lose(file_of(*open));
+    if (may_promise(*open) && (!open->settled || open->failed_promise)) lose(file_of(*open));
 }
 
 }  // namespace longhaul::smb::smb2

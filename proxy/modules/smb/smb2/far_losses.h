@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks.h"
 #include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -17,15 +18,18 @@ namespace longhaul::smb::smb2 {
 class FarLosses final : public FarPart {
  public:
   FarLosses(FarSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), lost_(std::move(lost)), ends_(ends), files_(*lost_, ends) {}
+      : side_(side), lost_(std::move(lost)), ends_(ends), files_(*lost_, ends), marks_(lost_) {}
+  void set_wake(const std::function<void()>& wake) { marks_.on_news(wake); }
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Answers CREATEs that would continue with a file with lost writes.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_surroundings(TimePoint, const Surroundings& surroundings) override {
+    tell_marked();
     may_promise_ |= surroundings.features.write_behind;
     may_promise_cached_ |= surroundings.features.write_behind_cached;
   }
@@ -40,6 +44,9 @@ class FarLosses final : public FarPart {
 
  private:
   void lose_doubtful(Cause cause);
+  // Whether the near half may promise WRITEs through it, unless it has said that it does not any more.
+  bool may_promise(const Open& open) const;
+  void tell_marked();
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
 
   // Closed with a promise failed: the near half may not have told the client yet.
@@ -54,7 +61,8 @@ class FarLosses final : public FarPart {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_;
-  std::uint64_t near_ = 0;                 // the near daemon's number
+  OpenMarks marks_;
+  Remembers who_;                          // the near daemon
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
   std::deque<Failed> failed_;
   bool may_promise_ = false;         // the near half: it was allowed to at some time

@@ -42,6 +42,7 @@ class Near final : public Half, private NearSide {
   modules::Reason reason() const override {
     return connection_.any_untouchable() ? connection_.why_untouchable() : writes_.reason();
   }
+  void set_wake(const std::function<void()>& wake) override { writes_.set_wake(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -71,6 +72,8 @@ class Near final : public Half, private NearSide {
   }
   bool has_promised() const override { return writes_.has_promised(); }
   bool owes(const Open& open) const override { return writes_.owes(open.key); }
+  void mark(const Open& open) override { writes_.mark(open); }
+  void unmark(const OpenKey& open) override { writes_.unmark(open); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
   void request(TimePoint now, const Frame& frame);

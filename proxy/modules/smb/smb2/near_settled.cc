@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/near_settled.h"
 
+#include "proxy/modules/promises/marks.h"
+
 namespace longhaul::smb::smb2 {
 
 bool may_be_written_behind(const Open& open) {
@@ -8,8 +10,9 @@ bool may_be_written_behind(const Open& open) {
 }
 
 void NearSettled::active(const Open& open, TimePoint now) {
-  if (side_.surroundings().features.write_behind && may_be_written_behind(open) && !open.settled)
-    settling_.active(open.key, now);
+  if (!side_.surroundings().features.write_behind || !may_be_written_behind(open) || open.settled) return;
+  settling_.active(open.key, now);
+  side_.mark(open);
 }
 
 void NearSettled::before_request(TimePoint now, const Message& message, const Changes&) {
@@ -17,7 +20,7 @@ void NearSettled::before_request(TimePoint now, const Message& message, const Ch
     const Command command = element.header.command;
     if (command == Command::create && lost_->number() != 0 && !has_said_who_) {
       has_said_who_ = true;
-      side_.out().tell(Remembers{lost_->number()});
+      side_.out().tell(Remembers{lost_->number(), lost_->marks().number_before()});
     }
     if (command != Command::write) continue;
     const Pending* request = side_.connection().pending(element.header.message_id);
@@ -58,6 +61,8 @@ void NearSettled::on_timeout(TimePoint now) {
       continue;
     }
     open->settled = true;
+    ++open->times_settled;
+    side_.unmark(*key);
     side_.out().tell(Settled{*key});
   }
 }

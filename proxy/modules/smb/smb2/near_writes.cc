@@ -12,8 +12,8 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
-// WRITEs to one tree that wait for the report of its room. Without that report they wait for real answers.
-constexpr std::size_t kMostBeforeRoom = 64;
+// WRITEs of which it is not known yet whether they may be promised. More wait for the server.
+constexpr std::size_t kMostUndecided = 64;
 
 // Whether the answer can report a failure of earlier writes.
 bool tells_of_writes(Command command) {
@@ -106,8 +106,11 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!policy_allows(*open)) return Taken::no;
   const auto length = static_cast<std::uint32_t>(request->data.size());
   const DiskTree disk = disk_tree(open->session, open->tree);
-  const bool known = room_.knows(disk);
-  if (known ? !room_.has_room(disk, length) : before_room_[disk].size() >= kMostBeforeRoom) return Taken::no;
+  const auto marked = is_marked(open->key);
+  if (!marked.value_or(true)) return declined(*open, reasons::smb_not_recorded), Taken::no;
+  const bool known = room_.knows(disk) && marked;
+  if (room_.knows(disk) && !room_.has_room(disk, length)) return Taken::no;
+  if (!known && undecided_.size() >= kMostUndecided) return Taken::no;
 
   if (promises_.outstanding_bytes() == 0) moved_at_ = now;
   const auto verdict =
@@ -115,7 +118,7 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
                         known ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
   if (verdict == Promises::Verdict::refused) return Taken::no;
   room_.promised(disk, length);
-  if (!known) before_room_[disk].push_back(header.message_id);
+  if (!known) undecided_.push_back({.id = header.message_id, .open = open->key, .disk = disk});
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   side_.pass_on(now, message);
   waiting_.insert_or_assign(
@@ -194,14 +197,29 @@ void NearWrites::answer_held(TimePoint now) {
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 
-// WRITEs held for it count as promised already.
-void NearWrites::told_room(TimePoint now, const Room& room) {
-  const DiskTree disk = disk_tree(room.session, room.tree);
-  room_.told(disk, room.available_bytes, room.counted_bytes);
-  auto held = before_room_.extract(disk);
-  if (held.empty()) return;
-  const auto answer = room_.has_room(disk, 0) ? Promises::Answer::yes : Promises::Answer::no;
-  for (const MessageId id : held.mapped()) promises_.decide(id, answer);
+void NearWrites::mark(const Open& open) {
+  if (open.on_behalf || side_.surroundings().features.write_behind_cached)
+    marks_.mark(open.key, lost_file(open));
+}
+
+std::optional<bool> NearWrites::is_marked(const OpenKey& open) const {
+  const auto state = marks_.state(open);
+  if (state == OpenMarks::State::refused) return false;
+  if (state == OpenMarks::State::pending || !marks_.is_marked_at_twin(open)) return std::nullopt;
+  return true;
+}
+
+// What was held for the room counts as promised already.
+void NearWrites::review_undecided(TimePoint now) {
+  if (undecided_.empty()) return;
+  std::erase_if(undecided_, [&](const Undecided& each) {
+    if (!promises_.waits_for(each.id)) return true;
+    const auto marked = is_marked(each.open);
+    if (marked.value_or(true) && (!marked || !room_.knows(each.disk))) return false;
+    const bool may_be = marked.value_or(false) && room_.has_room(each.disk, 0);
+    promises_.decide(each.id, may_be ? Promises::Answer::yes : Promises::Answer::no);
+    return true;
+  });
   answer_held(now);
   count();
 }
@@ -262,6 +280,7 @@ void NearWrites::ended(const Open& open) {
   for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
   const bool failed = promises_.failed(open.key);
   if (promises_.forget(open.key)) {
+    marks_.unmark(open.key);
     if (failed) side_.out().tell(Settled{open.key});
     return;
   }
@@ -340,7 +359,16 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
     return Taken::yes;
   }
   if (const auto* told = std::get_if<Room>(&message)) {
-    if (side_.connection().tree(told->session, told->tree)) told_room(now, *told);
+    if (!side_.connection().tree(told->session, told->tree)) return Taken::yes;
+    room_.told(disk_tree(told->session, told->tree), told->available_bytes, told->counted_bytes);
+    review_undecided(now);
+    return Taken::yes;
+  }
+  if (const auto* marked = std::get_if<Marked>(&message)) {
+    const Open* open = side_.connection().open(marked->open);
+    if (!open || open->times_settled != marked->settled) return Taken::yes;
+    marks_.marked_at_twin(marked->open);
+    review_undecided(now);
     return Taken::yes;
   }
   // An oplock that the far half held on the client's behalf: all promises under it are under way.
@@ -351,7 +379,8 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
   return Taken::no;
 }
 
-void NearWrites::on_surroundings(TimePoint, const Surroundings& surroundings) {
+void NearWrites::on_surroundings(TimePoint now, const Surroundings& surroundings) {
+  review_undecided(now);
   if (surroundings.line_bytes_per_second != 0) {
     promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   }

@@ -7,12 +7,13 @@
 // is returned in all of the open's later answers to WRITE, FLUSH and CLOSE. If there is none to come, the
 // connection is reset. FLUSH and SET_INFO always wait for the server.
 #pragma once
-#include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "proxy/modules/promises/disk_room.h"
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks.h"
 #include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
@@ -30,7 +31,7 @@ DiskTree disk_tree(SessionId session, TreeId tree);
 class NearWrites final : public NearPart, private LiveLedger {
  public:
   NearWrites(NearSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), lost_(std::move(lost)), ends_(ends) {
+      : side_(side), lost_(std::move(lost)), marks_(lost_), ends_(ends) {
     lost_->enter(ends_, this);
   }
   ~NearWrites() override {
@@ -48,7 +49,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into an answer that must carry it.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
-  // Kept (of writes) and Room; answers Break with Broken.
+  // Kept (of writes), Room and Marked; answers Break with Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   bool quiet() const override { return !promises_.owes() && promises_.waiting() == 0; }
@@ -71,6 +72,10 @@ class NearWrites final : public NearPart, private LiveLedger {
   modules::Reason reason() const { return reason_; }
   // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
   void lose(Cause cause);
+  // Before anything is promised through it, and when nothing is any more.
+  void mark(const Open& open);
+  void unmark(const OpenKey& open) { marks_.unmark(open); }
+  void set_wake(const std::function<void()>& wake) { marks_.on_news(wake); }
 
  private:
   struct Waiting {
@@ -86,7 +91,9 @@ class NearWrites final : public NearPart, private LiveLedger {
   bool declined(Open& open, modules::Reason reason);
   void answer_early(TimePoint now, MessageId id);
   void answer_held(TimePoint now);
-  void told_room(TimePoint now, const Room& room);
+  // Whether the open is marked on both sides' disks; none: not yet.
+  std::optional<bool> is_marked(const OpenKey& open) const;
+  void review_undecided(TimePoint now);
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
   void give_up(const LostWrites::File& file, Cause cause) override;
@@ -99,9 +106,15 @@ class NearWrites final : public NearPart, private LiveLedger {
   std::shared_ptr<LostWrites> lost_;
   Promises promises_;
   DiskRoom room_;
-  // Held until the far half reports the room: it has sent the query right behind the answer that opened the
-  // file.
-  std::map<DiskTree, std::vector<MessageId>> before_room_;
+  OpenMarks marks_;
+  // Held until the far half tells the room, which it has asked for right behind the answer that opened the
+  // file, and until the file is marked.
+  struct Undecided {
+    MessageId id = 0;
+    OpenKey open;
+    DiskTree disk{};
+  };
+  std::vector<Undecided> undecided_;
   KeyedMap<MessageId, Waiting> waiting_;  // promised or held
   // Requests about sessions and trees without an answer. A signed one may meet an id of ours at the server,
   // which ends the connection (far.cc): so nothing may be promised after it.

@@ -50,6 +50,9 @@ class NearSide {
   virtual bool has_promised() const = 0;
   // A promise through this open is not settled, or has failed and that was not reported.
   virtual bool owes(const Open& open) const = 0;
+  // WRITEs through it may be promised from now on, or are not any more: see marks.h.
+  virtual void mark(const Open& open) = 0;
+  virtual void unmark(const OpenKey& open) = 0;
   // Bytes that were read ahead and will not be used.
   virtual void wasted(std::uint64_t bytes) = 0;
 };

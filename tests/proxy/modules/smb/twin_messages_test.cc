@@ -41,10 +41,11 @@ std::vector<TwinMessage> one_of_each() {
           GaveUp{~0ull},
           MakeReal{key_of(12), Slice::copy_of(as_bytes("create"))},
           Allowance{1ull << 62},
-          Remembers{~0ull},
+          Remembers{~0ull, 27},
           Settled{key_of(13)},
           Watched{key_of(14), true},
-          Paths{25, true}};
+          Paths{25, true},
+          Marked{key_of(15), 0xFFFFFFFF}};
 }
 
 }  // namespace

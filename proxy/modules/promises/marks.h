@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks on disk: a file is marked before the first of its WRITEs is promised, so that after a daemon was
+// killed or its host lost power the next one knows which clients to tell. One mark and one sync per open, not
+// per WRITE; marks that are made at the same time share the sync. Only promises wait for the disk: until the
+// mark is durable the server answers the WRITEs. What a mark that is left over means is decided here; which
+// open needs one, by the dialects' halves; the file is proxy/journal_keeper.h's.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "proxy/modules/journal.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/twin/open_key.h"
+
+namespace longhaul::promises {
+
+using twin::OpenKey;
+using twin::OpenKeyHash;
+
+class OpenMarks;
+
+// Of all flows of a daemon. Without a journal's file (on_new) marks are durable at once: tests, and what
+// nobody stores.
+class Marks final : public modules::Journal {
+ public:
+  using File = LostWrites::File;
+  explicit Marks(LostWrites& lost) : lost_(lost) {}
+
+  // Journal
+  bool restore(std::string_view text) override;
+  Batch take() override;
+  void stored(bool done) override;
+  void on_new(std::function<void()> call) override;
+
+  // The number of the daemon before this one, whose marks were all read. Zero: none, or they were not.
+  std::uint64_t number_before() const { return before_; }
+
+  // LostWrites': the client has been told, or has replaced the file. Its old marks are of no use any more.
+  void record_gone(const File& file);
+  void moved(const File& file, const File& to);
+
+  // What takes the file beyond kMostFileBytes replaces it by what still counts. In all, what lost_writes.h
+  // could take over after a failure: one client may have a quarter of it.
+  static constexpr std::size_t kMostFileBytes = 8 << 20, kMostOfClient = LostWrites::kMost / 4;
+  std::size_t size() const { return marks_.size(); }
+
+ private:
+  friend OpenMarks;
+  struct Mark {
+    std::uint64_t number = 0;    // in the file
+    std::uint64_t near = 0;      // as LostWrites::Loss::near
+    OpenMarks* owner = nullptr;  // null: it only backs a record of lost writes
+    OpenKey open{};
+    bool durable = false;
+  };
+  struct Before {
+    bool operator()(const File& a, const File& b) const;
+  };
+  using All = std::multimap<File, Mark, Before>;
+
+  std::optional<All::iterator> add(const File& file, const OpenKey& open, std::uint64_t near,
+                                   OpenMarks& owner);
+  void release(All::iterator mark);
+  void erase(All::iterator mark);
+  bool has_room(const File& file) const;
+  std::string line(const File& file, const Mark& mark) const;
+  void put(const File& file, Mark& mark);
+  void drop(const File& file, const Mark& mark);
+  void something_new();
+
+  LostWrites& lost_;
+  std::function<void()> on_new_;
+  All marks_;
+  std::map<LostWrites::Client, std::size_t> of_client_;
+  std::size_t name_bytes_ = 0;
+  std::uint64_t last_number_ = 0, before_ = 0;
+
+  // The file: what is to be appended, and what is on its way.
+  std::string new_text_;
+  bool new_marks_ = false, replace_ = true, is_failing_ = false;
+  std::size_t file_bytes_ = 0, live_bytes_ = 0;
+  std::uint64_t on_its_way_ = 0;                    // marks up to this number
+  std::map<std::uint64_t, All::iterator> pending_;  // not durable yet, by number
+  std::vector<OpenMarks*> to_wake_;
+};
+
+// The marks of one flow.
+class OpenMarks {
+ public:
+  explicit OpenMarks(std::shared_ptr<LostWrites> lost) : lost_(std::move(lost)) {}
+  ~OpenMarks();
+  OpenMarks(const OpenMarks&) = delete;
+  OpenMarks& operator=(const OpenMarks&) = delete;
+
+  // Called when something that was `pending` is not any more; on the loop, never from within a call here.
+  void on_news(std::function<void()> call) { on_news_ = std::move(call); }
+
+  // No effect where it is marked.
+  void mark(const OpenKey& open, const LostWrites::File& file, std::uint64_t near = 0);
+  void unmark(const OpenKey& open);
+  // Refused: there are too many, or they cannot be stored.
+  enum class State : std::uint8_t { refused, pending, durable };
+  State state(const OpenKey& open) const;
+  // The other half has marked it as well, under the name that it has now.
+  void marked_at_twin(const OpenKey& open) { at_twin_.insert(open); }
+  bool is_marked_at_twin(const OpenKey& open) const { return at_twin_.contains(open); }
+  // Opens whose marks have become durable, each once.
+  std::vector<OpenKey> poll_durable();
+
+ private:
+  friend Marks;
+  std::shared_ptr<LostWrites> lost_;
+  std::function<void()> on_news_;
+  std::unordered_map<OpenKey, Marks::All::iterator, OpenKeyHash> marks_;
+  std::unordered_set<OpenKey, OpenKeyHash> at_twin_;
+  std::unordered_set<OpenKey, OpenKeyHash> untold_;  // by poll_durable()
+};
+
+}  // namespace longhaul::promises

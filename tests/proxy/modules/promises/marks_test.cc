@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/promises/marks.h"
+
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/promises/marking_host.h"
+
+namespace longhaul::promises {
+namespace {
+
+using test::Host;
+using test::named;
+using State = OpenMarks::State;
+
+OpenKey open(std::uint64_t number) { return {.session = number}; }
+std::u16string letter(std::uint64_t number) { return {static_cast<char16_t>(u'A' + number)}; }
+
+}  // namespace
+
+TEST_CASE("marks made at a time share one sync, after which their flow is told") {
+  Host host(1);
+  OpenMarks flow(host.lost), other(host.lost);
+  int told = 0;
+  flow.on_news([&] { ++told; });
+  flow.mark(open(1), named(u"A"));
+  flow.mark(open(2), named(u"B"));
+  flow.mark(open(2), named(u"B"));
+  other.mark(open(3), named(u"C"));
+  CHECK(host.news > 0);
+  CHECK(flow.state(open(1)) == State::pending);
+  CHECK(flow.poll_durable().empty());
+  host.write();
+  CHECK(host.syncs == 1);
+  CHECK(told == 1);
+  CHECK(flow.poll_durable().size() == 2);
+  CHECK(flow.poll_durable().empty());
+  CHECK(other.state(open(3)) == State::durable);
+  CHECK(flow.state(open(4)) == State::refused);
+  flow.unmark(open(1));
+  CHECK(host.marks().size() == 2);
+  host.write();
+  CHECK(host.syncs == 1);  // a mark too many only costs an error too many
+}
+
+TEST_CASE("the daemon after a power cut tells of each file that is marked, once") {
+  Host before(7);
+  OpenMarks flow(before.lost);
+  for (std::uint64_t i = 1; i <= 3; ++i) flow.mark(open(i), named(letter(i - 1)), i);
+  before.write();
+  flow.unmark(open(2));
+  before.write();
+  flow.mark(open(4), named(u"TOO LATE"));
+
+  SECTION("with all that was written") {
+    Host next(8, before.file);
+    CHECK(next.understood);
+    CHECK(next.marks().number_before() == 7);
+    REQUIRE(next.lost->waiting() == 2);
+    CHECK(next.lost->has_record(named(u"A")));
+    CHECK_FALSE(next.lost->has_record(named(u"B")));
+    CHECK(next.lost->records().back().loss.cause == Cause::interrupted);
+    next.lost->known_to(1, named(u"A"));  // a far half's suspicion, of which the near half knows better
+    CHECK(next.lost->waiting() == 1);
+    // A mark stays as long as nobody was told, whatever happens to the record on disk.
+    next.write();
+    Host again(9, next.synced);
+    CHECK(again.lost->waiting() == 1);
+    CHECK(again.lost->take(named(u"C")));
+    CHECK(again.marks().size() == 0);
+    again.write();
+    CHECK(Host(10, again.synced).lost->waiting() == 0);
+  }
+  SECTION("with what was synced") {
+    Host next(8, before.synced);
+    CHECK(next.lost->waiting() == 3);  // the end of B's mark was not
+  }
+}
+
+TEST_CASE("what a power cut tore out of the file damages no other mark") {
+  Host before(1);
+  OpenMarks flow(before.lost);
+  for (std::uint64_t i = 0; i < 20; ++i) flow.mark(open(i), named(letter(i)));
+  before.write();
+  for (std::size_t at = before.file.find('\n') + 1; at < before.file.size(); at += 7) {
+    std::string torn = before.file;
+    torn[at] ^= 1;
+    Host next(2, torn);
+    CHECK(next.understood);
+    CHECK(next.lost->waiting() >= 18);  // where a line break was hit, two lines
+    CHECK(Host(2, before.file.substr(0, at)).understood);
+  }
+  CHECK_FALSE(Host(2, "longhaul promised-files 2 1 0123456789abcdef\n").understood);
+}
+
+TEST_CASE("a mark stays until the client was told of what the file has lost") {
+  Host host(1);
+  {
+    OpenMarks flow(host.lost);
+    flow.mark(open(1), named(u"A"));
+    flow.mark(open(2), named(u"B"));
+    host.write();
+    host.lost->add(named(u"A"), {.cause = Cause::link_lost});
+  }
+  CHECK(host.marks().size() == 1);
+  SECTION("told") { CHECK(host.lost->take(named(u"A"))); }
+  SECTION("emptied") { host.lost->forget(named(u"A")); }
+  SECTION("renamed, then told") {
+    host.lost->moved(named(u"A"), named(u"D"));
+    host.write();
+    CHECK(Host(2, host.synced).lost->has_record(named(u"D")));
+    CHECK(host.lost->take(named(u"D")));
+  }
+  CHECK(host.marks().size() == 0);
+}
+
+TEST_CASE("a renamed file is marked under its new name before anything more is promised") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  flow.mark(open(1), named(u"A"));
+  host.write();
+  flow.marked_at_twin(open(1));
+  CHECK(flow.poll_durable().size() == 1);
+  host.lost->moved(named(u"A"), named(u"B"));
+  CHECK(flow.state(open(1)) == State::pending);
+  CHECK_FALSE(flow.is_marked_at_twin(open(1)));
+  CHECK(Host(2, host.synced).lost->has_record(named(u"A")));
+  host.write();
+  CHECK(flow.state(open(1)) == State::durable);
+  CHECK(flow.poll_durable().size() == 1);
+  Host next(2, host.synced);
+  CHECK(next.lost->has_record(named(u"B")));
+  CHECK_FALSE(next.lost->has_record(named(u"A")));
+  flow.unmark(open(1));
+  CHECK(host.marks().size() == 0);
+}
+
+TEST_CASE("where the disk fails nothing is marked, and it is asked again for the next file") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  int told = 0;
+  flow.on_news([&] { ++told; });
+  flow.mark(open(1), named(u"A"));
+  host.write(false);
+  CHECK(told == 1);
+  CHECK(flow.state(open(1)) == State::refused);
+  CHECK(host.marks().size() == 0);
+  flow.mark(open(1), named(u"A"));
+  CHECK(flow.state(open(1)) == State::refused);
+  host.write();
+  CHECK(flow.state(open(1)) == State::durable);
+  CHECK(Host(2, host.synced).lost->waiting() == 1);
+}
+
+TEST_CASE("nobody makes the file of marks grow, or takes others' room") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  std::size_t largest = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    flow.mark(open(i), named(std::u16string(300, static_cast<char16_t>(i + 1))));
+    host.write();
+    largest = std::max(largest, host.file.size());
+    if (i % 2) flow.unmark(open(i));
+  }
+  CHECK(host.marks().size() == Marks::kMostOfClient);
+  CHECK(flow.state(open(2998)) == State::refused);
+  CHECK(largest < 2 << 20);
+  OpenMarks other(host.lost);
+  other.mark(open(1), named(u"A", 2));
+  host.write();
+  CHECK(other.state(open(1)) == State::durable);
+  CHECK(Host(2, host.synced).lost->waiting() == Marks::kMostOfClient + 1);
+}
+
+}  // namespace longhaul::promises
