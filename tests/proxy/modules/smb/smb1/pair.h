@@ -76,6 +76,13 @@ class Pair {
     drain();
     return true;
   }
+  // What follows from that is not moved.
+  void pass(modules::Duration time) {
+    now += time;
+    near.on_timeout(now);
+    far.on_timeout(now);
+    drain();
+  }
   // Until nothing moves.
   void run() {
     while (move_up() || server_answers() || move_down()) {

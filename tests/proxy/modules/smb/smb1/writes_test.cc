@@ -246,6 +246,83 @@ TEST_CASE("SMB1: a promise lost with its near proxy is reported through another 
   CHECK(far->waiting() == 0);
 }
 
+TEST_CASE("SMB1: an open waits for what an older connection of its client owes of the file") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  Pair old(lost, 1, far), next(lost, 1, far);
+  next.server.files["F"] = next.server.files["G"] = "old";
+  const std::string content = some_bytes(100);
+  const std::uint16_t fid = fid_of(old.ask(create("F", 10, {.disposition = 5})));
+  old.server_waits = true;
+  REQUIRE(old.ask_here(write(fid, 0, as_bytes(content), 11)));
+  CHECK(status_of(next.ask(create("G", 20))) == 0);
+  const bool replaces = GENERATE(false, true);
+  next.client_sends(create("F", 21, {.disposition = replaces ? 5u : 1u}));
+  next.client_sends(create("G", 22));
+  const auto passes = [&](modules::Duration time) {
+    next.pass(time);
+    next.run();
+  };
+  passes(std::chrono::seconds(4));
+  CHECK(next.at_client.empty());
+  std::uint32_t expected = replaces ? 0 : kTold;
+  SECTION("it is written") {
+    old.server_waits = false;
+    old.run();
+    CHECK(old.server.files["F"] == content);
+    passes(std::chrono::milliseconds(50));
+    expected = 0;
+    CHECK(lost->waiting() == 0);
+    CHECK_FALSE(old.aborted);
+    // Nothing is promised through the older one any more.
+    CHECK_FALSE(old.ask_here(write(fid, 0, as_bytes(content), 12)));
+  }
+  SECTION("the server ends the older connection") {
+    old.near.stream_ended(old.now, modules::Ending::reset);
+    passes(std::chrono::milliseconds(50));
+  }
+  SECTION("the server says nothing more") {
+    passes(std::chrono::seconds(2));
+    old.pass(std::chrono::milliseconds(1));
+    CHECK(old.aborted);
+    CHECK(lost->counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
+  }
+  REQUIRE(next.at_client.size() == 2);
+  const Slice first = *next.answer();
+  CHECK(mid_of(first) == 21);
+  CHECK(status_of(first) == expected);
+  CHECK(status_of(*next.answer()) == 0);
+}
+
+TEST_CASE(
+    "SMB1: a far half that loses an oplock without the near half's word sends no promised WRITE any more") {
+  const auto far = std::make_shared<LostWrites>();
+  Pair pair(std::make_shared<LostWrites>(1), 1, far);
+  const std::string content = some_bytes(100);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(content), 11)));  // it does not come to the far half
+  pair.server.break_oplock("F");
+  while (pair.server_answers()) {
+  }
+  pair.pass(std::chrono::seconds(24));
+  CHECK_FALSE(pair.aborted);
+  CHECK_FALSE(pair.server.is_broken("F"));
+  SECTION("the near half is heard in time") {
+    pair.run();
+    CHECK(pair.server.is_broken("F"));
+    CHECK(pair.server.files["F"] == content);
+    pair.pass(std::chrono::seconds(5));
+    CHECK_FALSE(pair.aborted);
+    CHECK(far->waiting() == 0);
+  }
+  SECTION("it is not") {
+    pair.pass(std::chrono::seconds(1));
+    CHECK(pair.aborted);
+    CHECK(pair.server.files["F"].empty());
+    CHECK(far->waiting() == 1);
+  }
+}
+
 TEST_CASE("SMB1: a record of lost writes follows its file") {
   const auto lost = std::make_shared<LostWrites>(), far = std::make_shared<LostWrites>();
   const auto& half = GENERATE(false, true) ? far : lost;
