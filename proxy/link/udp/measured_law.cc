@@ -11,17 +11,17 @@ using namespace std::chrono_literals;
 namespace {
 constexpr Duration kShortest = 40ms;  // of a phase: shorter ones measure timers
 constexpr double kFewestInPhase = 4;  // packets in a phase: fewer do not show its rate
-constexpr Duration kFirstTest = 6s;
 }  // namespace
 
 MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
     : config_(config),
       watch_(config.memory ? config.memory->min_rtt : config.initial_rtt),
-      losses_(config.packet_bytes),
+      tests_(config.packet_bytes, now),
       random_(static_cast<std::minstd_rand::result_type>(config.seed)),
-      line_(packets(kTrainPackets) / seconds(kTrainTime)),
-      tested_at_(now),
-      next_test_(now + kFirstTest) {
+      line_(packets(StartRamp::kTrainPackets) / seconds(StartRamp::kTrainTime)),
+      start_(config.packet_bytes),
+      share_(config.packet_bytes, static_cast<double>(config.max_rate)),
+      competition_(config.packet_bytes) {
   if (config_.memory && config_.memory->rate > 0) {
     // If the line is slower now, its queue shows it within a round trip.
     line_ = 0.95 * static_cast<double>(config_.memory->rate);
@@ -35,14 +35,9 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
                          const LossByRate& losses, double rate, std::uint16_t first_epoch)
     : MeasuredLaw(config, now) {
   watch_ = watch;
-  losses_ = losses;
+  tests_.adopt(losses);
   epochs_ = {};
   epoch_ = first_epoch;
-  if (losses.depends_on_rate()) {
-    known_random_ = losses.loss(LossByRate::Level::low);
-    tested_loss_ = *known_random_;
-    losses_.clear();
-  }
   capacity_ = static_cast<double>(config_.max_rate);
   starting_ = false;
   set_line(rate);
@@ -84,28 +79,26 @@ std::optional<double> MeasuredLaw::carried(const std::optional<DeliveryRate>& de
   const double time = seconds(delivery->interval);
   const double by_sending = static_cast<double>(delivery->dispatched_bytes) / time;
   const double by_arrival = static_cast<double>(delivery->delivered_bytes) / time;
-  return std::min(by_sending, by_arrival / (1 - std::min(harmless_loss(), 0.6)));
+  return std::min(by_sending, by_arrival / (1 - std::min(tests_.harmless_loss(), 0.6)));
 }
 
 void MeasuredLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample);
-  probe_.on_sample(sample);
+  share_.on_sample(sample);
   const bool overflows = watch_.queue() > queue_target();
-  busy_.on_sample(sample, overflows);
+  standing_.on_sample(sample, overflows);
   for (const EpochTally& tally : sample.epochs) {
     const Epoch* epoch = find(tally.epoch);
     if (!epoch || overflows) continue;
     // Losses while a queue overflows, or did while we measured the line's rate, say nothing about the rate
     // found.
     if (epoch->phase != Phase::drain && epoch->phase != Phase::ramp && epoch->phase != Phase::burst)
-      losses_.add(epoch->level, epoch->rate, tally);
+      tests_.losses().add(epoch->level, epoch->rate, tally);
   }
   switch (phase_) {
     case Phase::train:
-      on_train(sample);
-      break;
     case Phase::ramp:
-      on_ramp(sample);
+      on_start(sample);
       break;
     case Phase::compete:
     case Phase::look:
@@ -118,12 +111,14 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
 }
 
 void MeasuredLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) {
-  if (phase_ == Phase::burst && probe_.on_send(now, bytes)) rest_after_burst(now);
+  if (phase_ == Phase::burst && share_.on_send(now, bytes)) rest_after_burst(now);
   step(now, in_flight_bytes);
 }
 
 void MeasuredLaw::begin_cruise(TimePoint now) {
-  if (phase_ != Phase::burst && phase_ != Phase::rest && wants_burst(now)) return begin_burst(now);
+  if (phase_ != Phase::burst && phase_ != Phase::rest && !growing_ && !starting_ &&
+      share_.wants_burst(now, line_, watch_, queue_target()))
+    return begin_burst(now);
   cruise_since_ = now;
   const double spans = growing_ ? 0.5 : (share() < 0.8 ? 1.5 : 3) + 2 * chance();
   enter(Phase::cruise, 1, times(span(), spans), now);
@@ -133,37 +128,29 @@ double MeasuredLaw::chance() { return static_cast<double>(random_() % 1024) / 10
 
 void MeasuredLaw::begin_up(TimePoint now) {
   const double size = growing_ ? growth_ : step_size();
-  up_best_ = 0;
-  up_piece_ = 0;
-  up_piece_bytes_ = 0;
-  up_queue_at_answer_.reset();
-  up_answered_ = false;
   enter(Phase::up, 1 + size, span(), now);
-  up_base_ = line_;
-  up_queue_ = seconds(watch_.queue());
-  up_rate_ = static_cast<double>(pacing_rate());
-  up_epoch_ = epoch_;
+  faster_.begin(epoch_, line_, static_cast<double>(pacing_rate()), seconds(watch_.queue()));
 }
 
 void MeasuredLaw::after_up(TimePoint now) {
-  losses_.age();
-  const double size = up_rate_ / up_base_ - 1;
-  if (up_best_ <= 0 && up_piece_ > 0 && size >= 0.01) return grow_by_piece(now);
-  if (up_best_ <= 0 || size < 0.01) {  // the application had too little to send, or the rate is bounded
+  tests_.losses().age();
+  const double size = faster_.size();
+  if (faster_.best() <= 0 && faster_.piece_rate() > 0 && size >= 0.01) return grow_by_piece(now);
+  if (faster_.best() <= 0 || size < 0.01) {  // the application had too little to send, or no more is allowed
     growing_ = false;
     begin_cruise(now);
     return;
   }
-  const double rise = up_best_ / up_base_ - 1;
-  // There was room if nearly all of it arrived in time, and it did not go into the queue.
-  const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
-  const double grown = after - up_queue_;
+  const double rise = faster_.rise();
+  // There was room if nearly all of it arrived in time, and the queue did not take it.
+  const double after = faster_.queue_after(seconds(watch_.queue()));
+  const double grown = after - faster_.queue_before();
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
   // Neither a queue nor losses caused by this sender: then the line can carry more than measured, and the gap
   // was local. On a busy host timers are late; a client that waits for each block leaves gaps.
-  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share() > 0.8)) && !known_random_) {
-    // A test shows whether we cause losses; before the test that is unknown, and a reason for one.
-    if (!is_harmless(losses_.total_loss())) test_soon();
+  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share() > 0.8)) && !policed()) {
+    // Whether losses are of our making a test tells, and before it is a reason to test.
+    if (!tests_.is_harmless()) tests_.test_soon();
     growing_ = false;
     begin_cruise(now);
     return;
@@ -174,16 +161,14 @@ void MeasuredLaw::after_up(TimePoint now) {
     if (phase_ != Phase::drain) begin_cruise(now);
     return;
   }
-  learn_share(size, after, more);
-  set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
-  draw_even(now, more);
-  // A single result may be chance, or capacity that other traffic left for a moment.
+  learn_share(after, more, now);
+  // Once may be chance, or capacity that other traffic left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);
   growing_ = more;
   if (more) {
     begin_up(now);
   } else if (watch_.queue() > queue_target() && size > 0.2 && share() > 0.8) {
-    losses_.clear();
+    tests_.losses().clear();
     begin_drain(now);
   } else {
     begin_cruise(now);
@@ -200,14 +185,7 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   }
   if (phase_ == Phase::cruise)
     arrived_ = static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval);
-  if (sample.sent_epoch == up_epoch_) {
-    if (!up_queue_at_answer_) up_queue_at_answer_ = seconds(watch_.queue());
-    up_best_ = std::max(up_best_, *rate);
-  }
-  if (sample.sent_epoch == static_cast<std::uint16_t>(up_epoch_ + 1) && !up_answered_) {
-    up_answered_ = true;
-    up_queue_after_ = seconds(watch_.queue());
-  }
+  faster_.on_measured(sample, *rate, seconds(watch_.queue()));
   carried_ = *rate;
   const bool new_round = sample.round != last_round_;
   last_round_ = sample.round;
@@ -226,38 +204,34 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
       phase_ != Phase::drain) {
     if (drain_standstill(sample.now)) return;
     // The line became slower, or other traffic started.
-    if (const auto busy = busy_rate(); busy && *busy < 0.9 * line_ && may_give_way(sample.now))
+    if (const auto busy = busy_rate();
+        busy && *busy < 0.9 * line_ && standing_.may_give_way(sample.now, span()))
       return give_way(sample.now, *busy);
   }
   if (!new_round) return;
   if (phase_ != Phase::cruise) return;
-  if (known_random_ && *rate < line_)
+  if (policed() && *rate < line_)
     set_line(line_ + 0.5 * (*rate - line_));
   else
     ease(sample.now);
 }
 
-// A client that waits for each piece before it asks for the next never keeps the line busy long enough to
-// measure it. Such a piece only shows that the line carries more than estimated.
 void MeasuredLaw::note_piece(const RateSample& sample) {
+  if (!faster_.is_longer_piece(sample, packets(StartRamp::kTrainPackets / 2))) return;
   auto piece = sample.beginning;
-  if (!piece || piece->application_limited || sample.sent_epoch != up_epoch_) return;
-  if (static_cast<double>(piece->dispatched_bytes) < packets(kTrainPackets / 2)) return;
-  if (piece->dispatched_bytes <= up_piece_bytes_) return;
-  up_piece_bytes_ = piece->dispatched_bytes;
   piece->interval = std::max<Duration>(piece->interval, 1ms);  // receivers take what comes within it at once
-  up_piece_ = *carried(piece);
+  faster_.on_piece(piece->dispatched_bytes, *carried(piece));
 }
 
 void MeasuredLaw::grow_by_piece(TimePoint now) {
-  const double size = up_rate_ / up_base_ - 1;
-  // A pause is followed by a short burst, which says nothing about the intended rate.
-  const double rise = std::min(up_piece_, up_rate_) / up_base_ - 1;
+  const double size = faster_.size();
+  // A pause is made up for by a short burst, which says nothing of the rate meant.
+  const double rise = std::min(faster_.piece_rate(), faster_.rate()) / faster_.base() - 1;
   // A policer lets short bursts pass at any rate, and a client that waits for answers gains nothing from even
   // shorter ones.
-  const bool is_long = static_cast<double>(up_piece_bytes_) > up_base_ * seconds(2ms);
-  const bool harmless = is_harmless(losses_.total_loss());
-  if (!harmless && !known_random_) test_soon();
+  const bool is_long = static_cast<double>(faster_.piece_bytes()) > faster_.base() * seconds(2ms);
+  const bool harmless = tests_.is_harmless();
+  if (!harmless && !policed()) tests_.test_soon();
   growing_ = rise > 0.6 * size && is_calm() && is_long && harmless;
   if (!growing_) return begin_cruise(now);
   growth_ = std::min(2 * size, 1.0);
@@ -269,11 +243,11 @@ void MeasuredLaw::grow_by_piece(TimePoint now) {
 
 void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (phase_ == Phase::train || phase_ == Phase::ramp || competing()) return;
-  watch_mean_queue(now);
+  standing_.watch_mean(now, watch_.queue(), span());
   const auto busy = busy_rate();
-  if (busy && phase_ != Phase::drain && now - mean_since_ > 8 * span() &&
-      mean_queue_ > seconds(queue_target()) && watch_.queue() > queue_target()) {
-    if (!may_give_way(now)) return begin_competing(now);
+  if (busy && phase_ != Phase::drain && standing_.persists(now, queue_target(), span()) &&
+      watch_.queue() > queue_target()) {
+    if (!standing_.may_give_way(now, span())) return begin_competing(now);
     give_way(now, std::min(line_, *busy));
   }
   if (phase_ == Phase::cruise) {
@@ -290,23 +264,23 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
     case Phase::up: {
       // The queue that `up` caused, and a little more: so that the empty line is seen occasionally.
       const Duration more = std::min<Duration>(1ms, span() / 20);
-      const double size = up_rate_ / up_base_ - 1;
+      const double size = faster_.size();
       enter(Phase::down, growing_ ? 1 : 1 - size - seconds(more) / seconds(span()), span(), now);
       break;
     }
     case Phase::down:
       // The queue that `up` made delays its answer.
-      if (up_answered_ || now > phase_until_ + span() + 2 * watch_.queue())
+      if (faster_.answered() || now > phase_until_ + span() + 2 * watch_.queue())
         after_up(now);
       else
         gain_ = 1;
       break;
     case Phase::cruise:
-      if (test_is_due(now)) {
-        losses_.age(0.5);
+      if (tests_.is_due(now, span())) {
+        tests_.losses().age(0.5);
         // A sender of one piece per round trip sends too little in one to decide.
-        const double spans = up_best_ > 0 ? 1 : 3;
-        enter(Phase::test, LossByRate::trial_gain(losses_.total_loss()), times(span(), spans), now);
+        const double spans = faster_.best() > 0 ? 1 : 3;
+        enter(Phase::test, LossByRate::trial_gain(tests_.losses().total_loss()), times(span(), spans), now);
       } else if (is_calm() || now > cruise_since_ + 8 * span()) {
         begin_up(now);
       } else {
@@ -324,8 +298,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       break;
     case Phase::drain:
       // Only a queue that persists after backing off belongs to other traffic.
-      mean_queue_ = 0;
-      mean_since_ = mean_at_ = now;
+      standing_.forget_mean(now);
       begin_cruise(now);
       break;
     case Phase::burst:  // there was too little to send
@@ -337,6 +310,25 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   }
 }
 
+void MeasuredLaw::on_start(const RateSample& sample) {
+  using Next = StartRamp::Next;
+  const double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
+  const StartRamp::Around around{watch_, span(), tests_.losses().total_loss(), line_, most};
+  const StartRamp::Step step = phase_ == Phase::train
+                                   ? start_.on_train(sample, around)
+                                   : start_.on_ramp(sample, carried(sample.delivery), around);
+  if (step.capacity) capacity_ = *step.capacity;
+  if (step.next == Next::stay) return;
+  set_line(step.rate);
+  if (step.next == Next::search) {
+    growing_ = true;
+    growth_ = 0.25;
+  }
+  if (step.next == Next::ramp) return enter(Phase::ramp, 1, Duration::max(), sample.now);
+  if (step.next == Next::cruise) return begin_cruise(sample.now);
+  begin_drain(sample.now);
+}
+
 std::uint64_t MeasuredLaw::pacing_rate() const {
   double rate = gain_ * line_;
   if (config_.max_rate > 0) rate = std::min(rate, static_cast<double>(config_.max_rate));
@@ -344,12 +336,12 @@ std::uint64_t MeasuredLaw::pacing_rate() const {
 }
 
 std::uint64_t MeasuredLaw::window() const {
-  if (phase_ == Phase::train) return static_cast<std::uint64_t>(packets(kTrainPackets));
-  if (competing()) return static_cast<std::uint64_t>(packets(cubic_.window()));
+  if (phase_ == Phase::train) return static_cast<std::uint64_t>(packets(StartRamp::kTrainPackets));
+  if (competing()) return static_cast<std::uint64_t>(packets(competition_.window_packets()));
   const double way = seconds(watch_.base_rtt());
   const double aggregation = seconds(25ms);  // an ACK may come so much later, for many packets
   return static_cast<std::uint64_t>(line_ * ((phase_ == Phase::ramp ? 4 : 2.5) * way + aggregation) +
-                                    packets(kTrainPackets));
+                                    packets(StartRamp::kTrainPackets));
 }
 
 const char* MeasuredLaw::describe() const {
