@@ -305,11 +305,13 @@ Result<void> RecordParser::begin(RecordType type, std::uint64_t size, RecordSink
   return {};
 }
 
-// Grows with the received bytes, and never beyond the record's end.
+// The body of a long record is reserved once, so that no byte of it is moved again; held_bytes() counts all
+// of it, which the peer's credit covers. Short records grow with what arrives: a peer may begin many.
 void RecordParser::keep(Bytes piece) {
   const std::size_t needed = pending_.size() + piece.size();
+  const auto whole = needed + static_cast<std::size_t>(missing_);
   if (needed > pending_.capacity())
-    pending_.reserve(needed + static_cast<std::size_t>(std::min<std::uint64_t>(missing_, needed / 2)));
+    pending_.reserve(whole > kMaxShortRecordBody ? whole : std::min(whole, needed + needed / 2));
   append(pending_, piece);
 }
 

@@ -41,8 +41,8 @@ inline constexpr std::size_t kMaxShortRecordBody = 4096;
 inline constexpr std::size_t kMessageOverhead = 64;
 constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes + kMessageOverhead; }
 
-// What a peer means by the keys of module features: it has numbered their names in its HELLO. A name that this
-// side does not know, and a key without a name, mean nothing.
+// What a peer means by the keys of module features: it has numbered their names in its HELLO. A name that
+// this side does not know, and a key without a name, mean nothing.
 class FeatureKeys {
  public:
   FeatureKeys() = default;  // this side has no modules
@@ -111,8 +111,8 @@ class RecordParser {
   // does.
   Result<Bytes> feed(Bytes in, RecordSink& sink);
 
-  // Memory of an incomplete record.
-  std::size_t held_bytes() const { return pending_.size(); }
+  // Memory of a record whose end has not arrived.
+  std::size_t held_bytes() const { return pending_.empty() ? 0 : pending_.capacity(); }
 
  private:
   Result<void> begin(RecordType type, std::uint64_t size, RecordSink& sink);

@@ -192,9 +192,11 @@ void Stream::encode_next() {
     thread_local Buffer encoded;
     encoded.clear();
     std::optional<BlockHeader> header;
+    Bytes plain;
     if (wants_blocks(request_->features)) {
       known_to_codec_ = true;
-      header = context_.codec->encode(id_, stages_of(request_->features), pending_.front(size), encoded);
+      plain = pending_.front(size);
+      header = context_.codec->encode(id_, stages_of(request_->features), plain, encoded);
     }
     if (header) {
       Buffer head, block_header;
@@ -211,18 +213,19 @@ void Stream::encode_next() {
       keep(Slice::joined(head, encoded));
     } else {
       shrinks_ = 1;
-      send_plain(size);
+      send_plain(size, plain);
     }
   }
   while (auto record = pending_.take_record()) sending_.append(std::move(*record));  // is counted already
 }
 
-// As one DATA record; large data stays in place.
-void Stream::send_plain(std::size_t bytes) {
+// As one DATA record, of which the bytes stay where they are if there are many. `gathered`: the bytes in one
+// piece, or nothing.
+void Stream::send_plain(std::size_t bytes, Bytes gathered) {
   Buffer head;
   write_record_head(RecordType::data, bytes, head);
   if (bytes <= kCopiedPlain) {
-    keep(Slice::joined(head, pending_.front(bytes)));
+    keep(Slice::joined(head, gathered.empty() ? pending_.front(bytes) : gathered));
     pending_.drop(bytes);
     return context_.retained.remove(bytes);
   }

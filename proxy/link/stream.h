@@ -192,7 +192,7 @@ class Stream final : private RecordSink {
   bool makes_blocks() const;
   std::size_t unsent_limit() const;
   void encode_next();
-  void send_plain(std::size_t bytes);
+  void send_plain(std::size_t bytes, Bytes gathered);
   void drop_unsent();
   Result<void> park(Bytes wire);
   void count_waiting();

@@ -3,6 +3,7 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <random>
+#include <set>
 
 #include "golden.h"
 
@@ -310,4 +311,36 @@ TEST_CASE("an absurd destination from a confused client is accepted, so that dia
   CHECK(parse_open(body_of(request, write_open)).has_value());
   request.destination.host = std::string(255, '\n');
   CHECK(parse_open(body_of(request, write_open)).has_value());
+}
+
+TEST_CASE("the memory of a long record is reserved once, that of a short one grows with what arrives") {
+  struct Sink final : RecordSink {
+    Result<void> on_data(Bytes) override { return {}; }
+    Result<void> on_record(RecordType, Bytes body) override {
+      size = body.size();
+      return {};
+    }
+    std::size_t size = 0;
+  } sink;
+  const bool is_long = GENERATE(true, false);
+  const std::size_t size = is_long ? 60'000 : 4000;
+  Buffer wire;
+  write_record_head(is_long ? RecordType::block : RecordType::open, size, wire);
+  wire.resize(wire.size() + size);
+  RecordParser parser;
+  std::set<std::size_t> held;
+  for (Bytes rest = wire; !rest.empty();) {
+    const Bytes piece = rest.first(std::min<std::size_t>(500, rest.size()));
+    REQUIRE(parser.feed(piece, sink).has_value());
+    rest = rest.subspan(piece.size());
+    if (!rest.empty()) held.insert(parser.held_bytes());
+  }
+  CHECK(sink.size == size);
+  CHECK(parser.held_bytes() == 0);
+  if (is_long) {
+    CHECK(held == std::set<std::size_t>{size});
+  } else {
+    CHECK(held.size() > 2);
+    CHECK(*held.begin() < 1000);
+  }
 }
