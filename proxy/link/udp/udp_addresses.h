@@ -3,7 +3,8 @@
 #pragma once
 #include <cstring>
 
-#include "proxy/link/udp/udp_carrier.h"
+#include "proxy/link/endpoint.h"
+#include "proxy/link/udp/path_mtu.h"
 
 namespace longhaul::link::udp {
 

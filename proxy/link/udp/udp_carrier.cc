@@ -1,204 +1,185 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carrier's life over time. udp_carrier_receive.cc handles received packets, udp_carrier_send.cc makes
-// them.
+// What happens over time, and what leaves. What the peer's packets say is in udp_carrier_receive.cc.
 #include "proxy/link/udp/udp_carrier.h"
 
+#include <algorithm>
 #include <cstring>
-
-#include "proxy/link/udp/paced_law.h"
-#include "proxy/link/udp/udp_addresses.h"
 
 namespace longhaul::link::udp {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFirstProbeInterval = 100ms;
-constexpr Duration kMinPatience = 1s;  // without any acknowledgement, until the path counts as dead
-// A path that was never up is given up after so many of these.
-constexpr int kProbingPatience = 3;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
 
-std::size_t bytes_in(Duration time, std::uint64_t bytes_per_second) {
-  return static_cast<std::size_t>(std::chrono::duration<double>(time).count() *
-                                  static_cast<double>(bytes_per_second));
+std::uint64_t seed_of(const ConnectionId& id) {
+  std::uint64_t seed = 0;
+  std::memcpy(&seed, id.bytes.data(), std::min(sizeof seed, id.bytes.size()));
+  return seed;
 }
 
 }  // namespace
 
 UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
-    : config_(std::move(config)),
-      head_bytes_(head_bytes(config_.peer)),
+    : new_carrier_(std::move(config.new_carrier)),
       session_(session),
-      id_(config_.new_carrier()),
+      id_(new_carrier_()),
       last_now_(now),
-      sealer_(config_.keys.sent_by(config_.side), config_.cipher, config_.limits),
-      opener_(config_.keys.received_by(config_.side), config_.cipher, config_.limits),
+      sealer_(config.keys.sent_by(config.side), config.cipher, config.limits),
+      opener_(config.keys.received_by(config.side), config.cipher, config.limits),
+      address_(config.peer),
       received_(now),
-      sent_(now),
-      mtu_(family(config_.peer)),
-      pacer_(now, 1, ip_bytes(PathMtu::kBase)) {
+      flight_(family(config.peer), head_bytes(config.peer), now),
+      rate_({config.rate_bits, config.most_bits, config.path, seed_of(own_id())}, flight_.full_packet(), now),
+      maker_(sealer_, session.outgoing(), flight_, received_, fec_, rate_, health_) {
+  maker_.set_carrier(id_);
   session_.attach(id_, now, {}, false);
-  start_law(now);
   probe(now);
 }
 
 UdpCarrier::~UdpCarrier() { session_.detach(id_, last_now_); }
 
-void UdpCarrier::set_peer(const UdpAddress& peer) {
-  config_.peer = peer;
-  head_bytes_ = head_bytes(peer);
-}
+// ----------------------------------------------------------------------------------------------- the rate
 
-void UdpCarrier::start_law(TimePoint now) {
-  Duration rtt = sent_.rtt().measured() ? sent_.rtt().smoothed()
-                 : config_.path         ? config_.path->min_rtt
-                                        : RttEstimator::kInitial;
-  // Links that share a line must not probe for a higher rate at the same time.
-  std::uint64_t seed = 0;
-  std::memcpy(&seed, own_id().bytes.data(), std::min(sizeof seed, own_id().bytes.size()));
-  measured_ = nullptr;
-  if (config_.rate_bits) {
-    law_ = std::make_unique<PacedLaw>(PacedConfig{.rate = config_.rate_bits / 8,
-                                                  .initial_rtt = rtt,
-                                                  .packet_bytes = ip_bytes(mtu_.current()),
-                                                  .seed = seed},
-                                      now);
-  } else {
-    auto law = std::make_unique<MeasuredLaw>(MeasuredConfig{.memory = config_.path,
-                                                            .initial_rtt = rtt,
-                                                            .packet_bytes = ip_bytes(mtu_.current()),
-                                                            .max_rate = config_.most_bits / 8,
-                                                            .seed = seed},
-                                             now);
-    measured_ = law.get();
-    law_ = std::move(law);
-  }
-  follow_law(now);
-}
-
-void UdpCarrier::follow_law(TimePoint now) {
-  pacer_.set_rate(now, law_->pacing_rate());
-  pacer_.set_packet_bytes(ip_bytes(mtu_.current()));
+void UdpCarrier::tell_line_rate() {
   if (session_.preferred() != id_) return;
-  session_.outgoing().set_unsent_limit(
-      std::clamp(bytes_in(kUnsentTime, law_->pacing_rate()), kUnsentMin, kUnsentMax));
-  session_.outgoing().set_line_rate(law_->pacing_rate());
+  const double unsent =
+      std::chrono::duration<double>(kUnsentTime).count() * static_cast<double>(rate_.bytes_per_second());
+  session_.outgoing().set_unsent_limit(std::clamp(static_cast<std::size_t>(unsent), kUnsentMin, kUnsentMax));
+  session_.outgoing().set_line_rate(rate_.bytes_per_second());
 }
 
 void UdpCarrier::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
-  if (rate_bits == config_.rate_bits && most_bits == config_.most_bits) return;
-  config_.path = path_memory();
-  config_.rate_bits = rate_bits;
-  config_.most_bits = most_bits;
-  start_law(now);
+  const auto measured = rtt().measured() ? std::optional(rtt().smoothed()) : std::nullopt;
+  if (rate_.set(rate_bits, most_bits, measured, flight_.full_packet(), now)) tell_line_rate();
 }
 
-std::optional<PathMemory> UdpCarrier::path_memory() const {
-  return measured_ ? measured_->memory() : config_.path;
+void UdpCarrier::on_too_large(std::size_t datagram_bytes, TimePoint now) {
+  flight_.mtu().on_too_large(datagram_bytes, now);
+  rate_.set_packet_bytes(flight_.full_packet(), now);
+  tell_line_rate();
 }
 
-Duration UdpCarrier::smoothed_rtt() const { return sent_.rtt().smoothed(); }
-std::uint64_t UdpCarrier::pacing_rate_bits() const { return 8 * law_->pacing_rate(); }
+void UdpCarrier::set_fec(const config::Features& features) { maker_.set_fec_mode(mode_of(features.fec)); }
 
-Duration UdpCarrier::patience() const { return std::max<Duration>(kMinPatience, 4 * sent_.rtt().smoothed()); }
-
-// -------------------------------------------------------------------------------------------- whether it
+// ----------------------------------------------------------------------------------------------- whether it
 // works
 
 void UdpCarrier::probe(TimePoint now) {
   last_now_ = now;
   if (keys_worn_out_) return;
-  if (state_ == State::up) {
-    ++probes_owed_;
-    return;
+  if (state() == State::up) {
+    maker_.owe_probe();
+  } else {
+    health_.begin_probing(now, rtt().smoothed());
   }
-  state_ = State::probing;
-  probe_at_ = now;
-  probe_interval_ = kFirstProbeInterval;
-  probing_until_ = now + kProbingPatience * patience();
 }
 
 void UdpCarrier::prefer(TimePoint now) {
   last_now_ = now;
-  if (session_.preferred() != id_) sent_.on_idle();  // another carrier had the data to send
+  if (session_.preferred() != id_) flight_.sent().on_idle();  // another carrier sent what there was
   session_.prefer(id_, now);
-  follow_law(now);
-}
-
-void UdpCarrier::came_up(TimePoint now) {
-  // A late acknowledgement of abandoned packets does not count.
-  if (state_ != State::probing) return;
-  state_ = State::up;
-  probe_at_.reset();
-  awaiting_since_.reset();
-  follow_law(now);
+  rate_.set_packet_bytes(flight_.full_packet(), now);
+  tell_line_rate();
 }
 
 void UdpCarrier::fail(TimePoint now) {
-  state_ = State::failed;
-  probe_at_.reset();
-  send_at_.reset();
-  data_at_.reset();
-  awaiting_since_.reset();
-  newest_data_.reset();
-  probes_owed_ = 0;
-  sent_.abandon(events_);
-  for (const PacketFate& fate : events_.lost) lose(fate, now);
-  // The peer's packets are still accepted, under a new carrier number: the old one is lost with all that it
-  // carried.
+  health_.fail();
+  maker_.on_failed();
+  flight_.abandon(session_.outgoing(), now);
+  // What the peer still sends is taken, under a new name: the old one is lost with all that it carried.
   session_.detach(id_, now);
-  id_ = config_.new_carrier();
+  id_ = new_carrier_();
+  maker_.set_carrier(id_);
   session_.attach(id_, now, {}, false);
 }
 
 void UdpCarrier::wear_out(TimePoint now) {
   keys_worn_out_ = true;
-  if (state_ != State::failed) fail(now);
+  if (state() != State::failed) fail(now);
 }
 
 std::optional<TimePoint> UdpCarrier::next_timeout() const {
-  if (unknown(config_.peer) || keys_worn_out_) return std::nullopt;
-  std::optional<TimePoint> next = sent_.next_timeout();
+  if (!address_.known() || keys_worn_out_) return std::nullopt;
+  std::optional<TimePoint> next = flight_.sent().next_timeout();
   auto sooner = [&](std::optional<TimePoint> time) {
     if (time && (!next || *time < *next)) next = time;
   };
-  sooner(ack_at());
-  sooner(probe_at_);
-  if (state_ == State::probing) sooner(probing_until_);
-  if (state_ == State::up) {
-    sooner(send_at_);
-    sooner(mtu_.next_timeout(last_now_));
-    // Anything already due waits for room, not for a time.
+  sooner(maker_.ack_at());
+  sooner(health_.next_timeout(rtt().smoothed()));
+  if (state() == State::up) {
+    sooner(maker_.send_at());
+    sooner(flight_.mtu().next_timeout(last_now_));
+    // What is due already waits for room, and not for a time.
     if (auto order = fec_.next_timeout(); order && *order > last_now_) sooner(order);
-    if (awaiting_since_) sooner(*awaiting_since_ + patience());
   }
   return next;
 }
 
 void UdpCarrier::on_timeout(TimePoint now) {
   last_now_ = now;
-  if (auto due = sent_.next_timeout(); due && *due <= now) {
-    sent_.on_timeout(now, events_);
-    // A host that stalls for some milliseconds is not a path that drops large packets.
-    if (events_.probes && awaiting_since_ &&
-        now - *awaiting_since_ >= sent_.rtt().probe_timeout(SentPackets::kMaxAckDelay))
-      mtu_.on_timeout();
+  if (auto due = flight_.sent().next_timeout(); due && *due <= now) {
+    flight_.on_timeout(now);
+    // A host that stands still for some milliseconds is no path that drops large packets.
+    if (flight_.events().probes && health_.waits_for(rtt().probe_timeout(SentPackets::kMaxAckDelay), now))
+      flight_.mtu().on_timeout();
     settle(now);
   }
-  if (state_ == State::up && awaiting_since_ && now >= *awaiting_since_ + patience()) fail(now);
   // An acceptor waits for the first packet, however long that takes.
-  if (state_ == State::probing && !unknown(config_.peer) && now >= probing_until_) fail(now);
+  if ((state() == State::up || address_.known()) && health_.is_dead(now, rtt().smoothed())) fail(now);
 }
 
-void UdpCarrier::set_fec(const config::Features& features) { fec_mode_ = mode_of(features.fec); }
+// ----------------------------------------------------------------------------------------------- what leaves
+
+bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
+  last_now_ = now;
+  batch.clear();
+  maker_.begin_batch();
+  if (!address_.known() || keys_worn_out_) return false;
+  batch.to = address_.current();
+  PathMtu& mtu = flight_.mtu();
+  if (address_.frame_due()) {
+    batch.bytes.resize(kPacketHeaderBytes);
+    batch.to = address_.write_frame(batch.bytes);
+    maker_.make_from(batch.bytes, now);
+    batch.segment_bytes = batch.bytes.size();
+  } else if (health_.probe_is_due(now)) {
+    health_.on_probe_sent(now);
+    maker_.make_probe(PathMtu::kBase, PacketKind::data, batch.bytes, now);
+    batch.segment_bytes = batch.bytes.size();
+  } else if (const auto size = state() == State::up ? mtu.probe_due(now) : std::nullopt) {
+    mtu.on_probe_sent(*size, now);
+    maker_.make_probe(*size, PacketKind::mtu_probe, batch.bytes, now);
+    batch.segment_bytes = batch.bytes.size();
+  } else {
+    // All of one size, but for the last.
+    const std::size_t full = mtu.current();
+    const PacketNumber first = flight_.sent().next_number();
+    while (batch.segments() < DatagramBatch::kMaxSegments &&
+           batch.bytes.size() + full <= DatagramBatch::kMaxBytes) {
+      const std::size_t start = batch.bytes.size();
+      if (!maker_.make(start ? batch.segment_bytes : full, batch.bytes, now)) break;
+      const std::size_t made = batch.bytes.size() - start;
+      if (start == 0) batch.segment_bytes = made;
+      // A short one ends the batch; so does a first one that no full packet could follow.
+      if (made < batch.segment_bytes || batch.segment_bytes + kRepairRoom + 16 < full) break;
+    }
+    flight_.bursts().on_burst(first, static_cast<unsigned>(batch.segments()));
+    batch.one_by_one = flight_.bursts().one_by_one();
+  }
+  if (maker_.keys_worn_out() && !keys_worn_out_) wear_out(now);
+  return !batch.bytes.empty();
+}
 
 UdpCounters UdpCarrier::counters() const {
   UdpCounters counters = counters_;
-  counters.packets_lost = sent_.counters().lost_packets;
-  counters.spurious_losses = sent_.counters().spurious_losses;
-  auto fec = fec_.counters();
+  counters.packets_sent = maker_.packets_sent();
+  counters.bytes_sent = maker_.bytes_sent();
+  counters.repairs_sent = maker_.repairs_sent();
+  counters.packets_lost = flight_.sent().counters().lost_packets;
+  counters.spurious_losses = flight_.sent().counters().spurious_losses;
+  const auto fec = fec_.counters();
   counters.symbols_recovered = fec.recovered;
   counters.repairs_received = fec.repairs;
   counters.repairs_wasted = fec.wasted;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a carrier's packets: acknowledgements, probes, repairs, and what the session has to send, as far as
+// rate and window allow. Leaves batches, and whether the path works, to the carrier.
+#pragma once
+#include <optional>
+
+#include "proxy/link/udp/carrier_rate.h"
+#include "proxy/link/udp/packet.h"
+#include "proxy/link/udp/packet_fec.h"
+#include "proxy/link/udp/packets_in_flight.h"
+#include "proxy/link/udp/path_health.h"
+
+namespace longhaul::link::udp {
+
+class PacketMaker {
+ public:
+  // All outlive this object.
+  PacketMaker(PacketSealer& sealer, Outgoing& outgoing, PacketsInFlight& flight, ReceivedPackets& received,
+              PacketFec& fec, CarrierRate& rate, PathHealth& health)
+      : sealer_(sealer),
+        outgoing_(outgoing),
+        flight_(flight),
+        received_(received),
+        fec_(fec),
+        rate_(rate),
+        health_(health) {}
+
+  // The id by which the session knows the carrier.
+  void set_carrier(CarrierId id) { carrier_ = id; }
+  // Of what belongs to no stream.
+  void set_fec_mode(fec::Mode mode) { fec_mode_ = mode; }
+
+  // Appends one packet of at most `limit` bytes. False: nothing to send, or not yet; see wake_at(), or the
+  // keys are worn out.
+  bool make(std::size_t limit, Buffer& out, TimePoint now);
+  bool make_probe(std::size_t datagram_bytes, PacketKind kind, Buffer& out, TimePoint now);
+  // With the frames that stand in `out`, behind the room for the header.
+  bool make_from(Buffer& out, TimePoint now);
+
+  // So many packets are to be sent whatever the window says, and to be acknowledged.
+  void owe_probes(unsigned count) { probes_owed_ = std::max(probes_owed_, count); }
+  void owe_probe() { ++probes_owed_; }
+  // Restored by error correction: told with the next ACK.
+  void on_restored(PacketNumber number) {
+    if (recovered_.size() < recovered_.capacity()) recovered_.push_back(number);
+  }
+  void on_failed();
+  bool keys_worn_out() const { return keys_worn_out_; }
+
+  // ---- Time.
+  // Before the packets of a batch.
+  void begin_batch() {
+    send_at_.reset();
+    data_at_.reset();
+  }
+  // When an ACK is sent at the latest: with data that waits for nothing but the pacer, if that is soon.
+  std::optional<TimePoint> ack_at() const;
+  // When the pacer allows the next packet, while there is something to send.
+  std::optional<TimePoint> send_at() const { return send_at_; }
+
+  std::uint64_t packets_sent() const { return packets_sent_; }
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::uint64_t repairs_sent() const { return repairs_sent_; }
+
+ private:
+  bool is_up() const { return health_.state() == PathHealth::State::up; }
+  bool has_data(TimePoint now) const { return is_up() && outgoing_.wants_to_transmit(carrier_, now); }
+  bool may_send_data(TimePoint now);
+  bool ack_fits_beside_data() const;
+  void write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now);
+  bool write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
+                     TimePoint now);
+  std::size_t ask_at_end(std::size_t at, std::size_t end, SentContent& content, Buffer& out, TimePoint now);
+  bool finish(std::size_t start, PacketKind kind, std::uint32_t handle, Buffer& out, TimePoint now);
+
+  PacketSealer& sealer_;
+  Outgoing& outgoing_;
+  PacketsInFlight& flight_;
+  ReceivedPackets& received_;
+  PacketFec& fec_;
+  CarrierRate& rate_;
+  PathHealth& health_;
+  CarrierId carrier_ = 0;
+  fec::Mode fec_mode_{};
+  RecoveredNumbers recovered_;
+
+  unsigned probes_owed_ = 0;
+  std::optional<TimePoint> asked_acknowledgement_;  // of an ACK that says much
+  std::optional<TimePoint> asked_at_end_;
+  bool newest_has_bytes_ = false;     // of streams, the newest packet of the session's
+  std::optional<TimePoint> send_at_;  // the pacer's answer, while there is something to send
+  std::optional<TimePoint> data_at_;  // the same, if that is data of the session
+  bool keys_worn_out_ = false;
+  std::uint64_t packets_sent_ = 0, bytes_sent_ = 0, repairs_sent_ = 0;
+};
+
+}  // namespace longhaul::link::udp

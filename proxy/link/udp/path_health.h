@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a UDP path works: probed until something is acknowledged, up while acknowledgements arrive, failed
+// after a time without one. Time in, decisions out; the carrier sends the probes.
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+class PathHealth {
+ public:
+  enum class State : std::uint8_t {
+    probing,  // not known to work: probes only, while the session sends elsewhere
+    up,       // acknowledges what is sent: may be preferred
+    failed,   // nothing was acknowledged for too long
+  };
+
+  State state() const { return state_; }
+  // How long an acknowledgement may take, until the path counts as dead.
+  static Duration patience(Duration smoothed_rtt) {
+    return std::max<Duration>(kMinPatience, 4 * smoothed_rtt);
+  }
+
+  void begin_probing(TimePoint now, Duration smoothed_rtt) {
+    state_ = State::probing;
+    probe_at_ = now;
+    interval_ = kFirstInterval;
+    until_ = now + kProbingPatience * patience(smoothed_rtt);
+  }
+  bool probe_is_due(TimePoint now) const {
+    return state_ == State::probing && probe_at_ && now >= *probe_at_;
+  }
+  void on_probe_sent(TimePoint now) {
+    probe_at_ = now + interval_;
+    interval_ = std::min<Duration>(2 * interval_, kMaxInterval);
+  }
+  // Something was sent that is to be acknowledged.
+  void on_sent(TimePoint now) {
+    if (!waits_since_) waits_since_ = now;
+  }
+  // True: the path is up now. An acknowledgement of what was given up does not count.
+  bool on_acknowledged() {
+    if (state_ != State::probing) return false;
+    state_ = State::up;
+    probe_at_.reset();
+    waits_since_.reset();
+    return true;
+  }
+  // After an acknowledgement; `more`: other packets are in flight.
+  void wait_anew(bool more, TimePoint now) { waits_since_ = more ? std::optional(now) : std::nullopt; }
+  void fail() {
+    state_ = State::failed;
+    probe_at_.reset();
+    waits_since_.reset();
+  }
+
+  bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
+  // Nothing was acknowledged for too long, or no probe of a path to a known peer.
+  bool is_dead(TimePoint now, Duration smoothed_rtt) const {
+    if (state_ == State::up) return waits_for(patience(smoothed_rtt), now);
+    return state_ == State::probing && now >= until_;
+  }
+  std::optional<TimePoint> next_timeout(Duration smoothed_rtt) const {
+    if (state_ == State::up)
+      return waits_since_ ? std::optional(*waits_since_ + patience(smoothed_rtt)) : std::nullopt;
+    if (state_ == State::failed) return std::nullopt;
+    return probe_at_ ? std::min(*probe_at_, until_) : until_;
+  }
+
+ private:
+  static constexpr Duration kFirstInterval = std::chrono::milliseconds(100);
+  static constexpr Duration kMaxInterval = std::chrono::seconds(1);
+  static constexpr Duration kMinPatience = std::chrono::seconds(1);
+  static constexpr int kProbingPatience = 3;  // times as long, for a path that was never up
+
+  State state_ = State::probing;
+  std::optional<TimePoint> probe_at_;
+  Duration interval_{};
+  TimePoint until_{};
+  std::optional<TimePoint> waits_since_;  // something is in flight, and nothing was acknowledged since
+};
+
+}  // namespace longhaul::link::udp

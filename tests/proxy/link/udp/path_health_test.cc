@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/udp/path_health.h"
+
+#include <catch2/catch.hpp>
+
+using namespace longhaul::link;
+using namespace longhaul::link::udp;
+using namespace std::chrono_literals;
+using State = PathHealth::State;
+
+namespace {
+constexpr TimePoint kStart{1h};
+constexpr Duration kRtt = 100ms;
+}  // namespace
+
+TEST_CASE("a path is probed less and less often, and fails if nothing answers") {
+  PathHealth health;
+  health.begin_probing(kStart, kRtt);
+  std::vector<Duration> at;
+  for (TimePoint now = kStart; !health.is_dead(now, kRtt); now += 1ms) {
+    if (!health.probe_is_due(now)) continue;
+    at.push_back(now - kStart);
+    health.on_probe_sent(now);
+  }
+  CHECK(at == std::vector<Duration>{0ms, 100ms, 300ms, 700ms, 1500ms, 2500ms});
+  CHECK(health.is_dead(kStart + 3s, kRtt));
+  CHECK_FALSE(health.is_dead(kStart + 3s - 1ms, kRtt));
+  health.fail();
+  CHECK(health.state() == State::failed);
+  CHECK_FALSE(health.next_timeout(kRtt));
+  // An acknowledgement of what was given up does not count.
+  CHECK_FALSE(health.on_acknowledged());
+  CHECK(health.state() == State::failed);
+}
+
+TEST_CASE("a path that is up fails a second, or four round trips, after the first packet without an answer") {
+  const Duration rtt = GENERATE(100ms, 500ms);
+  const Duration patience = std::max<Duration>(1s, 4 * rtt);
+  PathHealth health;
+  health.begin_probing(kStart, rtt);
+  health.on_sent(kStart);
+  CHECK(health.on_acknowledged());
+  CHECK_FALSE(health.on_acknowledged());
+  CHECK(health.state() == State::up);
+  health.wait_anew(false, kStart);
+  CHECK_FALSE(health.next_timeout(rtt));
+  CHECK_FALSE(health.is_dead(kStart + 1h, rtt));
+  health.on_sent(kStart + 10s);
+  health.on_sent(kStart + 10s + patience / 2);
+  CHECK(health.next_timeout(rtt) == kStart + 10s + patience);
+  CHECK(health.waits_for(patience / 2, kStart + 10s + patience / 2));
+  CHECK_FALSE(health.is_dead(kStart + 10s + patience - 1ms, rtt));
+  CHECK(health.is_dead(kStart + 10s + patience, rtt));
+  // Each acknowledgement starts the time again.
+  health.wait_anew(true, kStart + 10s + patience);
+  CHECK_FALSE(health.is_dead(kStart + 10s + patience, rtt));
+}
