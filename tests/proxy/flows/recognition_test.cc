@@ -21,8 +21,8 @@ Recognised greets(Bytes first) {
 }
 
 // A server whose port no module has by default, behind two sites that both have the module.
-struct Bench {
-  explicit Bench(config::ModuleSettings settings) : sites(io, list, list) {
+struct RecognitionBench {
+  explicit RecognitionBench(config::ModuleSettings settings) : sites(io, list, list) {
     sites.near->config.modules = {std::move(settings)};
   }
   std::uint16_t port() const { return acceptor.local_endpoint().port(); }
@@ -78,8 +78,8 @@ TEST_CASE("a module has the ports that the configuration gives it, else its own"
 }
 
 TEST_CASE("with any_port, a flow whose first bytes are the module's is offered to it") {
-  Bench bench({.name = "probe", .any_port = true});
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  RecognitionBench bench({.name = "probe", .any_port = true});
+  run(bench.io, [](RecognitionBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     const bool whole = co_await b.runs_for("HELLO world");
     CHECK(whole);
@@ -91,8 +91,8 @@ TEST_CASE("with any_port, a flow whose first bytes are the module's is offered t
 }
 
 TEST_CASE("without any_port only the port counts") {
-  Bench bench({.name = "probe"});
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  RecognitionBench bench({.name = "probe"});
+  run(bench.io, [](RecognitionBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     const bool elsewhere = co_await b.runs_for("HELLO world");
     CHECK_FALSE(elsewhere);
@@ -103,8 +103,8 @@ TEST_CASE("without any_port only the port counts") {
 }
 
 TEST_CASE("a server that speaks first is not waited for, and a module that is switched off not asked") {
-  Bench bench({.name = "probe", .any_port = true});
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  RecognitionBench bench({.name = "probe", .any_port = true});
+  run(bench.io, [](RecognitionBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     tcp::socket client = co_await b.sites.connect(b.acceptor.local_endpoint());
     tcp::socket server = co_await b.acceptor.async_accept(asio::use_awaitable);
