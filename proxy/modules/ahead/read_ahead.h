@@ -2,11 +2,13 @@
 // Which ranges of one open file to fetch before the client requests them: pure policy, fed with the client's
 // READs. The halves fetch the data and know how long it is valid.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "codecs/interval_set.h"
+#include "proxy/link/types.h"
 
 namespace longhaul::ahead {
 
@@ -21,6 +23,11 @@ struct ReadAheadLimits {
 // The window is 1.5 x rate x RTT, within 256 KiB and 16 MiB; first blocks are 1.25 x, within 64 KiB and 4
 // MiB; small files 1 x, within 64 KiB and 256 KiB. A rate or round trip of 0 is not known yet.
 ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std::uint32_t largest_read);
+inline ReadAheadLimits limits_for(std::uint64_t line_bytes_per_second, link::Duration round_trip,
+                                  std::uint32_t largest_read) {
+  return limits_for(static_cast<double>(line_bytes_per_second),
+                    std::chrono::duration<double>(round_trip).count(), largest_read);
+}
 
 class ReadAhead {
  public:

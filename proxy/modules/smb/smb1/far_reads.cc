@@ -14,22 +14,18 @@ constexpr std::uint32_t kLargestRead = 60 * 1024;
 // Remembered pushes between two misses of the near half. Forgotten ones are fetched once more.
 constexpr std::size_t kMaxPushes = 1024;
 constexpr std::uint64_t kSmallFile = 64 * 1024;
-constexpr std::uint64_t kForever = ~0ull;
-
-double seconds(modules::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 
 ReadAheadLimits FarReads::limits() const {
   const std::uint32_t largest =
       std::min(kLargestRead, std::max<std::uint32_t>(connection_.max_read_bytes(), 512));
-  return limits_for(static_cast<double>(surroundings_.line_bytes_per_second),
-                    seconds(surroundings_.round_trip), largest);
+  return limits_for(surroundings_.line_bytes_per_second, surroundings_.round_trip, largest);
 }
 
 void FarReads::opened(const Open& open) {
   closed(open.key);
-  File& file = files_[open.key];
+  File& file = files_.try_emplace(open.key, ahead_bytes_, swallowed_).first->second;
   // A client that writes a new file does not read it.
   const bool empty = open.size_is_known && open.end_of_file == 0;
   // A READ changes the file's time of last access: small files are read ahead only for clients that do read.
@@ -42,7 +38,6 @@ void FarReads::opened(const Open& open) {
   } else if (size) {
     file.policy.sized(*size);
   }
-  count(file);
   pump();
 }
 
@@ -50,15 +45,8 @@ void FarReads::closed(const OpenKey& key) {
   const auto found = files_.find(key);
   if (found == files_.end()) return;
   give_up(key, found->second);
-  ahead_bytes_ -= found->second.ahead_bytes;
   waiting_.erase(key);
   files_.erase(found);
-}
-
-void FarReads::count(File& file) {
-  ahead_bytes_ -= file.ahead_bytes;
-  file.ahead_bytes = file.policy.ahead_bytes();
-  ahead_bytes_ += file.ahead_bytes;
 }
 
 void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& read) {
@@ -72,29 +60,21 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
       stopped_ || asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
       file.swallowed.size() >= kMostSwallowed) {
     file.policy.on_read(read.offset, read.length, limits());
-    count(file);
     return read_through(asked.open, asked.message, frame);
   }
-  Swallowed waits{frame, asked.message, {}};
-  waits.missing.add({asked.missing_from, asked.missing_to});
-  while (!file.pushes.empty() && file.pushes.front().number <= asked.seen) file.pushes.pop_front();
-  for (const Push& push : file.pushes) waits.missing.remove(push.range);
-  if (file.end_of_file && file.end_pushed_with > asked.seen)
-    waits.missing.remove({*file.end_of_file, kForever});
-  if (waits.missing.empty()) {  // all of it is on its way
-    file.policy.on_read(read.offset, read.length, limits());
-    return count(file);
-  }
-  IntervalSet to_fetch = waits.missing;
-  for (const auto& [id, range] : file.fetching) to_fetch.remove(range);
+  IntervalSet missing;
+  missing.add({asked.missing_from, asked.missing_to});
+  file.pushes.seen(asked.seen);
+  file.pushes.remove_from(missing, asked.stamp);
+  if (missing.empty()) return file.policy.on_read(read.offset, read.length, limits());  // it is on its way
+  IntervalSet to_fetch = missing;
+  file.fetches.remove_from(to_fetch);
   for (const Interval& range : file.wanted) to_fetch.remove(range);
   if (!to_fetch.empty()) file.policy.missed(to_fetch.intervals().front().begin);
   file.policy.on_read(read.offset, read.length, limits());
-  count(file);
   for (const Interval& range : to_fetch.intervals()) file.wanted.push_back(range);
   if (!file.wanted.empty()) waiting_.insert(asked.open);
-  file.swallowed.push_back(std::move(waits));
-  ++swallowed_;
+  file.swallowed.add({frame, asked.message}, std::move(missing));
   pump();
 }
 
@@ -121,7 +101,6 @@ void FarReads::passed(const OpenKey& key, const ReadRequest& read) {
   const auto found = files_.find(key);
   if (found == files_.end()) return;
   found->second.policy.on_read(read.offset, read.length, limits());
-  count(found->second);
   found->second.may_plan = true;
 }
 
@@ -129,7 +108,6 @@ void FarReads::used(const Used& used) {
   const auto found = files_.find(used.open);
   if (found == files_.end()) return;
   found->second.policy.on_read(used.offset, used.length, limits());
-  count(found->second);
   counters_.ahead_used_bytes += used.length;
   pump();
 }
@@ -159,10 +137,8 @@ void FarReads::changed(const OpenKey& key) {
 
 void FarReads::make_void(File& file) {
   file.policy.forget_fetched();
-  count(file);
   file.wanted.clear();
-  file.fetching.clear();
-  file.pushes.clear();
+  file.fetches.give_up();
   file.end_of_file.reset();
   file.may_plan = false;
   file.is_void = true;
@@ -170,9 +146,7 @@ void FarReads::make_void(File& file) {
 
 // Data of swallowed READs is requested from the server before all later requests.
 void FarReads::give_up(const OpenKey& key, File& file) {
-  for (Swallowed& read : file.swallowed) read_through(key, read.number, std::move(read.frame));
-  swallowed_ -= file.swallowed.size();
-  file.swallowed.clear();
+  for (Read& read : file.swallowed.take_all()) read_through(key, read.number, std::move(read.frame));
 }
 
 std::optional<Interval> FarReads::next(const Open& open, File& file) {
@@ -190,7 +164,6 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
     return std::nullopt;
   if (ahead_bytes_ + now.largest_read > most_ahead_bytes_) return std::nullopt;
   auto range = file.policy.next(now);
-  count(file);
   if (range && file.end_of_file) {
     if (range->begin >= *file.end_of_file) return std::nullopt;
     range->end = std::min(range->end, *file.end_of_file);
@@ -225,7 +198,7 @@ void FarReads::pump(const OpenKey& key, File& file) {
 
 void FarReads::fetch(const Open& open, File& file, Interval range) {
   const std::uint64_t id = ++fetches_;
-  file.fetching.emplace_back(id, range);
+  file.fetches.begin(id, range);
   file.is_void = false;
   ++counters_.injected;
   leg_.inject(
@@ -244,10 +217,7 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
   const auto found = files_.find(key);
   if (found == files_.end() || found->second.stamp != stamp) return pump();
   File& file = found->second;
-  const auto mine =
-      std::find_if(file.fetching.begin(), file.fetching.end(), [&](const auto& f) { return f.first == id; });
-  if (mine == file.fetching.end()) return pump();
-  file.fetching.erase(mine);
+  if (!file.fetches.take(id)) return pump();
   const Open* open = connection_.open(key);
   const auto reply = parse_read_reply(answer, answer.first());
   if (!open || answer.header.status != 0 || !reply || reply->data.size() > range.size()) {
@@ -272,12 +242,10 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
 
 void FarReads::push(const OpenKey& key, File& file, Interval range, Bytes data,
                     std::optional<std::uint64_t> end) {
-  ++file.pushed;
-  file.pushes.push_back({file.pushed, range});
-  if (file.pushes.size() > kMaxPushes) file.pushes.pop_front();
+  file.pushes.add(range, file.stamp, end);
+  file.pushes.keep_at_most(kMaxPushes);
   if (end) {
     file.end_of_file = end;
-    file.end_pushed_with = file.pushed;
     file.policy.on_end_of_file(*end);
     std::erase_if(file.wanted, [&](const Interval& wanted) { return wanted.begin >= *end; });
   }
@@ -288,12 +256,7 @@ void FarReads::push(const OpenKey& key, File& file, Interval range, Bytes data,
   ahead.end_of_file = end;
   counters_.ahead_bytes += data.size();
   out_.tell(ahead, data.empty() ? Slice{} : Slice::copy_of(data));
-  const auto satisfied = [&](Swallowed& read) {
-    read.missing.remove(range);
-    if (end) read.missing.remove({*end, kForever});
-    return read.missing.empty();
-  };
-  swallowed_ -= std::erase_if(file.swallowed, satisfied);
+  file.swallowed.pushed(range, end);
 }
 
 }  // namespace longhaul::smb::smb1

@@ -11,7 +11,10 @@
 #include <set>
 
 #include "codecs/interval_set.h"
-#include "proxy/modules/ahead/read_ahead.h"
+#include "proxy/modules/ahead/counted_read_ahead.h"
+#include "proxy/modules/ahead/fetches.h"
+#include "proxy/modules/ahead/pushes.h"
+#include "proxy/modules/ahead/swallowed.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
@@ -47,28 +50,22 @@ class FarReads {
   bool is_idle() const { return swallowed_ == 0; }
 
  private:
-  struct Push {
-    std::uint64_t number = 0;  // the first is 1
-    Interval range;
-  };
-  struct Swallowed {
+  struct Read {  // to be sent to the server after all
     Slice frame;
     MessageNumber number = 0;
-    IntervalSet missing;
   };
   struct File {
+    File(std::uint64_t& ahead_bytes, std::size_t& swallowed_reads)
+        : policy(ahead_bytes), swallowed(swallowed_reads) {}
     Stamp stamp;
-    ReadAhead policy;
-    std::deque<Interval> wanted;  // for swallowed READs: before all read-ahead
-    std::vector<std::pair<std::uint64_t, Interval>> fetching;
-    std::deque<Push> pushes;  // since the near half's last Asked
-    std::uint64_t pushed = 0;
+    CountedReadAhead policy;
+    std::deque<Interval> wanted;  // for swallowed READs: before all that is ahead
+    Fetches fetches;
+    Pushes pushes;
     std::optional<std::uint64_t> end_of_file;
-    std::uint64_t end_pushed_with = 0;
-    std::vector<Swallowed> swallowed;
-    bool may_plan = true;           // false: void until the client's next READ
-    bool is_void = true;            // nothing was fetched under this stamp
-    std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
+    Swallowed<Read> swallowed;
+    bool may_plan = true;  // false: void until the client's next READ
+    bool is_void = true;   // nothing was fetched under this stamp
   };
   void fetch(const Open& open, File& file, Interval range);
   void fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interval range, const Message& answer);
@@ -84,19 +81,18 @@ class FarReads {
   Connection& connection_;
   modules::Counters& counters_;
   Surroundings surroundings_;
-  void count(File& file);
   void pump(const OpenKey& key, File& file);
 
   // Limits: READs swallowed per file, and files examined each time that there may be room.
   static constexpr std::size_t kMostSwallowed = 32, kMostAtOnce = 16;
 
+  std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
+  std::size_t swallowed_ = 0;      // READs of all files
   std::map<OpenKey, File> files_;
   std::set<OpenKey> waiting_;  // those for which a READ waits
   OpenKey looked_at_;          // last
-  std::uint64_t ahead_bytes_ = 0;
   std::uint64_t fetches_ = 0;
   std::uint64_t most_ahead_bytes_ = 64 << 20;
-  std::size_t swallowed_ = 0;
   bool stopped_ = false;
   bool client_reads_ = false;  // it has read something on this connection
 };

@@ -58,12 +58,6 @@ void FarReads::answered(MessageId id) {
   if (File* file = find(read.mapped())) file->at_server.erase(id);
 }
 
-void FarReads::count(File& file) {
-  ahead_bytes_ -= file.ahead_bytes;
-  file.ahead_bytes = file.policy.ahead_bytes();
-  ahead_bytes_ += file.ahead_bytes;
-}
-
 void FarReads::drop(TimePoint now, const Open& open) {
   File* file = find(open.key);
   fresh_.forget(open.key);
@@ -85,19 +79,14 @@ void FarReads::on_watched(TimePoint now, const Open& open) {
 }
 
 void FarReads::void_fetched(TimePoint now, File& file) {
-  file.fetches.clear();  // their answers are dropped
+  file.fetches.give_up();
   file.policy.forget_fetched();
-  count(file);
-  std::vector<Owed> owed = std::move(file.owed);
-  file.owed.clear();
-  for (const Owed& read : owed) send_owed(now, file, read);
+  for (const Message& read : file.owed.take_all()) send_owed(now, file, read);
 }
 
-void FarReads::send_owed(TimePoint now, File& file, const Owed& owed) {
-  --owed_;
-  const Header& header = owed.message.header();
-  sent_on(key_of(file.session, file.tree, file.file), header.message_id);
-  side_.send(now, owed.message);
+void FarReads::send_owed(TimePoint now, File& file, const Message& message) {
+  sent_on(key_of(file.session, file.tree, file.file), message.header().message_id);
+  side_.send(now, message);
 }
 
 void FarReads::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
@@ -114,7 +103,6 @@ void FarReads::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
       void_fetched(now, *file);
       fresh_.forget(change.open->key);
       wanting_.erase(change.open->key);
-      ahead_bytes_ -= find(change.open->key)->ahead_bytes;
       files_.erase(change.open->key);
     }
   }
@@ -141,7 +129,7 @@ void FarReads::begin(TimePoint now, const Open& open) {
   if (!open.disk_file || !open.may_read() || open.write_through() || open.is_locked()) return;
   if (!(open.caching & lease_state::read) || open.break_pending || open.reconnected || open.replayed) return;
   if (files_.size() >= kMostFiles) return;
-  auto [entry, fresh] = files_.try_emplace(open.key);
+  auto [entry, fresh] = files_.try_emplace(open.key, ahead_bytes_, owed_);
   if (!fresh) return;
   File& file = entry->second;
   file.file = open.file;
@@ -161,10 +149,8 @@ Taken FarReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
   }
   if (auto* used = std::get_if<Used>(&message)) {
     if (File* file = find(used->open)) {
-      while (!file->in_flight.empty() && file->in_flight.front().number <= used->seen)
-        file->in_flight.pop_front();
+      file->pushes.seen(used->seen);
       file->policy.on_read(used->offset, used->length, limits());
-      count(*file);
       fetch_more(now, used->open, *file);
     }
     return Taken::yes;
@@ -190,14 +176,13 @@ bool FarReads::answered_by_near(TimePoint now, const Message& message) {
   File* file = find(asked_->open);
   const Pending* request = side_.connection().pending(asked_->message);
   if (!file || !request) return false;
-  std::erase_if(file->in_flight, [&](const Push& push) { return push.number <= asked_->seen; });
+  file->pushes.seen(asked_->seen);
   IntervalSet missing;
   missing.add({asked_->missing_from, asked_->missing_to});
-  remove_pushed(*file, asked_->stamp, missing);
+  file->pushes.remove_from(missing, asked_->stamp);
   if (!missing.empty()) return false;
   answered(asked_->message);
   file->policy.on_read(request->offset, request->length, limits());
-  count(*file);
   fetch_more(now, asked_->open, *file);
   asked_.reset();
   return true;
@@ -213,7 +198,6 @@ Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&
     return Taken::no;
   read(now, message, asked, *file, *request);
   file->policy.on_read(request->offset, request->length, limits());
-  count(*file);
   fetch_more(now, asked.open, *file);
   return Taken::yes;
 }
@@ -224,11 +208,11 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
                     const Pending& request) {
   if (!may_fetch(asked.open, file) || asked.stamp != file.stamp || file.owed.size() >= kMostOwed)
     return side_.send(now, message);
-  Owed owed{kept(message), asked.stamp, {}};
-  owed.missing.add({asked.missing_from, asked.missing_to});
-  remove_pushed(file, asked.stamp, owed.missing);
-  IntervalSet holes = owed.missing;
-  for (const Fetch& fetch : file.fetches) holes.remove(fetch.range);
+  IntervalSet missing;
+  missing.add({asked.missing_from, asked.missing_to});
+  file.pushes.remove_from(missing, asked.stamp);
+  IntervalSet holes = missing;
+  file.fetches.remove_from(holes);
   std::uint64_t hole_bytes = 0;
   for (const Interval& hole : holes.intervals()) hole_bytes += hole.size();
   bool swallowed = hole_bytes < asked.missing_to - asked.missing_from;
@@ -239,12 +223,10 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
     }
   if (!swallowed) {
     file.policy.missed(request.offset, request.length);
-    count(file);
     return side_.send(now, message);
   }
   answered(asked.message);
-  file.owed.push_back(std::move(owed));
-  ++owed_;
+  file.owed.add(kept(message), std::move(missing));
 }
 
 // ---- fetching
@@ -267,8 +249,7 @@ std::uint32_t FarReads::largest_read() const {
 
 ReadAheadLimits FarReads::limits() const {
   const Surroundings& line = side_.surroundings();
-  ReadAheadLimits limits = limits_for(static_cast<double>(line.line_bytes_per_second),
-                                      std::chrono::duration<double>(line.round_trip).count(), largest_read());
+  ReadAheadLimits limits = limits_for(line.line_bytes_per_second, line.round_trip, largest_read());
   limits.first_bytes = std::min(limits.first_bytes, most_first_bytes_);
   limits.scattered_bytes = std::min(limits.scattered_bytes, most_scattered_bytes_);
   return limits;
@@ -277,7 +258,7 @@ ReadAheadLimits FarReads::limits() const {
 // A file is closed: was it read as far as it was fetched with its open, and entirely if it was fetched
 // entirely?
 void FarReads::learn(const File& file) {
-  bool in_vain = file.pushes > 0 && file.policy.ahead_bytes() >= kLeastFirstBytes;
+  bool in_vain = file.pushes.told() > 0 && file.policy.ahead_bytes() >= kLeastFirstBytes;
   most_first_bytes_ = in_vain ? std::max(most_first_bytes_ / 2, kLeastFirstBytes)
                               : std::min(most_first_bytes_ * 2, kMostFirstBytes);
   if (!file.policy.scattered()) return;
@@ -289,7 +270,7 @@ void FarReads::learn(const File& file) {
 
 void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
   if (file.usable && !ended_) wanting_.insert(key);
-  if (!may_fetch(key, file) || starved_ || file.in_flight.size() >= kMostInFlight) return;
+  if (!may_fetch(key, file) || starved_ || file.pushes.size() >= kMostInFlight) return;
   ReadAheadLimits limits = this->limits();
   // Data without room there would have to cross again, and so would the data behind it.
   for (const std::uint32_t worth = std::min(limits.largest_read, kCreditBytes);
@@ -303,7 +284,6 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
     starved_ = starved_ || !side_.can_inject(charge_for(limits.largest_read));
     if (starved_) return;
     auto range = file.policy.next(limits);
-    count(file);
     if (!range) {
       wanting_.erase(key);
       return;
@@ -339,7 +319,7 @@ bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval ran
     fetched(then, key, number, frame, answer);
   };
   if (!side_.inject(now, file.session, file.tree, charge_for(length), build, reply)) return false;
-  file.fetches.push_back({number, range});
+  file.fetches.begin(number, range);
   fresh_.learnt(*open);
   return true;
 }
@@ -348,11 +328,9 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
                        const Element& answer) {
   File* file = find(key);
   if (!file) return;
-  auto fetch = std::find_if(file->fetches.begin(), file->fetches.end(),
-                            [&](const Fetch& f) { return f.number == number; });
-  if (fetch == file->fetches.end()) return;  // dropped meanwhile
-  Interval range = fetch->range;
-  file->fetches.erase(fetch);
+  const auto fetch = file->fetches.take(number);
+  if (!fetch) return;  // dropped meanwhile
+  const Interval range = *fetch;
   bool complete = false;
 
   Result<ReadResponse> response = parse_read_response(answer.bytes);
@@ -365,48 +343,24 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
     Slice data = response->data.empty() ? Slice{} : frame.bytes.sub(at, response->data.size());
     push(key, *file, range.begin, data);
   } else if (answer.header.status == Status::end_of_file) {
-    // The file ends here or before: a reason not to fetch there, but not an answer to any READ.
+    // It ends here or before: good for not fetching there, no answer to a READ.
     std::uint64_t end = file->policy.end_of_file().value_or(~0ull);
     if (end > range.begin) file->usable = false;  // it is shorter than it was when it was opened
   } else {
     file->usable = false;  // a lock, or missing rights: the client must get the error itself
   }
-  count(*file);
-  // READs that waited for a part that arrived still wait for the others.
+  // What waits for a part that came is waiting for the others still.
   if (!complete) settle_owed(now, *file);
   fetch_more(now, key, *file);
 }
 
-// The data that the near half will have from pushes since its last message.
-void FarReads::remove_pushed(const File& file, const Stamp& stamp, IntervalSet& missing) {
-  for (const Push& push : file.in_flight) {
-    if (push.stamp != stamp) continue;
-    missing.remove(push.range);
-    if (push.end_of_file) missing.remove({*push.end_of_file, ~0ull});
-  }
-}
-
-// The near half answers READs whose last bytes have been pushed.
-void FarReads::settle_pushed(File& file, Interval range, std::optional<std::uint64_t> end_of_file) {
-  owed_ -= std::erase_if(file.owed, [&](Owed& owed) {
-    if (owed.stamp != file.stamp) return false;
-    owed.missing.remove(range);
-    if (end_of_file) owed.missing.remove({*end_of_file, ~0ull});
-    return owed.missing.empty();
-  });
-}
-
-// Those with no data under way are sent.
+// Those that nothing comes for any more are sent.
 void FarReads::settle_owed(TimePoint now, File& file) {
-  std::vector<Owed> lost;
-  std::erase_if(file.owed, [&](Owed& owed) {
-    IntervalSet nobodys = owed.missing;
-    for (const Fetch& fetch : file.fetches) nobodys.remove(fetch.range);
-    if (nobodys.empty() && file.usable) return false;
-    lost.push_back(std::move(owed));
-    return true;
+  const auto lost = file.owed.take_if([&](IntervalSet missing) {
+    file.fetches.remove_from(missing);
+    return !missing.empty() || !file.usable;
   });
-  for (const Owed& owed : lost) send_owed(now, file, owed);
+  for (const Message& read : lost) send_owed(now, file, read);
 }
 
 void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes) {
@@ -419,10 +373,10 @@ void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const 
     ahead.length = static_cast<std::uint32_t>(piece);
     ahead.end_of_file = file.policy.end_of_file();
     side_.out().tell(ahead, piece == 0 ? Slice{} : bytes.sub(done, piece));
-    file.in_flight.push_back({++file.pushes, range, file.stamp, ahead.end_of_file});
+    file.pushes.add(range, file.stamp, ahead.end_of_file);
     done += piece;
   } while (done < bytes.size());
-  settle_pushed(file, {offset, offset + bytes.size()}, file.policy.end_of_file());
+  file.owed.pushed({offset, offset + bytes.size()}, file.policy.end_of_file());
 }
 
 // Data pushed from here on must not complete a READ that the server answers: it would be answered twice.

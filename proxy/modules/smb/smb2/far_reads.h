@@ -8,7 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/modules/ahead/read_ahead.h"
+#include "proxy/modules/ahead/counted_read_ahead.h"
+#include "proxy/modules/ahead/fetches.h"
+#include "proxy/modules/ahead/pushes.h"
+#include "proxy/modules/ahead/swallowed.h"
 #include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -32,40 +35,25 @@ class FarReads final : public FarPart {
 
   void drop(TimePoint now, const Open& open);
   void on_watched(TimePoint now, const Open& open);
-  // The near half has, or will have from data under way, everything that this READ requests, and answers it:
-  // it must not be answered twice. Asked before any part, right after before_request().
+  // The near half has, or will have by what is on its way to it, all that this READ asks for, and answers it:
+  // nothing else may. To be asked before any part, right after before_request().
   bool answered_by_near(TimePoint now, const Message& message);
 
  private:
-  struct Fetch {  // a READ of ours at the server
-    std::uint64_t number = 0;
-    Interval range;
-  };
-  struct Push {  // an Ahead message that the near half had not seen at its last message; of any stamp
-    std::uint64_t number = 0;
-    Interval range;
-    Stamp stamp;
-    std::optional<std::uint64_t> end_of_file;
-  };
-  struct Owed {  // a READ that was swallowed
-    Message message;
-    Stamp stamp;
-    IntervalSet missing;  // not pushed yet; all of it is being fetched
-  };
   struct File {
+    File(std::uint64_t& ahead_bytes, std::size_t& swallowed_reads)
+        : policy(ahead_bytes), owed(swallowed_reads) {}
     FileId file;
     SessionId session = 0;
     TreeId tree = 0;
-    ReadAhead policy;
+    CountedReadAhead policy;
     Stamp stamp;
-    bool usable = true;        // the oplock or lease still protects data that was read
-    std::uint64_t pushes = 0;  // Ahead messages sent
-    std::deque<Push> in_flight;
-    std::vector<Fetch> fetches;  // of this stamp
-    std::vector<Owed> owed;
-    KeyedSet<MessageId>
-        at_server;  // READs that were reported and passed on, which the near half does not know
-    std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
+    bool usable = true;  // the oplock or lease still says that what is read stays right
+    Pushes pushes;
+    Fetches fetches;           // of this stamp
+    Swallowed<Message> owed;   // all that these lack is being fetched
+    // READs that were asked and sent on, of which the near half does not know that.
+    KeyedSet<MessageId> at_server;
   };
 
   File* find(const OpenKey& open);
@@ -77,13 +65,10 @@ class FarReads final : public FarPart {
                const Element& answer);
   void push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes);
   void tell_forwarded(File& file);
-  static void remove_pushed(const File& file, const Stamp& stamp, IntervalSet& missing);
   void settle_owed(TimePoint now, File& file);
-  void settle_pushed(File& file, Interval range, std::optional<std::uint64_t> end_of_file);
-  void send_owed(TimePoint now, File& file, const Owed& owed);
+  void send_owed(TimePoint now, File& file, const Message& message);
   void sent_on(const OpenKey& open, MessageId id);
   void answered(MessageId id);
-  void count(File& file);
   void fetch_for_all(TimePoint now);
   void void_fetched(TimePoint now, File& file);
   bool may_fetch(const OpenKey& key, const File& file);
@@ -100,15 +85,15 @@ class FarReads final : public FarPart {
   static constexpr std::uint32_t kLeastRead =
       4096;  // nothing is fetched from a server that returns less at once
 
-  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
-  // Files of which more may be fetched when there is room, or when a change is answered.
+  std::size_t owed_ = 0;           // READs that were swallowed, of all files
+  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  // Of which more may be fetched when there is room, or when a change is answered.
   std::set<OpenKey> wanting_;
   OpenKey looked_at_;                       // of these, last
   KeyedMap<MessageId, OpenKey> at_server_;  // READs that were asked and sent on
   Fresh fresh_;
-  std::optional<Asked> asked_;  // the frame that it describes is next
-  std::size_t owed_ = 0;
+  std::optional<Asked> asked_;  // the frame that it is about comes next
   std::uint64_t numbers_ = 0;
   // First blocks that clients did not read make the next ones smaller.
   std::uint64_t most_first_bytes_ = 2 << 20;
