@@ -14,7 +14,7 @@ struct CompoundPart {
   Bytes body;
 };
 using CompoundParts = boost::container::small_vector<CompoundPart, 3>;
-// A frame of these elements, one at least; the end of each is updated.
+// A frame of these elements, one at least; where each ends is written again.
 Slice build_compound(std::span<const CompoundPart> parts);
 // The body of an ERROR response (2.2.2) that contains only its status.
 Bytes error_body();

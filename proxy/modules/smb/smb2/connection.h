@@ -245,7 +245,7 @@ class Connection {
   void put(Pending request);
   Pending take(KeyedMap<MessageId, Pending>::iterator request);
   void leave_tree(SessionId session, std::optional<TreeId> tree);
-  void begin_session_anew(SessionId session);
+  void restart_session(SessionId session);
   void finish(const Element& element, Pending request, Outcome& outcome);
   void opened(const Element& element, Pending& request, Outcome& outcome);
   void close(const FileId& file, MessageId by, Outcome& outcome);

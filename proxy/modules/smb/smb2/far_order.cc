@@ -5,24 +5,10 @@
 
 #include <algorithm>
 
-#include "codecs/little_endian.h"
-#include "proxy/modules/smb/smb2/near_writes.h"
-
 namespace longhaul::smb::smb2 {
 namespace {
 
-// [MS-FSCC] 2.5.4, FileFsFullSizeInformation: TotalAllocationUnits, CallerAvailableAllocationUnits,
-// ActualAvailableAllocationUnits, SectorsPerAllocationUnit, BytesPerSector.
-constexpr std::uint32_t kFullSizeBytes = 32;
-
-std::optional<std::uint64_t> available_bytes(Bytes full_size) {
-  if (full_size.size() < kFullSizeBytes) return std::nullopt;
-  const std::uint64_t units = load_le<std::uint64_t>(full_size, 8);
-  const std::uint64_t unit_bytes =
-      std::uint64_t{load_le<std::uint32_t>(full_size, 24)} * load_le<std::uint32_t>(full_size, 28);
-  if (unit_bytes == 0) return std::nullopt;
-  return units > ~std::uint64_t{0} / unit_bytes ? ~std::uint64_t{0} : units * unit_bytes;
-}
+constexpr std::size_t kMostOwn = 1024;
 
 }  // namespace
 
@@ -168,8 +154,8 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
     if (const auto promised = promises_.find(id); promised != promises_.end()) {
       sequence = promised->second.sequence;
       begin(promised->second, message);
-      // If the room is unknown, because it could not be queried before, the near half waits for it.
-      if (const Open* open = side_.connection().open(promised->second.open)) ask_room(now, *open);
+      // Where the room is not known yet, because nothing could be asked before, the near half waits for it.
+      if (const Open* open = side_.connection().open(promised->second.open)) room_.ask(now, *open);
     }
   }
   Scope scope = scope_of(message);
@@ -196,7 +182,7 @@ void FarOrder::hold(Held held) {
   Work& work = work_of(held.scope.file);
   work.held.push_back(std::move(held));
   if (work.held.size() > 1) return;
-  // Requests that wait for promises of this file alone are examined when one of those is done.
+  // What waits for promises of this file alone is looked at when one of those is done.
   if (!barriers_.empty()) {
     behind_barrier_.emplace(sequence, work.file);
   } else {
@@ -261,12 +247,6 @@ void FarOrder::release(TimePoint now, const FileGroupRef& file) {
   }
 }
 
-namespace {
-
-constexpr std::size_t kMostOwn = 1024;
-
-}  // namespace
-
 void FarOrder::begin_own(std::uint64_t number, const FileName& name) {
   if (own_.size() >= kMostOwn || own_.contains(number)) return;
   const Promise own{.file = side_.connection().group_of(name), .sequence = next_sequence_++};
@@ -297,18 +277,18 @@ void FarOrder::done(TimePoint now, MessageId id, const Element& answer) {
     const auto entry =
         std::find_if(first, last, [&](const auto& each) { return each.second.sequence == promise.sequence; });
     if (entry != last) work.writes.erase(entry);
-    questions_.written(disk_tree(promise.open.session, promise.open.tree), promise.length);
+    room_.written(promise.open, promise.length);
   }
   promises_.erase(found);
   const auto through = promised_through_.find(promise.open);
   if (through != promised_through_.end() && --through->second == 0) promised_through_.erase(through);
-  if (const Open* open = side_.connection().open(promise.open)) ask_room(now, *open);
+  if (const Open* open = side_.connection().open(promise.open)) room_.ask(now, *open);
   release(now, promise.file);
-  give_back(now, promise.open);
+  returns_.give_back(now, promise.open);
 }
 
 Taken FarOrder::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
-  if (take_break(now, message)) return Taken::yes;
+  if (returns_.takes_break(now, message)) return Taken::yes;
   bool taken = false;
   for (const Connection::Answered& each : outcome.answered) {
     const auto found = promises_.find(each.request.id);
@@ -331,13 +311,13 @@ Taken FarOrder::on_response(TimePoint now, const Message& message, const Connect
 
 void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::closed) give_back(now, change.open->key);
+    if (change.kind == Change::Kind::closed) returns_.give_back(now, change.open->key);
     if (change.kind == Change::Kind::opened && (change.open->caching & lease_state::write))
-      ask_room(now, *change.open);
+      room_.ask(now, *change.open);
   }
   for (const Connection::Answered& each : outcome.answered) {
     if (each.request.command != Command::write || each.interim) continue;
-    if (const Open* open = side_.connection().open(each.request.file)) ask_room(now, *open);
+    if (const Open* open = side_.connection().open(each.request.file)) room_.ask(now, *open);
   }
 }
 
@@ -357,142 +337,10 @@ Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     return Taken::yes;
   }
   if (const auto* broken = std::get_if<Broken>(&message)) {
-    if (const auto giving = giving_back_.find(broken->open); giving != giving_back_.end()) {
-      near_is_done(giving->second);
-      give_back(now, broken->open);
-    }
+    returns_.near_gives_back(now, broken->open);
     return Taken::yes;
   }
   return Taken::no;
-}
-
-// ---- room on the disk
-
-void FarOrder::ask_room(TimePoint now, const Open& open) {
-  const Features& features = side_.surroundings().features;
-  if (!features.write_behind || !open.disk_file || !open.may_write() || open.durable) return;
-  if (!open.on_behalf && !features.write_behind_cached) return;
-  if (open.closing || open.may_be_replayed || !(open.caching & lease_state::write)) return;
-  const DiskTree disk = disk_tree(open.session, open.tree);
-  if (!side_.has_only_path(now, open)) return;  // nothing is promised
-  if (!side_.can_inject(1) || !questions_.ask_for(disk, now)) return;
-  const QueryInfoRequest question{.type = InfoType::file_system,
-                                  .info_class = fs_info::full_size,
-                                  .output_bytes = kFullSizeBytes,
-                                  .file = open.file};
-  const bool sent = side_.inject(
-      now, open.session, open.tree, 1,
-      [question](const RequestHead& head) { return build_query_info_request(head, question); },
-      [this, disk](TimePoint, const Frame&, const Element& answer) {
-        if (answer.header.status == Status::file_closed) return questions_.not_asked(disk);
-        const auto response = parse_buffer_response(answer.bytes);
-        const bool good = answer.header.status == Status::success && response;
-        if (const auto told =
-                questions_.answered(disk, good ? available_bytes(response->buffer) : std::nullopt)) {
-          side_.out().tell(Room{.session = disk.session,
-                                .tree = disk.tree,
-                                .available_bytes = told->available_bytes,
-                                .counted_bytes = told->counted_bytes});
-        }
-      });
-  if (!sent) questions_.not_asked(disk);
-}
-
-// ---- oplocks that are hidden from the client ([MS-SMB2] section 2.2.23.1)
-
-bool FarOrder::take_break(TimePoint now, const Message& message) {
-  if (!message.single() || !message.header().is_unsolicited()) return false;
-  const auto notification = parse_break(message.first().bytes);
-  const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
-  const Open* open = oplock ? side_.connection().open(oplock->file) : nullptr;
-  if (!open || !open->on_behalf) return false;
-  if (open->closing && promised_through_.contains(open->key))
-    return true;  // its CLOSE is the acknowledgement
-  ++side_.counters().breaks;
-  side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
-  if (!open->break_pending) return true;
-  GivingBack& giving = giving_back_[open->key];
-  near_is_done(giving);
-  // Under a shared oplock nothing can have been promised. Under an exclusive one promises may be under way.
-  giving = {.level = oplock->level,
-            .near_done = ended_,
-            .alone = !ended_ && !open->may_write(),
-            .fence = now + kOplockFence};
-  alone_ += giving.alone ? 1 : 0;
-  drop_done_fences();
-  if (!ended_ && !giving.alone) fences_.emplace_back(giving.fence, open->key);
-  return true;
-}
-
-void FarOrder::near_is_done(GivingBack& giving) {
-  giving.near_done = true;
-  alone_ -= std::exchange(giving.alone, false) ? 1 : 0;
-}
-
-// All promises precede the end.
-void FarOrder::stream_ended(TimePoint now) {
-  ended_ = true;
-  for (auto& [open, giving] : giving_back_) near_is_done(giving);
-  give_back_all(now);
-}
-
-void FarOrder::drop_done_fences() {
-  for (; !fences_.empty(); fences_.pop_front()) {
-    const auto giving = giving_back_.find(fences_.front().second);
-    const bool same = giving != giving_back_.end() && giving->second.fence == fences_.front().first;
-    if (same && !giving->second.near_done) return;
-  }
-}
-
-std::optional<TimePoint> FarOrder::next_timeout() const {
-  auto at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
-  if (!fences_.empty() && (!at || fences_.front().first < *at)) at = fences_.front().first;
-  return at;
-}
-
-void FarOrder::on_timeout(TimePoint now) {
-  drop_done_fences();
-  if (!fences_.empty() && fences_.front().first <= now) {
-    fences_.clear();
-    return side_.fence();
-  }
-  const auto alone_at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
-  if (!alone_at || now < *alone_at) return;
-  for (auto& [open, giving] : giving_back_)
-    if (giving.alone) near_is_done(giving);
-  give_back_all(now);
-}
-
-void FarOrder::on_ids_freed(TimePoint now) {
-  for (const OpenKey& open : std::exchange(back_unsent_, {})) give_back(now, open);
-}
-
-void FarOrder::give_back_all(TimePoint now) {
-  std::vector<OpenKey> opens;
-  for (const auto& [open, giving] : giving_back_) opens.push_back(open);
-  for (const OpenKey& open : opens) give_back(now, open);
-}
-
-void FarOrder::give_back(TimePoint now, const OpenKey& key) {
-  const auto found = giving_back_.find(key);
-  if (found == giving_back_.end()) return;
-  GivingBack& giving = found->second;
-  Open* open = side_.connection().open(key);
-  if (open && !open->closing) {  // its CLOSE gives back everything
-    if (!giving.near_done || promised_through_.contains(key)) return;
-    const OplockBreak acknowledgement{.level = giving.level, .file = open->file};
-    const bool sent =
-        side_.inject_owed(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
-          return build_oplock_acknowledgement(head, acknowledgement);
-        });
-    if (!sent) {
-      back_unsent_.insert(key);
-      return;
-    }
-    open->break_pending = false;
-  }
-  near_is_done(giving);
-  giving_back_.erase(found);
 }
 
 }  // namespace longhaul::smb::smb2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for order: everything that the client believes done is done before dependent requests
-// reach the server. Turns the server's answers to promised WRITEs and CLOSEs into Kept, holds ordering points
-// until then, queries the free space of the server's disk, and gives back oplocks that were held on the
-// client's behalf. near_writes.h and near_metadata.h decide what may be promised.
+// The far half's part for order: what the client believes done is done before anything that builds on it
+// reaches the server. Turns the server's answers to promised WRITEs and CLOSEs into Kept, holds ordering
+// points until then, and when they are done asks for room on the disk (far_room.h) and gives back oplocks
+// (oplock_returns.h). What may be promised is decided in near_writes.h and near_metadata.h.
 //
 // A request waits for earlier promises:
 // - of the same file, through any open: CLOSE, FLUSH, LOCK, SET_INFO, QUERY_INFO, a CREATE of its name, a
@@ -16,7 +16,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "proxy/modules/promises/disk_room.h"
+#include "proxy/modules/smb/smb2/far_room.h"
+#include "proxy/modules/smb/smb2/oplock_returns.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -30,10 +31,10 @@ class FarOrder final : public FarPart {
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   // Promised and Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_ids_freed(TimePoint now) override;
-  void on_timeout(TimePoint now) override;
-  std::optional<TimePoint> next_timeout() const override;
-  void stream_ended(TimePoint now) override;
+  void on_ids_freed(TimePoint now) override { returns_.on_ids_freed(now); }
+  void on_timeout(TimePoint now) override { returns_.on_timeout(now); }
+  std::optional<TimePoint> next_timeout() const override { return returns_.next_timeout(); }
+  void stream_ended(TimePoint now) override { returns_.stream_ended(now); }
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
 
@@ -42,8 +43,7 @@ class FarOrder final : public FarPart {
   void begin_own(std::uint64_t number, const FileName& name);
   void end_own(TimePoint now, std::uint64_t number);
 
-  // Whether WRITEs of this open may be promised, and it is time to query the room.
-  void ask_room(TimePoint now, const Open& open);
+  void ask_room(TimePoint now, const Open& open) { room_.ask(now, open); }
 
   std::size_t held_bytes() const { return held_bytes_; }  // of frames
 
@@ -97,17 +97,6 @@ class FarOrder final : public FarPart {
   void send_first(TimePoint now, Work& work);
   void send(TimePoint now, std::deque<Held>& held);
   static void move_before(Heads& heads, std::optional<Sequence> end, std::vector<FileGroupRef>& to);
-  bool take_break(TimePoint now, const Message& message);
-  struct GivingBack {
-    OplockLevel level = OplockLevel::none;
-    bool near_done = false;
-    bool alone = false;  // it may be given back without the near half, after a time
-    TimePoint fence{};   // otherwise it is fenced then
-  };
-  void near_is_done(GivingBack& giving);
-  void drop_done_fences();
-  void give_back(TimePoint now, const OpenKey& open);
-  void give_back_all(TimePoint now);
 
   FarSide& side_;
   Sequence next_sequence_ = 1;
@@ -121,13 +110,8 @@ class FarOrder final : public FarPart {
   KeyedMap<MessageId, Scope> scopes_;  // of those, for CANCELs
   Heads behind_barrier_, behind_any_;  // the latter: behind promises of names that may match any file
   std::size_t held_bytes_ = 0;
-  DiskQuestions questions_;
-  std::map<OpenKey, GivingBack> giving_back_;
-  std::size_t alone_ = 0;  // of these, those that the near half has not confirmed
-  // For oplocks that may not be given back alone: the near half's deadline. In the order of time.
-  std::deque<std::pair<TimePoint, OpenKey>> fences_;
-  std::set<OpenKey> back_unsent_;  // that had no id
-  bool ended_ = false;             // the near half sends nothing more
+  FarRoom room_{side_};
+  OplockReturns returns_{side_, [this](const OpenKey& open) { return promised_through_.contains(open); }};
 };
 
 }  // namespace longhaul::smb::smb2

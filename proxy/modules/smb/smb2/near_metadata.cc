@@ -207,7 +207,7 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
   return Taken::no;
 }
 
-// Queries for the disk are repeated after any change. An empty one: of the file.
+// Questions for the disk are asked again after any change. An empty one: of the file.
 NearMetadata::Version NearMetadata::version_of(const Open& open, const std::string& question) const {
   const auto request = question.empty() ? std::nullopt : request_of(as_bytes(question));
   const bool of_disk = !question.empty() && (!request || request->type == InfoType::file_system);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CREATEs that may be sent before the client requests them: opens of existing files, only for reading,
-// without any part that the server must judge for each name. Such a request is kept in two parts, its name
-// and the rest, so that it can be repeated for another name. far_opens.h decides which names, and when.
+// CREATEs that may be made before the client asks for them: opens of files that are there, for reading
+// alone, with nothing in them that only the server can judge for each name. What such a request says is
+// kept in two parts, its name and all the rest, so that the same can be asked of another name. Which names,
+// and when, is decided in far_opens.h.
 #pragma once
 #include <optional>
 #include <string>

@@ -152,7 +152,7 @@ class World {
           w.u16(static_cast<std::uint16_t>(pattern.size())), w.u32(bytes), w.bytes(as_bytes(pattern));
         });
   }
-  // Replaces a file and writes its beginning in one frame.
+  // Makes a new file and writes its beginning in one frame.
   std::pair<MessageId, MessageId> send_create_and_write(std::string_view name, std::string_view data) {
     return send_create_and(
         name, {.oplock = kBatch, .disposition = Disposition::overwrite_if}, Command::write,
@@ -433,5 +433,7 @@ class World {
   FrameSplitter to_client_{Framing::direct_tcp}, from_server_{Framing::direct_tcp};
   MessageId next_id_ = 0;
 };
+
+inline bool promises_add_up(World& world) { return world.near().writes().audit().adds_up(); }
 
 }  // namespace longhaul::smb::smb2::model

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/oplock_returns.h"
+
+#include <utility>
+#include <vector>
+
+namespace longhaul::smb::smb2 {
+
+bool OplockReturns::takes_break(TimePoint now, const Message& message) {
+  if (!message.single() || !message.header().is_unsolicited()) return false;
+  const auto notification = parse_break(message.first().bytes);
+  const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
+  const Open* open = oplock ? side_.connection().open(oplock->file) : nullptr;
+  if (!open || !open->on_behalf) return false;
+  if (open->closing && has_promises_(open->key))
+    return true;  // its CLOSE is the acknowledgement
+  ++side_.counters().breaks;
+  side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
+  if (!open->break_pending) return true;
+  GivingBack& giving = giving_back_[open->key];
+  near_is_done(giving);
+  // Nothing can have been promised under a reader's. A client that may write may have been promised
+  // something that is on its way.
+  giving = {.level = oplock->level,
+            .near_done = ended_,
+            .alone = !ended_ && !open->may_write(),
+            .fence = now + kOplockFence};
+  alone_ += giving.alone ? 1 : 0;
+  drop_done_fences();
+  if (!ended_ && !giving.alone) fences_.emplace_back(giving.fence, open->key);
+  return true;
+}
+
+void OplockReturns::near_is_done(GivingBack& giving) {
+  giving.near_done = true;
+  alone_ -= std::exchange(giving.alone, false) ? 1 : 0;
+}
+
+// All that was promised lies before the end.
+void OplockReturns::stream_ended(TimePoint now) {
+  ended_ = true;
+  for (auto& [open, giving] : giving_back_) near_is_done(giving);
+  give_back_all(now);
+}
+
+void OplockReturns::drop_done_fences() {
+  for (; !fences_.empty(); fences_.pop_front()) {
+    const auto giving = giving_back_.find(fences_.front().second);
+    const bool same = giving != giving_back_.end() && giving->second.fence == fences_.front().first;
+    if (same && !giving->second.near_done) return;
+  }
+}
+
+std::optional<TimePoint> OplockReturns::next_timeout() const {
+  auto at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
+  if (!fences_.empty() && (!at || fences_.front().first < *at)) at = fences_.front().first;
+  return at;
+}
+
+void OplockReturns::on_timeout(TimePoint now) {
+  drop_done_fences();
+  if (!fences_.empty() && fences_.front().first <= now) {
+    fences_.clear();
+    return side_.fence();
+  }
+  const auto alone_at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
+  if (!alone_at || now < *alone_at) return;
+  for (auto& [open, giving] : giving_back_)
+    if (giving.alone) near_is_done(giving);
+  give_back_all(now);
+}
+
+void OplockReturns::on_ids_freed(TimePoint now) {
+  for (const OpenKey& open : std::exchange(back_unsent_, {})) give_back(now, open);
+}
+
+void OplockReturns::give_back_all(TimePoint now) {
+  std::vector<OpenKey> opens;
+  for (const auto& [open, giving] : giving_back_) opens.push_back(open);
+  for (const OpenKey& open : opens) give_back(now, open);
+}
+
+void OplockReturns::give_back(TimePoint now, const OpenKey& key) {
+  const auto found = giving_back_.find(key);
+  if (found == giving_back_.end()) return;
+  GivingBack& giving = found->second;
+  Open* open = side_.connection().open(key);
+  if (open && !open->closing) {  // its CLOSE gives back everything
+    if (!giving.near_done || has_promises_(key)) return;
+    const OplockBreak acknowledgement{.level = giving.level, .file = open->file};
+    const bool sent =
+        side_.inject_owed(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
+          return build_oplock_acknowledgement(head, acknowledgement);
+        });
+    if (!sent) {
+      back_unsent_.insert(key);
+      return;
+    }
+    open->break_pending = false;
+  }
+  near_is_done(giving);
+  giving_back_.erase(found);
+}
+
+void OplockReturns::near_gives_back(TimePoint now, const OpenKey& open) {
+  const auto giving = giving_back_.find(open);
+  if (giving == giving_back_.end()) return;
+  near_is_done(giving->second);
+  give_back(now, open);
+}
+
+}  // namespace longhaul::smb::smb2

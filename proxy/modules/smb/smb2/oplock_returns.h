@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives back oplocks that the far half held on the client's behalf ([MS-SMB2] section 2.2.23.1): when the
+// server takes one back, after everything that was promised under it, or, where the near half is silent,
+// before the server gives it to others.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class OplockReturns {
+ public:
+  // `has_promises`: through this open something is promised that the server has not answered.
+  OplockReturns(FarSide& side, std::function<bool(const OpenKey&)> has_promises)
+      : side_(side), has_promises_(std::move(has_promises)) {}
+
+  // True: the message is a break that the client must not see.
+  bool takes_break(TimePoint now, const Message& message);
+  // Broken has come: everything promised under it came before.
+  void near_gives_back(TimePoint now, const OpenKey& open);
+  // Gives it back if nothing hinders that any more.
+  void give_back(TimePoint now, const OpenKey& open);
+  void on_ids_freed(TimePoint now);
+  void on_timeout(TimePoint now);
+  std::optional<TimePoint> next_timeout() const;
+  void stream_ended(TimePoint now);
+
+ private:
+  struct GivingBack {
+    OplockLevel level = OplockLevel::none;
+    bool near_done = false;
+    bool alone = false;  // it may be given back without the near half, some time
+    TimePoint fence{};   // else it is fenced then
+  };
+  void near_is_done(GivingBack& giving);
+  void drop_done_fences();
+  void give_back_all(TimePoint now);
+
+  FarSide& side_;
+  std::function<bool(const OpenKey&)> has_promises_;
+  std::map<OpenKey, GivingBack> giving_back_;
+  std::size_t alone_ = 0;  // of these, those that the near half is not done with
+  // Of those that may not be given back alone: until when the near half has to be done. In the order of time.
+  std::deque<std::pair<TimePoint, OpenKey>> fences_;
+  std::set<OpenKey> back_unsent_;  // that had no id
+  bool ended_ = false;             // the near half tells nothing more
+};
+
+}  // namespace longhaul::smb::smb2
