@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
@@ -10,7 +12,6 @@ using Level = LossByRate::Level;
 
 namespace {
 
-constexpr TimePoint kStart{1h};
 
 void add(LossTests& tests, Level level, double loss) {
   for (int i = 0; i < 2000; ++i) {

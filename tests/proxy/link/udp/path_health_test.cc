@@ -3,13 +3,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 using State = PathHealth::State;
 
 namespace {
-constexpr TimePoint kStart{1h};
 constexpr Duration kRtt = 100ms;
 }  // namespace
 
