@@ -4,6 +4,11 @@
 #include "proxy/config/plain_ascii.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fmt/format.h>
+#include <iterator>
+#include <optional>
 
 namespace longhaul::config {
 namespace {
@@ -28,31 +33,81 @@ std::size_t after_quotes(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// A quotation mark that follows a bare key or value directly begins no quoted text: the parser reads on to the end of
-// the bare one before it reports that.
-bool is_behind_bare_text(std::string_view text, std::size_t at) {
-  constexpr std::string_view kSeparators = " \t\r\n=,.[]{}\"'";
-  return kSeparators.find(text[at - 1]) == std::string_view::npos;
+// The length of a UTF-8 sequence and its character (RFC 3629, section 4); a length of 0: not UTF-8.
+struct Character {
+  std::size_t length = 0;
+  std::uint32_t code = 0;
+};
+
+Character character_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[at + i]); };
+  const std::size_t length = byte(0) < 0xc2 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : byte(0) < 0xf5 ? 4 : 0;
+  if (length == 0 || text.size() - at < length) return {};
+  std::uint32_t code = byte(0) & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  constexpr std::array<std::uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code < kLeast[length] || code > 0x10ffff || surrogate ? Character{} : Character{length, code};
+}
+
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+std::size_t line_of(std::string_view toml, std::size_t at) {
+  const std::string_view before = toml.substr(0, at);
+  return static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+}
+
+// Appends text[at, end), a text in double quotes, with escapes for its characters beyond ASCII. The place of one that
+// has no escape: behind a backslash, or not UTF-8.
+std::optional<std::size_t> append_escaped(std::string& to, std::string_view text, std::size_t at, std::size_t end) {
+  while (at < end) {
+    const bool escape = text[at] == '\\' && at + 1 < end;
+    if (escape && !is_ascii(text[at + 1])) return at + 1;
+    if (is_ascii(text[at])) {
+      const std::size_t length = escape ? 2 : 1;
+      to.append(text, at, length);
+      at += length;
+      continue;
+    }
+    const Character character = character_at(text, at);
+    if (character.length == 0) return at;
+    fmt::format_to(std::back_inserter(to), "\\U{:08x}", character.code);
+    at += character.length;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::size_t> line_of_foreign_character(std::string_view toml) {
-  const std::size_t begin = toml.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark may come first
-  std::size_t at = begin;
+PlainAscii plain_ascii(std::string_view toml) {
+  PlainAscii result;
+  result.text.reserve(toml.size());
+  std::size_t at = toml.starts_with("\xef\xbb\xbf") ? 3 : 0;  // without a byte order mark
   while (at < toml.size()) {
     const char c = toml[at];
-    if ((c == '"' || c == '\'') && (at == begin || !is_behind_bare_text(toml, at))) {
-      at = after_quotes(toml, at);
+    if (c == '"') {
+      const std::size_t end = after_quotes(toml, at);
+      if (const auto wrong = append_escaped(result.text, toml, at, end)) return {{}, line_of(toml, *wrong)};
+      at = end;
+    } else if (c == '\'') {
+      const std::string_view quoted = toml.substr(at, after_quotes(toml, at) - at);
+      const auto wrong = std::find_if_not(quoted.begin(), quoted.end(), is_ascii);
+      if (wrong != quoted.end()) return {{}, line_of(toml, at + static_cast<std::size_t>(wrong - quoted.begin()))};
+      result.text += quoted;
+      at += quoted.size();
     } else if (c == '#') {
-      at = std::min(toml.find('\n', at), toml.size());
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
-      return static_cast<std::size_t>(std::count(toml.begin(), toml.begin() + at, '\n')) + 1;
+      for (; at < toml.size() && toml[at] != '\n'; ++at) result.text += is_ascii(toml[at]) ? toml[at] : '?';
+    } else if (!is_ascii(c)) {
+      return {{}, line_of(toml, at)};
     } else {
+      result.text += c;
       ++at;
     }
   }
-  return std::nullopt;
+  return result;
 }
 
 std::string slip_in_line(std::string_view toml, std::size_t line) {

@@ -74,12 +74,12 @@ class Reader {
 
  private:
   toml::table parse(std::string_view text) const {
-    if (const auto line = line_of_foreign_character(text))
-      fail_at(
-          name_, *line,
-          "TOML does not allow this character outside quotes; use plain quotes: \"...\".");
+    const PlainAscii plain = plain_ascii(text);
+    if (plain.foreign_line != 0)
+      fail_at(name_, plain.foreign_line,
+              "this character is not UTF-8, or neither in double quotes nor in a comment; use plain quotes: \"...\".");
     try {
-      return toml::parse(text, std::string_view(name_));
+      return toml::parse(plain.text, std::string_view(name_));
     } catch (const toml::parse_error& error) {
       std::string reason(error.description());
       std::replace(reason.begin(), reason.end(), '\n', ' ');

@@ -17,9 +17,9 @@ TEST_CASE("every mistake is one sentence with file and line") {
       // The text itself.
       {"site = \"a\"\nlink = [", "dir/a.toml:2: this is not valid TOML: "},
       {"site = \"a\"\nsite = \"b\"\n", "dir/a.toml:2: this is not valid TOML: "},
-      {"site = \"\xff\"", "dir/a.toml:1: this is not valid TOML: "},
+      {"site = \"\xff\"", "dir/a.toml:1: this character is not UTF-8, or "},
       {"# caf\u00e9\nsite = \u201ca\u201d\n",
-       "dir/a.toml:2: TOML does not allow this character outside quotes; use plain quotes: "
+       "dir/a.toml:2: this character is not UTF-8, or neither in double quotes nor in a comment; use plain quotes: "
        "\"...\"."},
       {"site = \"a\"\n[.a]\n", "dir/a.toml:2: this is not valid TOML: "},
       // Keys.
@@ -309,18 +309,33 @@ TEST_CASE("a feature with a dot is accepted with and without quotes") {
         std::vector<std::pair<std::string, std::string>>{{"fec", "off"}, {"smb.metadata", "false"}});
 }
 
-TEST_CASE("any character is accepted inside quotes and comments, and only there") {
-  for (std::string_view good :
-       {"", "a",
-        "\xef\xbb\xbf"
-        "a = 1",
-        "# \u00e9", "a = '\u00e9' # \u00e9\nb = \"\\\"\u00e9\"", "a = '''\n'\u00e9''\n\u00e9'''",
-        "a = \"\"\"x\\\"\"\u00e9\"\"\"\"\" # \u00e9", "a = '\\' # '\u00e9", "a = \"\" # \"\u00e9"})
-    CHECK_FALSE(line_of_foreign_character(good));
+TEST_CASE("characters beyond ASCII are accepted in double quotes and comments, and only there") {
+  const std::pair<std::string_view, std::string_view> good[] = {
+      {"", ""},
+      {"a", "a"},
+      {"\xef\xbb\xbf"
+       "a = 1",
+       "a = 1"},
+      {"# \u00e9", "# ??"},
+      {"b = \"\\\"\u00e9\" # \u00e9\nc", "b = \"\\\"\\U000000e9\" # ??\nc"},
+      {"a = \"\"\"x\\\"\"\u00e9\"\"\"\"\" # '", "a = \"\"\"x\\\"\"\\U000000e9\"\"\"\"\" # '"},
+      {"a = '\\' # '\u00e9", "a = '\\' # '??"},
+      {"a = \"\" # \"\u00e9", "a = \"\" # \"??"},
+      {"a = \"\U0001f600\\\\\"", "a = \"\\U0001f600\\\\\""},
+      {"a.\"\u00e9\" = 1", "a.\"\\U000000e9\" = 1"},
+  };
+  for (const auto& [text, plain] : good) {
+    CAPTURE(text);
+    CHECK(plain_ascii(text).foreign_line == 0);
+    CHECK(plain_ascii(text).text == plain);
+  }
   for (std::string_view bad :
        {"\n\u00e9", "\na = \"x\"\u00e9", "a = '''\n'''\u00e9", "a = '\\'\n'b' = \u00e9",
-        "a = \"\"\"\n\"\"\"\u00e9\"", "# x\n\u00e9", "a = 'x\n\u00e9'", "a = 1\nb = 2a\"\u00e9\""})
-    CHECK(line_of_foreign_character(bad) == 2u);
+        "a = \"\"\"\n\"\"\"\u00e9\"", "# x\n\u00e9", "a = 'x\n\u00e9'", "\na = '\u00e9'", "\na = \"\\\u00e9\"",
+        "\na = \"\xc3\"", "\na = \"\xed\xa0\x80\"", "\na = \"\xc0\x80\"", "\na = \"\xf4\x90\x80\x80\"", "\na = \"\xff\""}) {
+    CAPTURE(bad);
+    CHECK(plain_ascii(bad).foreign_line == 2u);
+  }
 }
 
 TEST_CASE("listeners on different addresses or families share a port") {
