@@ -40,7 +40,10 @@ class Strangers(unittest.TestCase):
     def test_client_hellos_with_the_costliest_key_exchange_do_not_stop_the_daemon(self):
         source, = stranger.give_addresses(self.lab, 1)
         self.start(self.datacenter)
-        sockets = [self.connect(source) for _ in range(40)]
+        sockets = []
+        for _ in range(40):
+            with contextlib.suppress(ConnectionResetError):  # one above the source's limit may be over before connect() returns
+                sockets.append(self.connect(source))
         for sock in sockets:
             with contextlib.suppress(OSError):
                 sock.sendall(stranger.client_hello(stranger.FFDHE8192))
