@@ -38,9 +38,9 @@ boost::json::object view(const flows::FlowTable::Ended& flow);
 boost::json::object view_status(const Status& status, const flows::FlowTable& flows,
                                 const config::Features& features);
 
-// Code, sentence and remedy.
 // Files of this client at this server with lost writes that have not been reported yet.
 boost::json::array view_lost_files(const Status& status, const modules::Ends& ends);
+// Code, sentence and remedy.
 boost::json::object view_reason(flows::Reason reason);
 boost::json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast);
 
