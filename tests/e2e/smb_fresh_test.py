@@ -210,8 +210,8 @@ class TellsNothing(PairTest):
         for dialect in DIALECTS:
             path.write_bytes(self.data)
             with self.subTest(dialect), smb_client.connect(self.lab, self.smbd, dialect) as client:
+                before = Fresh.counted(self.branch, "ahead_bytes")  # opening the file may be enough
                 with client.open("file", READ) as file:
-                    before = Fresh.counted(self.branch, "ahead_bytes")
                     self.assertEqual(file.read(0, BLOCK), self.data[:BLOCK])
                     until(lambda before=before: Fresh.counted(self.branch, "ahead_bytes") >= before + 2 * BLOCK,
                           what="the next blocks lie ahead")
