@@ -215,8 +215,12 @@ class Closed(Door):
         self.assert_nothing_outside_the_link()
 
     def test_a_client_that_sends_after_its_flow_was_reset(self):
+        def reset_once_it_sends(connection):
+            connection.receive(1)
+            connection.reset()
+
         self.start()
-        with tcp.Server(self.lab, lambda connection: connection.reset()) as server:
+        with tcp.Server(self.lab, reset_once_it_sends) as server:
             for address in (SERVER, SERVER6):
                 connection = tcp.connect(self.lab, address, server.port)
                 with self.assertRaises(OSError):
