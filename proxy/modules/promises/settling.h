@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "codecs/keyed_hash.h"
 #include "proxy/link/types.h"
 #include "proxy/modules/promises/messages.h"
 
@@ -24,6 +25,10 @@ class Settling {
     if (is_new) queue_.emplace_back(now + kQuietFor, open);
   }
   void forget(const OpenKey& open) { last_.erase(open); }
+  // A WRITE through an open that was reported as settled goes to the server; its answer shows that the far
+  // half has seen it, and knows that more may be promised.
+  void passed_after(MessageNumber number) { reviving_.insert(number); }
+  bool revives(MessageNumber number) { return reviving_.erase(number) != 0; }
 
   std::optional<link::TimePoint> next_timeout() const {
     return queue_.empty() ? std::nullopt : std::optional(queue_.front().first);
@@ -47,6 +52,7 @@ class Settling {
 
  private:
   std::unordered_map<OpenKey, link::TimePoint, OpenKeyHash> last_;
+  KeyedSet<MessageNumber> reviving_;
   std::deque<std::pair<link::TimePoint, OpenKey>> queue_;  // at least one for each of last_
 };
 

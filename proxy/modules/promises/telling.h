@@ -18,6 +18,12 @@ class Telling {
   void end_live(const LostWrites::File& file) { lost_.end_live(file); }
   // The answer that reports it is sent now.
   void told(LostWrites::File file, LostWrites::Use use) { told_.emplace_back(std::move(file), use); }
+  // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
+  bool tells(const LostWrites::File& file, LostWrites::Use use) {
+    if (use == LostWrites::Use::replaces || !has(file, use)) return false;
+    told(file, use);
+    return true;
+  }
   // The open that replaces the content has succeeded.
   void replaced(const LostWrites::File& file) { lost_.forget(file); }
   // The client has continued, or ended in order: it has had all earlier answers.

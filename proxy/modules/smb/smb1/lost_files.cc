@@ -26,6 +26,15 @@ std::optional<FileName> take_name(const Header& header, const Block& block, std:
 
 }  // namespace
 
+std::optional<std::u16string> share_connected_by(const Message& request) {
+  for (const Block& block : request.blocks) {
+    if (block.command != Command::tree_connect_andx) continue;
+    if (const auto connect = parse_tree_connect_request(block, request.header))
+      return share_of(file_name(0, connect->path, request.header.is_unicode()).path);
+  }
+  return std::nullopt;
+}
+
 std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
   const Block& block = request.first();
   const bool renames = block.command == Command::rename;
@@ -39,14 +48,18 @@ std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
 }
 
 void LostFiles::on_request(const Message& request) {
-  shares_.on_request(request);
+  if (auto share = share_connected_by(request))
+    shares_.connecting(number_of(request.header), std::move(*share));
   if (asked_.size() >= kMostAsked) return;
   if (auto change = change_of(request))
     asked_.insert_or_assign(number_of(request.header), std::move(*change));
 }
 
 void LostFiles::on_reply(const Message& reply) {
-  shares_.on_reply(reply);
+  if (reply.header.status == 0)
+    shares_.connected(number_of(reply.header), 0, reply.header.tid);
+  else
+    shares_.refused(number_of(reply.header));
   const auto asked = asked_.extract(number_of(reply.header));
   if (asked.empty() || reply.header.status != 0) return;
   const Change& change = asked.mapped();

@@ -9,10 +9,13 @@
 
 #include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/smb/lost_names.h"
+#include "proxy/modules/smb/share_names.h"
 #include "proxy/modules/smb/smb1/connection.h"
-#include "proxy/modules/smb/smb1/share_names.h"
 
 namespace longhaul::smb::smb1 {
+
+// What a TREE_CONNECT_ANDX in this message connects to: share_of() its UNC path.
+std::optional<std::u16string> share_connected_by(const Message& request);
 
 class LostFiles {
  public:
@@ -31,7 +34,7 @@ class LostFiles {
 
   LostWrites::File of(const Open& open) const { return of(open.name); }
   LostWrites::File of(const FileName& name) const {
-    return {.ends = ends_, .share = shares_.of(name.tid), .path = path_of(name.path)};
+    return {.ends = ends_, .share = shares_.of(0, name.tid), .path = path_of(name.path)};
   }
 
  private:

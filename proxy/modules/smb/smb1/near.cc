@@ -78,7 +78,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::write_andx:
           if (const Open* open = connection_.open_of(message)) active(now, *open);
-          if (promises_.outstanding_bytes() == 0) moved_at_ = now;
+          if (promises_.outstanding_bytes() == 0) live_.moved(now);
           if (write(frame, message)) return;
           break;
         case Command::close:
@@ -271,23 +271,15 @@ void Near::over(const Open& open) {
   questions_.forget(open.key);
   void_.erase(open.key);
   settled_.closed(open.key);
-  const bool failed = promises_.failed(open.key);
-  const LostWrites::Loss loss{
-      .cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused : Cause::server_gone,
-      .ranges = promises_.outstanding_ranges(open.key)};
-  if (promises_.forget(open.key)) {
-    marks_.unmark(open.key);
-    if (failed) out_.tell(Settled{open.key});
-    return;
-  }
-  lost_->add(lost_file(open), loss);  // promised data is lost, and no remaining answer could report it
-  abort(Cause::server_gone);
+  const LivePromises::Closed closed = live_.closed(open.key, lost_file(open));
+  if (closed == LivePromises::Closed::settled) out_.tell(Settled{open.key});
+  if (closed == LivePromises::Closed::lost) abort(Cause::server_gone);
 }
 
 void Near::abort(Cause cause) {
   if (aborted_) return;
   aborted_ = true;
-  lose(cause);
+  live_.lose(cause);
   out_.abort();
 }
 
@@ -310,7 +302,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
     searches_.far_dropped(drop->open);
     looks_.drop();
   } else if (const auto* kept_now = std::get_if<Kept>(&message)) {
-    moved_at_ = now;
+    live_.moved(now);
     kept(*kept_now);
   } else if (const auto* room = std::get_if<Room>(&message)) {
     room_.told(DiskTree{room->session << 16 | room->tree}, room->available_bytes, room->counted_bytes);
@@ -323,7 +315,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
     }
   } else if (const auto* marked = std::get_if<Marked>(&message)) {
     if (const Open* open = connection_.open(marked->open); open && open->times_settled == marked->settled) {
-      marks_.marked_at_twin(marked->open);
+      live_.marked_at_twin(marked->open);
       review_undecided();
     }
   } else if (const auto* watched = std::get_if<Watched>(&message)) {

@@ -11,10 +11,11 @@
 
 #include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/promises/disk_room.h"
-#include "proxy/modules/promises/lost_writes.h"
-#include "proxy/modules/promises/marks.h"
+#include "proxy/modules/promises/live_promises.h"
 #include "proxy/modules/promises/open_gate.h"
 #include "proxy/modules/promises/telling.h"
+#include "proxy/modules/promises/undecided.h"
+#include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb1/lost_files.h"
@@ -29,7 +30,7 @@ namespace longhaul::smb::smb1 {
 // Every condition except room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write);
 
-class Near final : public Half, private LiveLedger {
+class Near final : public Half {
  public:
   // `account`: the bytes that all flows of this site hold ahead. `ends`: of this flow, for `lost`.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
@@ -38,17 +39,10 @@ class Near final : public Half, private LiveLedger {
         cache_(std::move(account)),
         lost_(std::move(lost)),
         ends_(ends),
-        marks_(lost_),
-        settled_(out, connection_, promises_, marks_),
+        settled_(out, connection_, promises_, live_),
         searches_(out, connection_, counters_),
         questions_(out, connection_, promises_, counters_),
-        looks_(out, connection_) {
-    lost_->enter(ends_, this);
-  }
-  ~Near() override {
-    lose(Cause::flow_cut);
-    lost_->leave(ends_, this);
-  }
+        looks_(out, connection_) {}
   Near(const Near&) = delete;
   Near& operator=(const Near&) = delete;
 
@@ -65,11 +59,11 @@ class Near final : public Half, private LiveLedger {
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
     const modules::Reason why = leave_alone();
-    return why != reasons::optimised ? why : reason_;
+    return why != reasons::optimised ? why : policy_.reason();
   }
-  void set_wake(const std::function<void()>& wake) override { marks_.on_news(wake); }
+  void set_wake(const std::function<void()>& wake) override { live_.on_news(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
-  void twin_lost() override { lose(Cause::link_lost); }
+  void twin_lost() override { live_.lose(Cause::link_lost); }
   void on_timeout(TimePoint now) override {
     review_gate(now);
     settled_.on_timeout(now);
@@ -98,10 +92,7 @@ class Near final : public Half, private LiveLedger {
   void reply(TimePoint now, const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
-  bool policy_allows(Open& open);
-  bool declined(Open& open, modules::Reason reason);
   void active(TimePoint now, const Open& open);
-  std::optional<bool> is_marked(const OpenKey& open) const;
   void review_undecided();
   void answer_held();
   bool close(const Frame& frame, const Message& message);
@@ -123,12 +114,8 @@ class Near final : public Half, private LiveLedger {
   void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);
-  // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
-  void lose(Cause cause);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
-  bool owes() const override { return promises_.owes(); }
-  void give_up(const LostWrites::File& file, Cause cause) override;
-  LostWrites::Unfinished finish(const LostWrites::File& file) override;
+  std::optional<LostWrites::File> file_of(const OpenKey& key);
   bool goes_on_with_lost(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
@@ -136,8 +123,7 @@ class Near final : public Half, private LiveLedger {
     return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
   }
   NearQuestions::Answers questions_may_be_answered() const {
-    return features(&Features::metadata) ? NearQuestions::Answers::yes
-                                                     : NearQuestions::Answers::no;
+    return features(&Features::metadata) ? NearQuestions::Answers::yes : NearQuestions::Answers::no;
   }
 
   Outputs& out_;
@@ -150,16 +136,14 @@ class Near final : public Half, private LiveLedger {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_{*lost_, ends_};
-  OpenGate<Frame> gate_{*lost_, *this};
-  OpenMarks marks_;
-  // WRITEs that are held until the file is marked on both sides' disks; more wait for the server.
-  std::vector<std::pair<MessageNumber, OpenKey>> undecided_;
-  static constexpr std::size_t kMostUndecided = 64;
+  LivePromises live_{lost_, ends_, promises_, [this](const OpenKey& key) { return file_of(key); },
+                     [this](Cause cause) { abort(cause); }};
+  OpenGate<Frame> gate_{*lost_, live_};
+  Undecided undecided_;
   NearSettled settled_;
   bool has_said_who_ = false;
-  bool hides_errors_ = false;  // see silent_clients.h
-  TimePoint moved_at_{};       // the server answered a promised WRITE, or something came to be outstanding
-  bool doomed_ = false;        // reset when all promises are settled
+  PromisePolicy policy_;
+  bool doomed_ = false;  // reset when all promises are settled
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;
@@ -180,7 +164,6 @@ class Near final : public Half, private LiveLedger {
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
   bool unheard_ = false;
-  modules::Reason reason_ = reasons::optimised;  // why WRITEs that could be promised are not
   bool aborted_ = false;
 };
 

@@ -4,9 +4,9 @@
 #pragma once
 #include <optional>
 
+#include "proxy/modules/promises/live_promises.h"
 #include "proxy/modules/promises/settling.h"
 #include "proxy/modules/smb/half.h"
-#include "proxy/modules/promises/marks.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/smb1/connection.h"
 
@@ -17,19 +17,18 @@ inline bool may_be_written_behind(const Open& open) { return open.was_write_cach
 
 class NearSettled {
  public:
-  NearSettled(Outputs& out, Connection& connection, const Promises& promises, OpenMarks& marks)
-      : out_(out), connection_(connection), promises_(promises), marks_(marks) {}
+  NearSettled(Outputs& out, Connection& connection, const Promises& promises, LivePromises& live)
+      : out_(out), connection_(connection), promises_(promises), live_(live) {}
 
   // It was opened, or a WRITE through it was requested.
   void active(TimePoint now, const Open& open) {
     if (may_be_written_behind(open) && !open.settled) settling_.active(open.key, now);
   }
   void passed_write(const Open& open, MessageNumber number) {
-    if (open.settled) reviving_.insert(number);
+    if (open.settled) settling_.passed_after(number);
   }
-  // The far half has seen this WRITE, so it knows that more may be promised.
   void answered_write(TimePoint now, const OpenKey& key, MessageNumber number) {
-    if (reviving_.erase(number) == 0) return;
+    if (!settling_.revives(number)) return;
     Open* open = connection_.open(key);
     if (!open) return;
     open->settled = false;
@@ -46,7 +45,7 @@ class NearSettled {
       }
       open->settled = true;
       ++open->times_settled;
-      marks_.unmark(*key);
+      live_.unmark(*key);
       out_.tell(Settled{*key});
     }
   }
@@ -56,9 +55,8 @@ class NearSettled {
   Outputs& out_;
   Connection& connection_;
   const Promises& promises_;
-  OpenMarks& marks_;
+  LivePromises& live_;
   Settling settling_;
-  KeyedSet<MessageNumber> reviving_;  // WRITEs that were requested after Settled
 };
 
 }  // namespace longhaul::smb::smb1

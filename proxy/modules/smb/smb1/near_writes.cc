@@ -31,42 +31,15 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
                             open.confirmed_bytes);
 }
 
-// As in smb2/near_writes.cc.
-bool Near::policy_allows(Open& open) {
-  const bool caches = !open.on_behalf && !features(&Features::write_behind_cached);
-  if (!caches && !hides_errors_) return true;
-  return declined(open, caches ? reasons::smb_client_caches : reasons::smb_hides_errors);
-}
-
-bool Near::declined(Open& open, modules::Reason reason) {
-  if (!std::exchange(open.unpromised, true)) ++counters_.unpromised_files;
-  reason_ = reason;
-  return false;
-}
-
 void Near::active(TimePoint now, const Open& open) {
   settled_.active(now, open);
   if (features(&Features::write_behind) && may_be_written_behind(open) && !open.settled &&
       (open.on_behalf || surroundings_.features.write_behind_cached))
-    marks_.mark(open.key, lost_file(open));
-}
-
-std::optional<bool> Near::is_marked(const OpenKey& open) const {
-  const auto state = marks_.state(open);
-  if (state == OpenMarks::State::refused) return false;
-  if (state == OpenMarks::State::pending || !marks_.is_marked_at_twin(open)) return std::nullopt;
-  return true;
+    live_.mark(open.key, lost_file(open));
 }
 
 void Near::review_undecided() {
-  if (undecided_.empty()) return;
-  std::erase_if(undecided_, [&](const auto& each) {
-    const auto marked = is_marked(each.second);
-    if (!marked && promises_.waits_for(each.first)) return false;
-    promises_.decide(each.first, marked.value_or(false) ? Promises::Answer::yes : Promises::Answer::no);
-    return true;
-  });
-  answer_held();
+  if (undecided_.review(promises_, [&](const OpenKey& key) { return live_.is_marked(key); })) answer_held();
 }
 
 void Near::answer_held() {
@@ -76,7 +49,8 @@ void Near::answer_held() {
 
 void Near::learn_client(const Message& message) {
   for (const Block& block : message.blocks)
-    if (block.command == Command::session_setup_andx) hides_errors_ |= names_jcifs(block.bytes);
+    if (block.command == Command::session_setup_andx && names_jcifs(block.bytes))
+      policy_.client_hides_errors();
 }
 
 bool Near::write(const Frame& frame, const Message& message) {
@@ -85,14 +59,13 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || doomed_ || !features(&Features::write_behind) ||
-      !may_be_promised(*open, header, *write) || !policy_allows(*open) ||
-      !room_.has_room(disk_tree(*open), length))
+  if (!open || doomed_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
+      !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
   const OpenKey key = open->key;
-  const auto marked = is_marked(key);
-  if (!marked.value_or(true)) return declined(*open, reasons::smb_not_recorded);
-  if (!marked && undecided_.size() >= kMostUndecided) return false;
+  const auto marked = live_.is_marked(key);
+  if (!marked.value_or(true)) return policy_.declines(*open, reasons::smb_not_recorded, counters_);
+  if (!marked && undecided_.is_full()) return false;
   drop(*open);
   questions_.changed(*open);
   searches_.changed();
@@ -102,7 +75,7 @@ bool Near::write(const Frame& frame, const Message& message) {
       promises_.promise(key, number, {write->offset, length},
                         marked ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
   if (verdict == Promises::Verdict::refused) return false;
-  if (!marked) undecided_.emplace_back(number, key);
+  if (!marked) undecided_.hold(number, key);
   room_.promised(disk_tree(*open), length);
   const Early early{header, length};
   out_.tell(Promised{key, number});
@@ -218,31 +191,9 @@ void Near::told_late(const OpenKey& key, Told how) {
   if (const Open* open = connection_.open(key)) lost_->told_late(lost_file(*open), how);
 }
 
-void Near::give_up(const LostWrites::File& file, Cause cause) {
-  for (const OpenKey& key : promises_.owed())
-    if (const Open* open = connection_.open(key); open && lost_file(*open) == file) return abort(cause);
-}
-
-LostWrites::Unfinished Near::finish(const LostWrites::File& file) {
-  LostWrites::Unfinished unfinished{.moved_at = moved_at_};
-  for (const OpenKey& key : promises_.owed()) {
-    const Open* open = connection_.open(key);
-    if (!open || lost_file(*open) != file) continue;
-    promises_.stop(key);
-    unfinished.bytes += promises_.outstanding_bytes(key);
-  }
-  return unfinished;
-}
-
-void Near::lose(Cause cause) {
-  for (const OpenKey& key : promises_.owed()) {
-    const Open* open = connection_.open(key);
-    if (!open) continue;
-    const bool refused = promises_.outstanding_bytes(key) == 0;
-    lost_->add(lost_file(*open),
-               {.cause = refused ? Cause::refused : cause, .ranges = promises_.outstanding_ranges(key)});
-  }
-  promises_.cut_off();
+std::optional<LostWrites::File> Near::file_of(const OpenKey& key) {
+  const Open* open = connection_.open(key);
+  return open ? std::optional(lost_file(*open)) : std::nullopt;
 }
 
 // A client that was reset opens the file again to continue with it: its program must learn of the loss.
@@ -250,10 +201,7 @@ bool Near::goes_on_with_lost(const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
   if (!pending || !pending->opening) return false;
-  const LostWrites::File file = lost_file(pending->opening->open);
-  const LostWrites::Use use = pending->opening->use;
-  if (use == LostWrites::Use::replaces || !telling_.has(file, use)) return false;
-  telling_.told(file, use);
+  if (!telling_.tells(lost_file(pending->opening->open), pending->opening->use)) return false;
   connection_.answered_here(number);
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   return true;

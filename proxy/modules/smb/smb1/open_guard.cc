@@ -3,12 +3,14 @@
 
 #include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/builders.h"
+#include "proxy/modules/smb/smb1/lost_files.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
+#include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb::smb1 {
 namespace {
 
-constexpr std::size_t kMostTreesAsked = 64, kMostReplacing = 1024;
+constexpr std::size_t kMostReplacing = 1024;
 
 // [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even place of the message.
 Bytes padded_name(const Block& block, const Header& header) {
@@ -41,11 +43,7 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   // The data of a raw transfer have no header by which to recognise them.
   if (!message || is_raw(*message)) return false;
   const Header& header = message->header;
-  for (const Block& block : message->blocks) {
-    if (block.command != Command::tree_connect_andx || connecting_.size() >= kMostTreesAsked) continue;
-    if (const auto connect = parse_tree_connect_request(block, header))
-      connecting_[number_of(header)] = share_of(file_name(0, connect->path, header.is_unicode()).path);
-  }
+  if (auto share = share_connected_by(*message)) shares_.connecting(number_of(header), std::move(*share));
   if (judge_open(*message) == Verdict::refused)
     out.to_client.push_back(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   else
@@ -58,12 +56,11 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
 OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
   const Header& header = message.header;
   const auto wanted = wanted_by(message);
-  const auto share = shares_.find(header.tid);
+  std::u16string share = shares_.of(0, header.tid);
   // Late errors are NT status codes.
-  if (!wanted || share == shares_.end() || header.is_signed() || !header.has_nt_status())
-    return Verdict::passes;
+  if (!wanted || share.empty() || header.is_signed() || !header.has_nt_status()) return Verdict::passes;
   LostWrites::File file{.ends = ends_,
-                        .share = share->second,
+                        .share = std::move(share),
                         .path = path_of(file_name(header.tid, wanted->name, header.is_unicode()).path)};
   telling_.end_live(file);
   if (!telling_.has(file, wanted->use)) return Verdict::passes;
@@ -80,8 +77,10 @@ bool OpenGuard::answer(const Frame& frame, Out& out) {
   if (!message) return false;
   const Header& header = message->header;
   if (header.is_reply()) {
-    if (auto share = connecting_.extract(number_of(header)); !share.empty() && header.status == 0)
-      shares_[header.tid] = std::move(share.mapped());
+    if (header.status == 0)
+      shares_.connected(number_of(header), 0, header.tid);
+    else
+      shares_.refused(number_of(header));
     if (const auto replaced = replacing_.extract(number_of(header)); !replaced.empty() && header.status == 0)
       telling_.replaced(replaced.mapped());
   }

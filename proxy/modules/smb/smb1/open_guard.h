@@ -9,6 +9,7 @@
 #include "proxy/modules/guard.h"
 #include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/share_names.h"
 #include "proxy/modules/smb/smb1/connection.h"
 
 namespace longhaul::smb::smb1 {
@@ -39,8 +40,7 @@ class OpenGuard {
 
   LostWrites::Ends ends_;
   Telling& telling_;
-  KeyedMap<MessageNumber, std::u16string> connecting_;  // TREE_CONNECT_ANDX without an answer
-  KeyedMap<std::uint16_t, std::u16string> shares_;      // by TID
+  ShareNames shares_;
   // Opens that replace the file's content, if they succeed.
   KeyedMap<MessageNumber, LostWrites::File> replacing_;
 };

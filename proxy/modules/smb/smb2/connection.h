@@ -90,7 +90,7 @@ struct Open {
   bool was_write_cached = false;  // ever: its WRITEs may have been promised
   bool settled = false;           // nothing is promised, until a WRITE requested after this is answered
   std::uint32_t times_settled = 0;
-  bool failed_promise = false;    // at the far half: the client may not have been told yet
+  bool failed_promise = false;  // at the far half: the client may not have been told yet
 
   // Byte ranges were locked through it or another open of the same file.
   bool is_locked() const { return locked || (group && group->count(&FileCounts::locks) != 0); }
@@ -176,6 +176,9 @@ class Connection {
   // This CREATE is sent without the GUID by which the server would recognise it.
   void cannot_be_replayed(MessageId create);
 
+  // None if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
+  // changed.
+  std::optional<Message> parse(const Frame& frame);
   // A frame was encrypted, or cannot be parsed: this connection passes unchanged from here on.
   void leave_alone(modules::Reason reason);
 

@@ -11,6 +11,18 @@ constexpr std::size_t kOpenBytes = 512, kPendingBytes = 384;
 
 }  // namespace
 
+std::optional<Message> Connection::parse(const Frame& frame) {
+  if (frame.kind != FrameKind::smb2) {
+    leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
+                                                        : reasons::smb_not_understood);
+    return std::nullopt;
+  }
+  auto message = parse_message(frame);
+  if (message) return std::move(*message);
+  leave_alone(reasons::smb_not_understood);
+  return std::nullopt;
+}
+
 void Connection::leave_alone(modules::Reason reason) {
   all_untouchable_ = true;
   untouchable_since(reason);

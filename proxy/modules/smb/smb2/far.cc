@@ -35,7 +35,7 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
 
 void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   if (holds(frame)) return;
-  auto message = parse(frame);
+  auto message = connection_.parse(frame);
   if (!message) return out_.to_lan(frame.bytes);
   if (ids_.is_scattered()) return out_.abort();
   message = aliases_.resolved(std::move(*message));
@@ -91,24 +91,10 @@ void Far::release(TimePoint now) {
   }
 }
 
-// Null if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
-// changed.
-std::optional<Message> Far::parse(const Frame& frame) {
-  if (frame.kind != FrameKind::smb2) {
-    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
-                                                                    : reasons::smb_not_understood);
-    return std::nullopt;
-  }
-  auto message = parse_message(frame);
-  if (message) return std::move(*message);
-  connection_.leave_alone(reasons::smb_not_understood);
-  return std::nullopt;
-}
-
 // ---- the server's answers
 
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
-  auto parsed = parse(frame);
+  auto parsed = connection_.parse(frame);
   if (!parsed) return out_.pass_on(frame.bytes);
   for (const Element& element : parsed->elements)
     if (!element.header.is_unsolicited()) ids_.granted(element.header.credits);

@@ -91,7 +91,6 @@ class Far final : public Half, private FarSide {
   std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                                Reply reply);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
-  std::optional<Message> parse(const Frame& frame);
   // A client's request under way: the ids that its elements have so far.
   struct Outgoing {
     Message message;

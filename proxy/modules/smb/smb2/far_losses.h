@@ -3,13 +3,9 @@
 // that never arrived, and tells the client when it opens the file again through another near proxy. A near
 // proxy that still runs knows better (near_writes.h).
 #pragma once
-#include <deque>
 #include <memory>
-#include <vector>
 
-#include "proxy/modules/promises/lost_writes.h"
-#include "proxy/modules/promises/marks.h"
-#include "proxy/modules/promises/telling.h"
+#include "proxy/modules/promises/doubts.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -18,8 +14,8 @@ namespace longhaul::smb::smb2 {
 class FarLosses final : public FarPart {
  public:
   FarLosses(FarSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), lost_(std::move(lost)), ends_(ends), files_(*lost_, ends), marks_(lost_) {}
-  void set_wake(const std::function<void()>& wake) { marks_.on_news(wake); }
+      : side_(side), files_(*lost, ends), doubts_(std::move(lost), ends) {}
+  void set_wake(const std::function<void()>& wake) { doubts_.on_news(wake); }
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
@@ -30,13 +26,13 @@ class FarLosses final : public FarPart {
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_surroundings(TimePoint, const Surroundings& surroundings) override {
     tell_marked();
-    may_promise_ |= surroundings.features.write_behind;
-    may_promise_cached_ |= surroundings.features.write_behind_cached;
+    doubts_.allowed(
+        {.early = surroundings.features.write_behind, .cached = surroundings.features.write_behind_cached});
   }
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
   // The client has ended in order: it has had all answers.
-  void client_ended() { telling_.client_goes_on(); }
+  void client_ended() { doubts_.client_goes_on(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }
   // The near half will learn of it, and knows what is lost; but it may fail before its client has been told.
@@ -49,24 +45,10 @@ class FarLosses final : public FarPart {
   void tell_marked();
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
 
-  // Closed with a promise failed: the near half may not have told the client yet.
-  struct Failed {
-    OpenKey open;
-    LostWrites::File file;
-  };
-  static constexpr std::size_t kMostFailed = 64;
-
   FarSide& side_;
-  std::shared_ptr<LostWrites> lost_;
-  LostWrites::Ends ends_;
-  Telling telling_{*lost_};
   LostFiles files_;
-  OpenMarks marks_;
-  Remembers who_;                          // the near daemon
+  Doubts doubts_;
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
-  std::deque<Failed> failed_;
-  bool may_promise_ = false;         // the near half: it was allowed to at some time
-  bool may_promise_cached_ = false;  // the same to clients that cache by themselves
   bool ended_ = false;
 };
 

@@ -7,14 +7,28 @@
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/records_query.h"
+#include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
 
-constexpr std::size_t kRenameHeadBytes = 20, kMostNameBytes = 8192;
+constexpr std::size_t kRenameHeadBytes = 20, kMostNameBytes = 8192, kMostUncBytes = 2048;
 constexpr std::uint8_t kDispositionEx = 64;  // FileDispositionInformationEx
 
 }  // namespace
+
+LostWrites::Use use_of(const Open& open) {
+  return smb::use_of(open.access, static_cast<std::uint32_t>(open.disposition));
+}
+
+std::optional<std::u16string> share_connected_by(const Element& request) {
+  const auto connect = parse_tree_connect_request(request.bytes);
+  if (!connect) return std::nullopt;
+  const Bytes path = connect->path.first(std::min(connect->path.size(), kMostUncBytes));
+  std::u16string unc;
+  for (std::size_t i = 0; i + 2 <= path.size(); i += 2) unc.push_back(load_le<char16_t>(path, i));
+  return share_of(unc);
+}
 
 // [MS-FSCC] 2.4.37 and 2.4.11 and their later forms, 2.4.13, 2.4.4.
 std::optional<LostFiles::Change> LostFiles::change_of(const Element& element) {
@@ -48,11 +62,23 @@ std::optional<LostFiles::Change> LostFiles::change_of(const Element& element) {
 }
 
 void LostFiles::on_request(const Message& message) {
-  shares_.on_request(message);
   for (const Element& element : message.elements) {
+    if (element.header.command == Command::tree_connect)
+      if (auto share = share_connected_by(element))
+        shares_.connecting(element.header.message_id, std::move(*share));
     if (element.header.command != Command::set_info || asked_.size() >= kMostAsked) continue;
     if (auto change = change_of(element))
       asked_.insert_or_assign(element.header.message_id, std::move(*change));
+  }
+}
+
+void LostFiles::on_outcome(const Connection::Outcome& outcome) {
+  for (const Connection::Answered& each : outcome.answered) {
+    if (each.interim || each.request.command != Command::tree_connect) continue;
+    if (each.element)
+      shares_.connected(each.request.id, each.request.session, each.element->header.tree_id);
+    else
+      shares_.refused(each.request.id);
   }
 }
 

@@ -2,13 +2,18 @@
 // Which file an open means in records of lost writes (lost_writes.h), and how this connection changes such
 // files: if one is deleted, emptied or replaced its record ends, and if it is renamed the record follows.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/smb/share_names.h"
 #include "proxy/modules/smb/smb2/connection.h"
-#include "proxy/modules/smb/smb2/share_names.h"
 
 namespace longhaul::smb::smb2 {
+
+LostWrites::Use use_of(const Open& open);
+// What a TREE_CONNECT connects to: share_of() its UNC path, of which 2 KiB count.
+std::optional<std::u16string> share_connected_by(const Element& request);
 
 class LostFiles {
  public:
@@ -17,7 +22,7 @@ class LostFiles {
 
   void on_request(const Message& message);
   // Called before the parts that call of(); on_done() carries out successful changes, after them.
-  void on_outcome(const Connection::Outcome& outcome) { shares_.on_outcome(outcome); }
+  void on_outcome(const Connection::Outcome& outcome);
   void on_done(Connection& connection, const Connection::Outcome& outcome);
 
   LostWrites::File of(const Open& open) const;

@@ -49,7 +49,7 @@ void Near::review_gate(TimePoint now) {
 
 void Near::request(TimePoint now, const Frame& frame) {
   watch_contact(now, surroundings_.contact);
-  auto message = parse(frame);
+  auto message = connection_.parse(frame);
   if (message && must_wait(now, *message)) return gate_.hold(frame);
   if (!message) {
     if (!aliases_.empty()) out_.abort();  // it may name one
@@ -70,7 +70,7 @@ void Near::request(TimePoint now, const Frame& frame) {
 }
 
 void Near::frame_from_stream(TimePoint now, const Frame& frame) {
-  if (auto message = parse(frame)) {
+  if (auto message = connection_.parse(frame)) {
     Connection::Outcome outcome = connection_.on_response(*message);
     for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
     for (NearPart* part : answered_in_order_)
@@ -78,20 +78,6 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
   }
   out_.to_lan(frame.bytes);
   settle(now);
-}
-
-// Null if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
-// changed.
-std::optional<Message> Near::parse(const Frame& frame) {
-  if (frame.kind != FrameKind::smb2) {
-    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
-                                                                    : reasons::smb_not_understood);
-    return std::nullopt;
-  }
-  auto message = parse_message(frame);
-  if (message) return std::move(*message);
-  connection_.leave_alone(reasons::smb_not_understood);
-  return std::nullopt;
 }
 
 void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {

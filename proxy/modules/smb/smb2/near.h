@@ -83,7 +83,6 @@ class Near final : public Half, private NearSide {
   void give_up_same_name(TimePoint now, const Message& message);
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
-  std::optional<Message> parse(const Frame& frame);
   bool owes() const;
   bool others_owe() const;  // than the writes
   void settle(TimePoint now);

@@ -31,7 +31,6 @@ class NearSettled final : public NearPart {
   NearSide& side_;
   std::shared_ptr<const LostWrites> lost_;
   Settling settling_;
-  KeyedSet<MessageId> reviving_;  // WRITEs that were requested after Settled
   bool has_said_who_ = false;
 };
 

@@ -12,8 +12,6 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
-// WRITEs of which it is not known yet whether they may be promised. More wait for the server.
-constexpr std::size_t kMostUndecided = 64;
 
 // Whether the answer can report a failure of earlier writes.
 bool tells_of_writes(Command command) {
@@ -69,8 +67,8 @@ void NearWrites::learn_client(const Element& element) {
   if (element.header.command == Command::negotiate) {
     if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
   } else if (element.header.command == Command::session_setup) {
-    if (const auto request = parse_session_setup_request(element.bytes))
-      hides_errors_ |= authenticates_as_jcifs(request->security, client_);
+    const auto request = parse_session_setup_request(element.bytes);
+    if (request && authenticates_as_jcifs(request->security, client_)) policy_.client_hides_errors();
   }
 }
 
@@ -106,19 +104,22 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!policy_allows(*open)) return Taken::no;
   const auto length = static_cast<std::uint32_t>(request->data.size());
   const DiskTree disk = disk_tree(open->session, open->tree);
-  const auto marked = is_marked(open->key);
-  if (!marked.value_or(true)) return declined(*open, reasons::smb_not_recorded), Taken::no;
+  const auto marked = live_.is_marked(open->key);
+  if (!marked.value_or(true)) {
+    policy_.declines(*open, reasons::smb_not_recorded, side_.counters());
+    return Taken::no;
+  }
   const bool known = room_.knows(disk) && marked;
   if (room_.knows(disk) && !room_.has_room(disk, length)) return Taken::no;
-  if (!known && undecided_.size() >= kMostUndecided) return Taken::no;
+  if (!known && undecided_.is_full()) return Taken::no;
 
-  if (promises_.outstanding_bytes() == 0) moved_at_ = now;
+  if (promises_.outstanding_bytes() == 0) live_.moved(now);
   const auto verdict =
       promises_.promise(open->key, header.message_id, {.offset = request->offset, .length = length},
                         known ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
   if (verdict == Promises::Verdict::refused) return Taken::no;
   room_.promised(disk, length);
-  if (!known) undecided_.push_back({.id = header.message_id, .open = open->key, .disk = disk});
+  if (!known) undecided_.hold(header.message_id, open->key);
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   side_.pass_on(now, message);
   waiting_.insert_or_assign(
@@ -130,22 +131,13 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
 }
 
 bool NearWrites::policy_allows(Open& open) {
-  // A client that caches files itself writes them back at its own time, and Linux and Windows do not tell the
-  // program when that, or the CLOSE, fails.
-  if (!open.on_behalf && !side_.surroundings().features.write_behind_cached)
-    return declined(open, reasons::smb_client_caches);
-  if (hides_errors_) return declined(open, reasons::smb_hides_errors);
+  modules::Counters& counters = side_.counters();
+  if (!policy_.allows(open, side_.surroundings().features, counters)) return false;
   const auto bypassed = side_.may_be_bypassed(open.session);
-  if (bypassed.value_or(false)) return declined(open, reasons::smb_other_paths);
+  if (bypassed.value_or(false)) return policy_.declines(open, reasons::smb_other_paths, counters);
   // If that is not known yet, neither is the room, which is reported afterwards: the answer waits for both.
   // If the client is just asking for addresses, the server answers.
   return bypassed || !room_.knows(disk_tree(open.session, open.tree));
-}
-
-bool NearWrites::declined(Open& open, modules::Reason reason) {
-  if (!std::exchange(open.unpromised, true)) ++side_.counters().unpromised_files;
-  reason_ = reason;
-  return false;
 }
 
 void NearWrites::answer_early(TimePoint now, MessageId id) {
@@ -164,7 +156,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   const auto settled = promises_.kept(kept.message, status, kept.written);
   const auto found = waiting_.find(kept.message);
   if (!settled || found == waiting_.end()) return;
-  moved_at_ = now;
+  live_.moved(now);
   const Waiting write = std::move(found->second);
   waiting_.erase(found);
   if (says_expired(status)) side_.connection().session_expired(settled->open.session);
@@ -199,27 +191,18 @@ void NearWrites::answer_held(TimePoint now) {
 
 void NearWrites::mark(const Open& open) {
   if (open.on_behalf || side_.surroundings().features.write_behind_cached)
-    marks_.mark(open.key, lost_file(open));
-}
-
-std::optional<bool> NearWrites::is_marked(const OpenKey& open) const {
-  const auto state = marks_.state(open);
-  if (state == OpenMarks::State::refused) return false;
-  if (state == OpenMarks::State::pending || !marks_.is_marked_at_twin(open)) return std::nullopt;
-  return true;
+    live_.mark(open.key, lost_file(open));
 }
 
 // What was held for the room counts as promised already.
 void NearWrites::review_undecided(TimePoint now) {
-  if (undecided_.empty()) return;
-  std::erase_if(undecided_, [&](const Undecided& each) {
-    if (!promises_.waits_for(each.id)) return true;
-    const auto marked = is_marked(each.open);
-    if (marked.value_or(true) && (!marked || !room_.knows(each.disk))) return false;
-    const bool may_be = marked.value_or(false) && room_.has_room(each.disk, 0);
-    promises_.decide(each.id, may_be ? Promises::Answer::yes : Promises::Answer::no);
-    return true;
+  const bool any = undecided_.review(promises_, [&](const OpenKey& key) -> std::optional<bool> {
+    const auto marked = live_.is_marked(key);
+    const DiskTree disk = disk_tree(key.session, key.tree);
+    if (marked.value_or(true) && (!marked || !room_.knows(disk))) return std::nullopt;
+    return *marked && room_.has_room(disk, 0);
   });
+  if (!any) return;
   answer_held(now);
   count();
 }
@@ -274,40 +257,17 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 
 // Its CLOSE was answered, or its tree or session has ended. No answer can carry an error any more.
 void NearWrites::ended(const Open& open) {
-  const LostWrites::Loss loss{
-      .cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused : Cause::server_gone,
-      .ranges = promises_.outstanding_ranges(open.key)};
   for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
-  const bool failed = promises_.failed(open.key);
-  if (promises_.forget(open.key)) {
-    marks_.unmark(open.key);
-    if (failed) side_.out().tell(Settled{open.key});
-    return;
-  }
-  lost_->add(lost_file(open), loss);
-  side_.out().abort();
+  const LivePromises::Closed closed = live_.closed(open.key, lost_file(open));
+  if (closed == LivePromises::Closed::settled) side_.out().tell(Settled{open.key});
+  if (closed == LivePromises::Closed::lost) side_.out().abort();
 }
 
 // ---- losses by a reset
 
-void NearWrites::give_up(const LostWrites::File& file, Cause cause) {
-  for (const OpenKey& key : promises_.owed()) {
-    const Open* open = side_.connection().open(key);
-    if (!open || lost_file(*open) != file) continue;
-    lose(cause);
-    return side_.out().abort();
-  }
-}
-
-LostWrites::Unfinished NearWrites::finish(const LostWrites::File& file) {
-  LostWrites::Unfinished unfinished{.moved_at = moved_at_};
-  for (const OpenKey& key : promises_.owed()) {
-    const Open* open = side_.connection().open(key);
-    if (!open || lost_file(*open) != file) continue;
-    promises_.stop(key);
-    unfinished.bytes += promises_.outstanding_bytes(key);
-  }
-  return unfinished;
+std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
+  const Open* open = side_.connection().open(key);
+  return open ? std::optional(lost_file(*open)) : std::nullopt;
 }
 
 std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) const {
@@ -327,26 +287,12 @@ std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) cons
   return files;
 }
 
-void NearWrites::lose(Cause cause) {
-  for (const OpenKey& key : promises_.owed()) {
-    const Open* open = side_.connection().open(key);
-    if (!open) continue;
-    const bool refused = promises_.outstanding_bytes(key) == 0;
-    lost_->add(lost_file(*open),
-               {.cause = refused ? Cause::refused : cause, .ranges = promises_.outstanding_ranges(key)});
-  }
-  promises_.cut_off();
-}
-
 // A client that was reset opens the file again to continue with it: its program must learn of the loss.
 Taken NearWrites::create(TimePoint now, const Message& message) {
   const Header& header = message.header();
   const Pending* request = side_.connection().pending(header.message_id);
   if (!request || !request->opening) return Taken::no;
-  const LostWrites::File file = lost_file(*request->opening);
-  const LostWrites::Use use = use_of(*request->opening);
-  if (use == LostWrites::Use::replaces || !telling_.has(file, use)) return Taken::no;
-  telling_.told(file, use);
+  if (!telling_.tells(lost_file(*request->opening), use_of(*request->opening))) return Taken::no;
   side_.answer(now, header.message_id,
                build_error_response(answer_to(header, Status::lost_writebehind_data)));
   return Taken::yes;
@@ -367,7 +313,7 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
   if (const auto* marked = std::get_if<Marked>(&message)) {
     const Open* open = side_.connection().open(marked->open);
     if (!open || open->times_settled != marked->settled) return Taken::yes;
-    marks_.marked_at_twin(marked->open);
+    live_.marked_at_twin(marked->open);
     review_undecided(now);
     return Taken::yes;
   }

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "proxy/modules/promises/disk_room.h"
-#include "proxy/modules/promises/lost_writes.h"
-#include "proxy/modules/promises/marks.h"
+#include "proxy/modules/promises/live_promises.h"
 #include "proxy/modules/promises/telling.h"
+#include "proxy/modules/promises/undecided.h"
+#include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb2/compound.h"
@@ -28,16 +29,10 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
                      const Connection& connection);
 DiskTree disk_tree(SessionId session, TreeId tree);
 
-class NearWrites final : public NearPart, private LiveLedger {
+class NearWrites final : public NearPart {
  public:
   NearWrites(NearSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), lost_(std::move(lost)), marks_(lost_), ends_(ends) {
-    lost_->enter(ends_, this);
-  }
-  ~NearWrites() override {
-    lose(Cause::flow_cut);
-    lost_->leave(ends_, this);
-  }
+      : side_(side), lost_(std::move(lost)), ends_(ends) {}
   NearWrites(const NearWrites&) = delete;
   NearWrites& operator=(const NearWrites&) = delete;
 
@@ -56,12 +51,12 @@ class NearWrites final : public NearPart, private LiveLedger {
 
   // A promise is not known to be kept, or a late error not reported: an end of the connection must be a
   // reset.
-  bool owes() const override { return promises_.owes(); }
+  bool owes() const { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const { return promises_.waiting(open) != 0 || promises_.lost(open); }
   // The files that this message opens or truncates: CREATEs that may read or write data.
   std::vector<LostWrites::File> opened_by(const Message& message) const;
-  const LiveLedger& ledger() const { return *this; }
+  const LiveLedger& ledger() const { return live_; }
   // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
   // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
@@ -69,13 +64,12 @@ class NearWrites final : public NearPart, private LiveLedger {
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
-  modules::Reason reason() const { return reason_; }
-  // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
-  void lose(Cause cause);
+  modules::Reason reason() const { return policy_.reason(); }
+  void lose(Cause cause) { live_.lose(cause); }
   // Before anything is promised through it, and when nothing is any more.
   void mark(const Open& open);
-  void unmark(const OpenKey& open) { marks_.unmark(open); }
-  void set_wake(const std::function<void()>& wake) { marks_.on_news(wake); }
+  void unmark(const OpenKey& open) { live_.unmark(open); }
+  void set_wake(const std::function<void()>& wake) { live_.on_news(wake); }
 
  private:
   struct Waiting {
@@ -88,16 +82,12 @@ class NearWrites final : public NearPart, private LiveLedger {
   Taken write(TimePoint now, const Message& message);
   // Whether promises may be made on this open at all; if not, the reason is kept for display.
   bool policy_allows(Open& open);
-  bool declined(Open& open, modules::Reason reason);
   void answer_early(TimePoint now, MessageId id);
   void answer_held(TimePoint now);
-  // Whether the open is marked on both sides' disks; none: not yet.
-  std::optional<bool> is_marked(const OpenKey& open) const;
   void review_undecided(TimePoint now);
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
-  void give_up(const LostWrites::File& file, Cause cause) override;
-  LostWrites::Unfinished finish(const LostWrites::File& file) override;
+  std::optional<LostWrites::File> file_of(const OpenKey& key);
   Taken create(TimePoint now, const Message& message);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   void count();
@@ -106,15 +96,8 @@ class NearWrites final : public NearPart, private LiveLedger {
   std::shared_ptr<LostWrites> lost_;
   Promises promises_;
   DiskRoom room_;
-  OpenMarks marks_;
-  // Held until the far half tells the room, which it has asked for right behind the answer that opened the
-  // file, and until the file is marked.
-  struct Undecided {
-    MessageId id = 0;
-    OpenKey open;
-    DiskTree disk{};
-  };
-  std::vector<Undecided> undecided_;
+  // The far half asks for the room, and marks the file, right behind the answer that opened it.
+  Undecided undecided_;
   KeyedMap<MessageId, Waiting> waiting_;  // promised or held
   // Requests about sessions and trees without an answer. A signed one may meet an id of ours at the server,
   // which ends the connection (far.cc): so nothing may be promised after it.
@@ -125,13 +108,16 @@ class NearWrites final : public NearPart, private LiveLedger {
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
-  TimePoint moved_at_{};         // the server answered a WRITE, or something came to be outstanding
   Guid client_{};                // as NEGOTIATE named it
-  bool hides_errors_ = false;    // see silent_clients.h
   std::vector<NewStatus> late_;  // for the message whose result was reported last
-  modules::Reason reason_ = reasons::optimised;
+  PromisePolicy policy_;
   // Credits that the server granted beyond those of early answers: for the next ones.
   std::int64_t credits_due_ = 0;
+  LivePromises live_{lost_, ends_, promises_, [this](const OpenKey& key) { return file_of(key); },
+                     [this](Cause cause) {
+                       lose(cause);
+                       side_.out().abort();
+                     }};
 };
 
 }  // namespace longhaul::smb::smb2

@@ -3,28 +3,19 @@
 
 #include <algorithm>
 
-#include "codecs/little_endian.h"
 #include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/connection.h"
+#include "proxy/modules/smb/smb2/lost_files.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
 
-constexpr std::size_t kMostTreesAsked = 64, kMostTreesKnown = 4096;
 // Answers, as far as opens are concerned; the requests behind one in its compound come on top.
 constexpr std::size_t kMostOwed = 1024;
-// Of a share's name; names of real ones are shorter.
-constexpr std::size_t kMostUncBytes = 2048;
 
 bool is_reconnect(const CreateRequest& request) {
   return request.durable == Durable::reconnect || request.durable == Durable::reconnect_v2;
-}
-
-std::u16string unc_of(Bytes utf16) {
-  std::u16string text;
-  for (std::size_t i = 0; i + 2 <= utf16.size(); i += 2) text.push_back(load_le<char16_t>(utf16, i));
-  return text;
 }
 
 bool has_signature(const Element& element) { return element.header.is_signed(); }
@@ -88,10 +79,9 @@ OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool c
     return Verdict::refused;
   }
   if (header.command == Command::tree_connect) {
-    const auto request = parse_tree_connect_request(element.bytes);
-    if (request && request->path.size() <= kMostUncBytes) {
-      chain.share = share_of(unc_of(request->path));
-      if (connecting_.size() < kMostTreesAsked) connecting_[header.message_id] = *chain.share;
+    if (auto share = share_connected_by(element)) {
+      shares_.connecting(header.message_id, *share);
+      chain.share = std::move(share);
     }
   }
   if (header.command != Command::create || !changeable) return Verdict::passes;
@@ -105,12 +95,11 @@ OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& 
   // A handle that outlives its connection never has promises.
   if (!request || is_reconnect(*request) || request->options & create_options::open_by_file_id)
     return Verdict::passes;
-  const auto share = shares_.find({chain.session, chain.tree});
-  if ((share == shares_.end() && !chain.share) || owed_.size() >= kMostOwed) return Verdict::passes;
-  Owed owed{
-      .use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
+  std::u16string share = chain.share ? *chain.share : shares_.of(chain.session, chain.tree);
+  if (share.empty() || owed_.size() >= kMostOwed) return Verdict::passes;
+  Owed owed{.use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
   owed.file = {.ends = ends_,
-               .share = chain.share ? *chain.share : share->second,
+               .share = std::move(share),
                .path = path_of(file_name_of(chain.tree, *request, element.header).path)};
   telling_.end_live(*owed.file);
   if (!telling_.has(*owed.file, owed.use) || is_being_told(*owed.file)) return Verdict::passes;
@@ -175,9 +164,10 @@ CompoundPart OpenGuard::settled(const Element& answer, const Owed& owed) {
 void OpenGuard::learn_share(const Element& answer) {
   const Header& header = answer.header;
   if (header.command != Command::tree_connect) return;
-  auto share = connecting_.extract(header.message_id);
-  if (!share.empty() && header.status == Status::success && shares_.size() < kMostTreesKnown)
-    shares_[{header.session_id, header.tree_id}] = std::move(share.mapped());
+  if (header.status == Status::success)
+    shares_.connected(header.message_id, header.session_id, header.tree_id);
+  else
+    shares_.refused(header.message_id);
 }
 
 }  // namespace longhaul::smb::smb2

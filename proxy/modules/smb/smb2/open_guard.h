@@ -4,15 +4,14 @@
 // the answer to the ECHO returns to the client as the CREATE's error, with the credits that the server
 // grants.
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "codecs/keyed_hash.h"
 #include "proxy/modules/guard.h"
 #include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/share_names.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/records.h"
 
@@ -51,8 +50,7 @@ class OpenGuard {
 
   LostWrites::Ends ends_;
   Telling& telling_;
-  KeyedMap<MessageId, std::u16string> connecting_;  // TREE_CONNECTs without an answer
-  std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
+  ShareNames shares_;
   KeyedMap<MessageId, Owed> owed_;
 };
 

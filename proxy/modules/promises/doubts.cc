@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/promises/doubts.h"
+
+#include <utility>
+
+namespace longhaul::promises {
+
+Doubts::Doubts(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
+    : lost_(std::move(lost)), ends_(ends), telling_(*lost_), marks_(lost_) {}
+
+void Doubts::allowed(Allowed now) {
+  allowed_.early |= now.early;
+  allowed_.cached |= now.cached;
+}
+
+void Doubts::closed_failed(const OpenKey& open, LostWrites::File file) {
+  failed_.push_back({open, std::move(file)});
+  if (failed_.size() <= kMostFailed) return;
+  marks_.unmark(failed_.front().open);
+  failed_.pop_front();
+}
+
+void Doubts::settled(const OpenKey& open) {
+  marks_.unmark(open);
+  std::erase_if(failed_, [&](const Failed& each) { return each.open == open; });
+}
+
+bool Doubts::tells(const LostWrites::File& file, LostWrites::Use use) {
+  lost_->known_to(near_.near, file);
+  lost_->known_to(near_.before, file);
+  return telling_.tells(file, use);
+}
+
+void Doubts::lose(Cause cause, std::span<const LostWrites::File> files) {
+  if (!allowed_.early) return;
+  // The client of one flow never gets more reports.
+  std::size_t left = LostWrites::kMost;
+  const auto add = [&](const LostWrites::File& file) {
+    if (left == 0) return;
+    --left;
+    lost_->add(file, {.cause = cause, .near = near_.near});
+  };
+  for (const Failed& each : failed_) add(each.file);
+  for (const LostWrites::File& file : files) add(file);
+}
+
+}  // namespace longhaul::promises

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the far half of a flow cannot know: which promises of its near half may never arrive, and which
+// failures it may not have reported yet. If the near proxy fails, those files count as lost; until then they
+// are marked on disk (marks.h). The protocol knows which opens may be written behind, and their files.
+#pragma once
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks.h"
+#include "proxy/modules/promises/messages.h"
+#include "proxy/modules/promises/telling.h"
+
+namespace longhaul::promises {
+
+class Doubts {
+ public:
+  Doubts(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends);
+  Doubts(const Doubts&) = delete;
+  Doubts& operator=(const Doubts&) = delete;
+
+  // What the near half is allowed now, and may have done since: promises at all, and under caching that the
+  // client requested itself.
+  struct Allowed {
+    bool early = false, cached = false;
+  };
+  void allowed(Allowed now);
+  void near_is(const Remembers& near) { near_ = near; }
+  // Whether the near half may promise WRITEs of an open that may be written behind. `on_behalf`: under the
+  // far half's own oplock.
+  bool may_promise(bool on_behalf) const { return allowed_.early && (on_behalf || allowed_.cached); }
+
+  // ---- marks
+
+  // Called on the loop when poll_marked() may have something new.
+  void on_news(std::function<void()> call) { marks_.on_news(std::move(call)); }
+  void mark(const OpenKey& open, const LostWrites::File& file) { marks_.mark(open, file, near_.near); }
+  void unmark(const OpenKey& open) { marks_.unmark(open); }
+  // Opens that the near half must hear of (Marked), each once.
+  std::vector<OpenKey> poll_marked() { return marks_.poll_durable(); }
+
+  // ---- opens that end
+
+  // With a failed promise: the near half may not have told the client yet, so its mark stays.
+  void closed_failed(const OpenKey& open, LostWrites::File file);
+  // The near half has reported all failures, and nothing is outstanding.
+  void settled(const OpenKey& open);
+
+  // ---- the client
+
+  void client_goes_on() { telling_.client_goes_on(); }
+  // There may be something to tell this client at all.
+  bool any() const { return lost_->any(ends_); }
+  // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
+  // A near daemon that still runs, or has read its predecessor's marks, knows better.
+  bool tells(const LostWrites::File& file, LostWrites::Use use);
+
+  // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost.
+  void lose(Cause cause, std::span<const LostWrites::File> files);
+
+ private:
+  static constexpr std::size_t kMostFailed = 64;
+  struct Failed {
+    OpenKey open;
+    LostWrites::File file;
+  };
+
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  Telling telling_;
+  OpenMarks marks_;
+  Allowed allowed_;
+  Remembers near_;  // the near daemon
+  std::deque<Failed> failed_;
+};
+
+}  // namespace longhaul::promises

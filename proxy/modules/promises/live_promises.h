@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promises of one flow as other flows of its client and the daemon see them: marked on disk before the
+// first one, given up when the client opens a file elsewhere, recorded as lost when the flow ends. The ledger
+// has the promises; the protocol decides how an answer tells the client.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "proxy/modules/promises/ledger.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks.h"
+
+namespace longhaul::promises {
+
+class LivePromises final : public LiveLedger {
+ public:
+  // The file of an open; none: it has ended.
+  using FileOf = std::function<std::optional<LostWrites::File>(const OpenKey&)>;
+  // Calls lose() and resets the flow.
+  using End = std::function<void(Cause)>;
+
+  // `ledger`, and what the functions refer to, outlive this object.
+  LivePromises(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends, Ledger& ledger, FileOf file_of,
+               End end);
+  ~LivePromises() override;
+  LivePromises(const LivePromises&) = delete;
+  LivePromises& operator=(const LivePromises&) = delete;
+
+  // ---- marks (marks.h)
+
+  // Called on the loop when is_marked() may have become known.
+  void on_news(std::function<void()> call) { marks_.on_news(std::move(call)); }
+  // Something may be promised through this open from now on.
+  void mark(const OpenKey& open, const LostWrites::File& file) { marks_.mark(open, file); }
+  // Nothing is promised through it any more.
+  void unmark(const OpenKey& open) { marks_.unmark(open); }
+  void marked_at_twin(const OpenKey& open) { marks_.marked_at_twin(open); }
+  // Whether it is marked on the disks of both sides; none: not yet.
+  std::optional<bool> is_marked(const OpenKey& open) const;
+
+  // ---- progress and ends
+
+  // The server answered a promised request, or the first one of several came to be outstanding.
+  void moved(link::TimePoint now) { moved_at_ = now; }
+  // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
+  void lose(Cause cause);
+  // An open has ended: no answer can carry an error any more. `settled`: its losses were reported. `lost`:
+  // promised data is gone and was recorded; the flow must be reset.
+  enum class Closed : std::uint8_t { clean, settled, lost };
+  Closed closed(const OpenKey& open, const LostWrites::File& file);
+
+  bool owes() const override { return ledger_.owes(); }
+  void give_up(const LostWrites::File& file, Cause cause) override;
+  LostWrites::Unfinished finish(const LostWrites::File& file) override;
+
+ private:
+  // `cause`, unless the server has refused everything that is still owed through this open.
+  LostWrites::Loss loss_of(const OpenKey& open, Cause cause) const;
+
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  Ledger& ledger_;
+  FileOf file_of_;
+  End end_;
+  OpenMarks marks_;
+  link::TimePoint moved_at_{};
+};
+
+}  // namespace longhaul::promises

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether promises are made to a client at all, and the reason why not. The conditions of a single WRITE are
+// left to the dialects.
+#pragma once
+#include <utility>
+
+#include "proxy/modules/counters.h"
+#include "proxy/modules/smb/features.h"
+#include "proxy/modules/smb/reasons.h"
+
+namespace longhaul::smb {
+
+class PromisePolicy {
+ public:
+  // See silent_clients.h.
+  void client_hides_errors() { hides_errors_ = true; }
+
+  // Open: a dialect's, with the members used here. A client that caches files itself writes them back at its
+  // own time, and Linux and Windows do not tell the program when that, or the CLOSE, fails.
+  template <class Open>
+  bool allows(Open& open, const Features& features, modules::Counters& counters) {
+    if (!open.on_behalf && !features.write_behind_cached)
+      return declines(open, reasons::smb_client_caches, counters);
+    return !hides_errors_ || declines(open, reasons::smb_hides_errors, counters);
+  }
+  // False, always. The file is counted once.
+  template <class Open>
+  bool declines(Open& open, modules::Reason reason, modules::Counters& counters) {
+    if (!std::exchange(open.unpromised, true)) ++counters.unpromised_files;
+    reason_ = reason;
+    return false;
+  }
+
+  // Why WRITEs that could be promised are not; `optimised`: there was none.
+  modules::Reason reason() const { return reason_; }
+
+ private:
+  bool hides_errors_ = false;
+  modules::Reason reason_ = reasons::optimised;
+};
+
+}  // namespace longhaul::smb

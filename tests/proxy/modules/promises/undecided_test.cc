@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/promises/undecided.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+namespace longhaul::promises {
+
+TEST_CASE("held requests are decided when it is known whether they may be promised, each once") {
+  Ledger ledger;
+  Undecided undecided;
+  std::map<OpenKey, std::optional<bool>> may_be;
+  const auto review = [&] {
+    return undecided.review(ledger, [&](const OpenKey& open) { return may_be[open]; });
+  };
+  for (MessageNumber number = 1; number <= 3; ++number) {
+    const OpenKey open{.session = number};
+    REQUIRE(ledger.promise(open, number, {.offset = 0, .length = 10}, Ledger::Conditions::open_question) ==
+            Ledger::Verdict::held);
+    undecided.hold(number, open);
+  }
+  CHECK_FALSE(review());
+  CHECK_FALSE(ledger.poll_answerable());
+  may_be[{.session = 1}] = true;
+  may_be[{.session = 2}] = false;
+  CHECK(review());
+  CHECK(ledger.poll_answerable() == MessageNumber{1});
+  CHECK_FALSE(ledger.poll_answerable());
+  CHECK_FALSE(review());
+  ledger.kept(3, Ledger::Outcome::success, 10);  // the server was faster
+  CHECK(review());
+  may_be[{.session = 3}] = true;
+  CHECK_FALSE(review());
+}
+
+TEST_CASE("a flow holds a bounded number of undecided requests") {
+  Undecided undecided;
+  for (MessageNumber number = 1; number <= Undecided::kMost; ++number) {
+    CHECK_FALSE(undecided.is_full());
+    undecided.hold(number, {});
+  }
+  CHECK(undecided.is_full());
+}
+
+}  // namespace longhaul::promises
