@@ -13,6 +13,7 @@
 #include "proxy/modules/losses.h"
 #include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
+#include "proxy/modules/secrets.h"
 #include "proxy/modules/state.h"
 
 namespace longhaul::modules {
@@ -30,6 +31,9 @@ class Instance {
     return nullptr;
   }  // null: it remembers nothing; otherwise Descriptor::state says where
   virtual Journal* journal() { return nullptr; }  // the same; Descriptor::journal
+  // What Descriptor::servers read, at the start and after each reload; null: there is no such table. Flows that
+  // have begun with earlier secrets may keep them.
+  virtual void use_secrets(std::shared_ptr<const Secrets>) {}
 };
 
 struct Resources {
@@ -53,6 +57,7 @@ struct Descriptor {
   std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it
   std::span<const ReasonText* const> reasons;  // in the order of the documentation
   StateFile state{}, journal{};
+  ServerTable servers{};  // the tables [[NAME_server]]; read == null: there are none
   std::unique_ptr<Instance> (*make)(const Resources& resources) = nullptr;
 };
 

@@ -16,6 +16,8 @@ namespace longhaul::smb {
 namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{445, 139};
+constexpr std::array<std::string_view, 2> kSecretFiles{"keytab", "ntlm_hashes"};
+constexpr std::array<std::string_view, 2> kKept{"sign", "encrypt"};
 
 // A frame with a message of SMB 1, 2 or 3; the first one of a client is never encrypted. A NetBIOS session request,
 // which stands before that on port 139, names no protocol.
@@ -53,6 +55,9 @@ class Installed final : public modules::Instance {
   modules::Losses* losses() override { return &reports_; }
   modules::State* state() override { return &reports_; }
   modules::Journal* journal() override { return &site_.lost->marks(); }
+  void use_secrets(std::shared_ptr<const modules::Secrets> secrets) override {
+    site_.keys->replace(std::static_pointer_cast<const seal::KeyRing>(std::move(secrets)));
+  }
 
  private:
   Site site_;
@@ -79,6 +84,7 @@ constexpr modules::Descriptor kDescriptor{
                 .not_read = "writes that were acknowledged early before a failure of this host may be lost "
                             "without a report to clients",
                 .not_written = "writes wait for the server: none is acknowledged early"},
+    .servers = {.files = kSecretFiles, .kept = kKept, .read = seal::KeyRing::read},
     .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>(resources);
     }};

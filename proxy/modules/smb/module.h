@@ -7,6 +7,7 @@
 #include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/seal/server_keys.h"
 #include "proxy/modules/twin/framed_module.h"
 
 namespace longhaul::smb {
@@ -22,6 +23,8 @@ struct Site {
   std::shared_ptr<AheadAccount> ahead = std::make_shared<AheadAccount>();
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
   std::shared_ptr<smb2::Channels> channels;
+  // Of the far side: ask it for each login, with Ends::server (seal/login.h).
+  std::shared_ptr<seal::CurrentKeys> keys = std::make_shared<seal::CurrentKeys>();
   Site();
 };
 

@@ -15,15 +15,40 @@ using modules::reasons::optimised;
 // Nothing is answered early:
 inline constexpr ReasonText smb_signed{
     "smb_signed",
-    "The flow is deduplicated and compressed, but its SMB requests are signed and this proxy has no "
-    "key, so round trips are not saved.",
-    "if your policy allows it, stop requiring SMB signing at the client or the server"};
+    "The flow is deduplicated and compressed, but its SMB requests are signed and the far side has no "
+    "key of this server, so round trips are not saved.",
+    "give the far side this server's keytab: [[smb_server]] with its address"};
 inline constexpr ReasonText smb_encrypted{
     "smb_encrypted",
-    "The flow uses the link, but its SMB requests are encrypted and this proxy has no key, so neither "
-    "round trips nor bytes are saved.",
-    "if your policy allows it, turn SMB encryption off for the share or the server: the link between "
-    "the sites is encrypted"};
+    "The flow uses the link, but its SMB requests are encrypted and the far side has no key of this server, so "
+    "neither round trips nor bytes are saved.",
+    "give the far side this server's keytab: [[smb_server]] with its address"};
+inline constexpr ReasonText smb_ticket{
+    "smb_ticket",
+    "The client's Kerberos ticket fits no key in the keytab that the far side has for this server, so its signed "
+    "or encrypted requests save no round trips.",
+    "see the far side's log (smb_login) for the encryption type and key version, export the keytab again, and "
+    "run longhaul keytab test, then longhaul reload"};
+inline constexpr ReasonText smb_ntlm_user{
+    "smb_ntlm_user",
+    "The user logged in with NTLM, and the far side has no matching hash of the user's password, so its signed or "
+    "encrypted requests save no round trips.",
+    "have the client use Kerberos (the server's name, not its address), or add the user to ntlm_hashes of the far "
+    "side's [[smb_server]]"};
+inline constexpr ReasonText smb_ntlmv1{
+    "smb_ntlmv1",
+    "The user logged in with NTLMv1 or LM, whose keys this program does not use, so its signed or encrypted requests "
+    "save no round trips.",
+    "have the client use Kerberos or NTLMv2 (LmCompatibilityLevel 3 or higher)"};
+inline constexpr ReasonText smb_anonymous{
+    "smb_anonymous",
+    "The session is anonymous or a guest's, which has no key, so its requests save no round trips.",
+    "have the client log in as a user"};
+inline constexpr ReasonText smb_login{
+    "smb_login",
+    "The client's login uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or another), or was not seen "
+    "whole, so its signed or encrypted requests save no round trips.",
+    "see the far side's log (smb_login); have the client use Kerberos with a domain controller that it reaches"};
 inline constexpr ReasonText smb_multichannel{
     "smb_multichannel",
     "The flow is deduplicated and compressed, but its SMB session uses several connections "
@@ -72,9 +97,20 @@ inline constexpr ReasonText smb_hides_errors{
     "file fails, so its writes wait for the server.",
     "none needed"};
 
-inline constexpr std::array kAll{&smb_signed,        &smb_encrypted,      &smb_multichannel,
-                                 &smb_session,       &smb_not_understood, &lost_writes,
-                                 &smb_client_caches, &smb_other_paths,    &smb_not_recorded,
+inline constexpr std::array kAll{&smb_signed,
+                                 &smb_encrypted,
+                                 &smb_ticket,
+                                 &smb_ntlm_user,
+                                 &smb_ntlmv1,
+                                 &smb_anonymous,
+                                 &smb_login,
+                                 &smb_multichannel,
+                                 &smb_session,
+                                 &smb_not_understood,
+                                 &lost_writes,
+                                 &smb_client_caches,
+                                 &smb_other_paths,
+                                 &smb_not_recorded,
                                  &smb_hides_errors};
 
 }  // namespace longhaul::smb::reasons

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secrets of servers that the far half of a module may use, from the tables [[NAME_server]] of a
+// configuration. A module says which keys such a table has and turns the files' content into an object; the
+// daemon reads files.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crypto/secret.h"
+#include "proxy/config/text_error.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::modules {
+
+// A network; IPv4 in IPv4-mapped form, with 96 added to the prefix.
+struct AddressRange {
+  Address address{};
+  unsigned prefix_length = 128;
+  bool contains(const Address& other) const;
+};
+
+struct ServerFile {
+  std::string key;   // of the table
+  std::string name;  // of the file, for messages
+  SecretBytes content;
+};
+struct ServerFiles {
+  std::string name;  // its addresses, for messages
+  std::vector<AddressRange> addresses;
+  std::vector<ServerFile> files;
+};
+
+// What they were read into. Immutable; wiped with its last user.
+class Secrets {
+ public:
+  virtual ~Secrets() = default;
+  virtual std::vector<std::string> lines() const = 0;  // what it holds, for `longhaul check`; no key material
+  virtual std::vector<std::string> warnings() const = 0;  // sentences
+};
+
+// The table [[NAME_server]] of a module.
+struct ServerTable {
+  std::span<const std::string_view> files;  // keys that name a file with secrets; at least one must be set
+  std::span<const std::string_view> kept;   // keys whose only value is "keep"
+  // Errors are sentences that begin with the file's name.
+  config::TextResult<std::shared_ptr<const Secrets>> (*read)(std::span<const ServerFiles> servers) = nullptr;
+};
+
+}  // namespace longhaul::modules

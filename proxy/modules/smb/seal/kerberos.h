@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kerberos in a login (RFC 4120, RFC 4121, [MS-KILE]): opens the client's ticket with a key of the server,
+// and finds the key that both agree on. Times and replays are the server's to judge: it refuses the login.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "crypto/secret.h"
+#include "proxy/modules/smb/seal/server_keys.h"
+
+namespace longhaul::smb::seal {
+
+// RFC 4121, section 4.1: the type in front of a message.
+enum class KerberosToken : std::uint16_t { request = 0x0100, reply = 0x0200, error = 0x0300, none = 0 };
+KerberosToken kerberos_token_type(Bytes token);
+
+// An AP-REQ. Borrows the token.
+struct ApRequest {
+  EncryptionType ticket_type{};
+  std::int32_t ticket_etype = 0;  // as sent, also where it is not known
+  std::uint32_t kvno = 0;         // 0: not sent
+  bool user_to_user = false;    // the ticket is sealed with a session key of the server, which no keytab has
+  std::string server;           // printable
+  Bytes ticket, authenticator;  // sealed
+};
+std::optional<ApRequest> parse_ap_request(Bytes token);
+
+struct KerberosKey {
+  EncryptionType type{};
+  SecretBytes key;
+};
+
+struct OpenedTicket {
+  KerberosKey ticket_key;                // seals the server's answer
+  std::optional<KerberosKey> initiator;  // the client's sub-key
+  EncryptionType type{};                 // of the key that opened the ticket
+  std::uint32_t kvno = 0;
+  std::string user;  // printable
+
+  // RFC 4121, section 2, while the server has chosen none.
+  const KerberosKey& session_key() const { return initiator ? *initiator : ticket_key; }
+};
+// Nothing if the key does not fit or the content is malformed.
+std::optional<OpenedTicket> open_ticket(const ApRequest& request, const ServiceKey& key);
+
+// The server's choice in its AP-REP.
+struct ApReply {
+  std::optional<KerberosKey> acceptor;  // none: the client's choice stays
+};
+std::optional<ApReply> open_reply(const OpenedTicket& ticket, Bytes token);
+
+}  // namespace longhaul::smb::seal

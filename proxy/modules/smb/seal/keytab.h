@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the content of a keytab of MIT Kerberos, Heimdal, Samba or ktpass: file format version 2.
+// https://web.mit.edu/kerberos/krb5-latest/doc/formats/keytab_file_format.html
+#pragma once
+#include <vector>
+
+#include "proxy/modules/smb/seal/server_keys.h"
+
+namespace longhaul::smb::seal {
+
+struct Keytab {
+  std::vector<ServiceKey> keys;      // of known types
+  std::vector<std::string> skipped;  // what other keys are called, for messages: "des-cbc-crc (etype 1)"
+};
+
+// The error is the rest of a sentence whose subject is the file.
+config::TextResult<Keytab> parse_keytab(Bytes content);
+
+}  // namespace longhaul::smb::seal

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/seal/login.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "proxy/modules/smb/seal/names.h"
+#include "proxy/modules/smb/seal/spnego.h"
+
+namespace longhaul::smb::seal {
+namespace {
+
+using Kind = MechanismToken::Kind;
+
+// SPNEGO needs up to four; a client that goes on and on is not read any further.
+constexpr unsigned kMostTokens = 12;
+// SESSION_SETUP has a 16-bit length.
+constexpr std::size_t kMostTokenBytes = 64 * 1024;
+
+SecretBytes copy_of(const SecretBytes& key) {
+  SecretBytes copy(key.size());
+  if (!key.empty()) std::memcpy(copy.data(), Bytes(key).data(), key.size());
+  return copy;
+}
+
+std::string type_text(const ApRequest& request) {
+  return request.ticket_type == EncryptionType::none ? "etype " + std::to_string(request.ticket_etype)
+                                                     : std::string(to_text(request.ticket_type));
+}
+
+// What there is instead, so that an operator sees which key is missing.
+std::string no_key_text(const ApRequest& request, const ServerKeys& keys) {
+  std::string text = "the ticket for " + request.server + " (" + type_text(request) +
+                     (request.kvno ? ", key version " + std::to_string(request.kvno) : "") +
+                     ") fits no key of the keytab, which has ";
+  std::vector<std::uint32_t> versions;
+  for (const ServiceKey& key : keys.all_keys())
+    if (key.type == request.ticket_type && std::ranges::find(versions, key.kvno) == versions.end() &&
+        versions.size() < 8)
+      versions.push_back(key.kvno);
+  if (versions.empty()) return text + (keys.all_keys().empty() ? "no keys" : "no key of that type");
+  text += "key version";
+  for (std::size_t i = 0; i < versions.size(); ++i) text += (i ? ", " : " ") + std::to_string(versions[i]);
+  return text + " of that type";
+}
+
+}  // namespace
+
+Login::Login(std::shared_ptr<const ServerKeys> keys)
+    : keys_(std::move(keys)), missing_{reasons::smb_login, "no login was seen"} {}
+
+void Login::fail(const modules::ReasonText& reason, std::string detail) {
+  ticket_.reset();
+  found_.reset();
+  missing_ = {reason, std::move(detail)};
+}
+
+void Login::from_client(Bytes buffer) {
+  if (!keys_) return;
+  if (++tokens_ > kMostTokens || buffer.size() > kMostTokenBytes)
+    return fail(reasons::smb_login, "the login has too many or too long tokens");
+  const MechanismToken token = unwrap(buffer);
+  switch (token.kind) {
+    case Kind::none:  // the last leg, which only confirms
+      return;
+    case Kind::ntlm:
+      return read_ntlm(token.token);
+    case Kind::kerberos:
+      return read_kerberos(token.token);
+    case Kind::other:
+    case Kind::malformed:
+      return fail(reasons::smb_login, "the client logged in with " + std::string(token.name));
+  }
+}
+
+void Login::from_server(Bytes buffer) {
+  if (!keys_ || ++tokens_ > kMostTokens || buffer.size() > kMostTokenBytes) return;
+  const MechanismToken token = unwrap(buffer);
+  if (token.kind == Kind::ntlm) {
+    if (const auto challenge = parse_ntlm_challenge(token.token)) challenge_ = challenge;
+  } else if (token.kind == Kind::kerberos && ticket_) {
+    if (kerberos_token_type(token.token) != KerberosToken::reply)
+      return fail(reasons::smb_login, "the server refused the client's ticket");
+    const auto reply = open_reply(*ticket_, token.token);
+    if (!reply) return fail(reasons::smb_login, "the server's answer to the client's ticket does not open");
+    if (reply->acceptor) found_->key = copy_of(reply->acceptor->key);
+  }
+}
+
+void Login::read_ntlm(Bytes token) {
+  if (ntlm_message_type(token) == 1) return fail(reasons::smb_login, "the login with NTLM was not finished");
+  const auto message = parse_ntlm_authenticate(token);
+  if (!message) return fail(reasons::smb_login, "the client sent a malformed NTLM message");
+  if (message->is_anonymous()) return fail(reasons::smb_anonymous, "the client logged in without a name");
+  const std::u16string user = message->user_name(), domain = message->domain_name();
+  const std::string shown = (domain.empty() ? "" : printable_name(domain) + "\\") + printable_name(user);
+  if (message->is_version1()) return fail(reasons::smb_ntlmv1, shown + " logged in with NTLMv1 or LM");
+  if (!challenge_) return fail(reasons::smb_login, "the server sent no NTLM challenge");
+  const auto hashes = keys_->hashes(user, domain);
+  for (const UserHash* each : hashes)
+    if (auto key = ntlm_key(*challenge_, *message, each->hash)) {
+      found_ = Found{.key = *std::move(key), .mechanism = Mechanism::ntlm, .user = shown};
+      return;
+    }
+  fail(reasons::smb_ntlm_user, hashes.empty() ? "there is no NTLM hash for " + shown
+                                              : "the NTLM hash for " + shown + " does not match the login");
+}
+
+void Login::read_kerberos(Bytes token) {
+  fail(reasons::smb_login, "the client sent a malformed Kerberos message");
+  if (kerberos_token_type(token) != KerberosToken::request) return;
+  const auto request = parse_ap_request(token);
+  if (!request) return;
+  if (request->user_to_user)
+    return fail(reasons::smb_login, "the client logged in with a Kerberos user-to-user ticket");
+  for (const ServiceKey* key : keys_->keys(request->ticket_type, request->kvno))
+    if (auto opened = open_ticket(*request, *key)) {
+      ticket_ = std::move(opened);
+      found_ = Found{.key = copy_of(ticket_->session_key().key),
+                     .mechanism = Mechanism::kerberos,
+                     .etype = ticket_->type,
+                     .kvno = ticket_->kvno,
+                     .user = ticket_->user};
+      return;
+    }
+  fail(reasons::smb_ticket, no_key_text(*request, *keys_));
+}
+
+}  // namespace longhaul::smb::seal

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One login as it is observed: the tokens of a SESSION_SETUP exchange go in, the session key that client and
+// server agree on comes out. Passive: it never changes a token, and leaves signing to the legs.
+//
+// The far half makes one for each login, also when a session logs in again:
+//
+//   Login login(site.keys->of(ends.server));   // null: no key for that server, so nothing is read
+//   login.from_client(security buffer of each SESSION_SETUP request);
+//   login.from_server(security buffer of each response, the successful one included);
+//
+// After the server has accepted, found() has the key or missing() the reason. `site.keys` (CurrentKeys)
+// always has the keys of the last reload; a login under way keeps those that it began with.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "crypto/secret.h"
+#include "proxy/modules/smb/reasons.h"
+#include "proxy/modules/smb/seal/kerberos.h"
+#include "proxy/modules/smb/seal/ntlm.h"
+#include "proxy/modules/smb/seal/server_keys.h"
+
+namespace longhaul::smb::seal {
+
+enum class Mechanism : std::uint8_t { ntlm, kerberos };
+
+struct Found {
+  SecretBytes key;  // whole: 16 bytes with NTLM, 16 or 32 with Kerberos
+  Mechanism mechanism = Mechanism::ntlm;
+  EncryptionType etype{};  // Kerberos: of the ticket, as is the key version
+  std::uint32_t kvno = 0;
+  std::string
+      user;  // printable: "DOMAIN\user" or "user@REALM"; chosen by the client until the server accepts
+};
+
+struct Missing {
+  modules::Reason reason;
+  std::string detail;  // for the log: printable, without key material
+};
+
+class Login {
+ public:
+  // Null keys: found() stays null.
+  explicit Login(std::shared_ptr<const ServerKeys> keys);
+
+  void from_client(Bytes token);
+  void from_server(Bytes token);
+
+  // NTLM: as soon as the client's proof is verified. Kerberos: after the client's ticket is open; the
+  // server's answer may still replace the key, so ask after the last token.
+  const Found* found() const { return found_ ? &*found_ : nullptr; }
+  const Missing& missing() const { return missing_; }  // while found() is null
+
+ private:
+  void read_ntlm(Bytes token);
+  void read_kerberos(Bytes token);
+  void fail(const modules::ReasonText& reason, std::string detail);
+
+  std::shared_ptr<const ServerKeys> keys_;
+  unsigned tokens_ = 0;
+  std::optional<NtlmChallenge> challenge_;
+  std::optional<OpenedTicket> ticket_;
+  std::optional<Found> found_;
+  Missing missing_;
+};
+
+}  // namespace longhaul::smb::seal
