@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log line for each promise of a module that was not kept, and for each report of one to its client; of thousands of
-// one client the first ones, and how many more there were. Counters and the file of losses have them all.
+// A log line for each promise of a module that was not kept, and for each report of one to its client; of
+// thousands of one client the first ones, and how many more there were. Counters and the file of losses have
+// them all.
 #pragma once
-#include "proxy/log/at_most.h"
+#include "proxy/log/line_limit.h"
 #include "proxy/modules/losses.h"
 
 namespace longhaul {
@@ -14,7 +15,8 @@ class LossLog final : public modules::LossLog {
   void forgotten(const modules::LostFile& file) override;
 
  private:
-  log::AtMost lost_, reported_, forgotten_;
+  static constexpr unsigned kLines = 50;  // of one client in a minute
+  log::LineLimit lost_{kLines}, reported_{kLines}, forgotten_{kLines};
 };
 
 }  // namespace longhaul

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "proxy/cli/answer_values.h"
+#include "proxy/cli/link_lines.h"
 #include "proxy/cli/table.h"
 #include "proxy/cli/verdict_lines.h"
 
@@ -42,87 +43,6 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
       << '\n';
 }
 
-// Where the rate comes from. A daemon of an earlier version does not report it.
-std::string rate_words(const json::value& udp) {
-  const auto* rate = udp.as_object().if_contains("rate");
-  if (!rate) return "";
-  const auto law = text(rate->at("law"));
-  std::string said = law == "told"      ? " (configured rate)"
-                     : law == "guarded" ? " (below the configured rate: the line carries less)"
-                                        : " (measured rate)";
-  if (rate->at("competes").as_bool()) said += ", other traffic fills the line's queue";
-  if (rate->at("policed").as_bool()) said += ", a policer drops packets above its rate";
-  return said;
-}
-
-// The state of UDP for one link, in one line.
-std::string udp_line(const json::value& link) {
-  const auto& udp = link.at("udp");
-  const auto state = text(udp.at("state"));
-  if (state == "probing")
-    return udp.at("remote_address").is_null() ? "no UDP packet received yet" : "probing UDP";
-  if (state == "failed") return "UDP is not answered; using TCP, and UDP is probed again within a minute. If it stays so, check that "
-                                  "firewalls pass UDP on the link's port";
-  std::string said = link.at("carrier") == "udp" ? "using UDP" : "UDP works but is not used";
-  if (!udp.at("datagram_bytes").is_null())
-    said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";
-  if (!udp.at("pacing_rate_bits").is_null())
-    said += ", paced at " + rate_text(number(udp.at("pacing_rate_bits"))) + rate_words(udp);
-  if (const auto* bursts = udp.as_object().if_contains("drops_bursts"); bursts && bursts->as_bool())
-    said += ", packets sent one by one because the path drops bursts";
-  const auto sent = number(udp.at("packets_sent")), lost = number(udp.at("packets_lost"));
-  said += ", " + std::to_string(lost) + " of " + std::to_string(sent) + " packets lost";
-  const auto repairs = number(udp.at("repairs_sent")), recovered = number(udp.at("symbols_recovered"));
-  if (repairs + recovered > 0)
-    said += ", " + std::to_string(repairs) + " repair packets sent, " + std::to_string(recovered) +
-            " lost packets recovered";
-  const auto fallbacks = number(udp.at("fallbacks"));
-  if (fallbacks > 0)
-    said += ", fell back to TCP " + std::to_string(fallbacks) + (fallbacks == 1 ? " time" : " times");
-  return said;
-}
-
-std::string percent(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return "-";
-  const std::uint64_t thousandths =
-      static_cast<std::uint64_t>(1000.0 * static_cast<double>(part) / static_cast<double>(whole) + 0.5);
-  return std::to_string(thousandths / 10) + "." + std::to_string(thousandths % 10) + " %";
-}
-
-// Bytes before and after each stage.
-std::string stages(const json::value& bytes) {
-  const auto plain = number(bytes.at("plain"));
-  if (plain == 0) return "nothing";
-  return bytes_text(plain) + ", " + percent(number(bytes.at("deduped")), plain) +
-         " after deduplication, " + percent(number(bytes.at("encoded")), plain) + " after compression";
-}
-
-// Deduplication and compression of one link, in one line.
-std::string reduction_line(const json::value& reduction) {
-  const auto& out = reduction.at("out");
-  const auto& in = reduction.at("in");
-  std::string said = "reduction, sent: " + stages(out.at("bytes")) + "; received: " + stages(in.at("bytes"));
-  if (!reduction.at("active").as_bool()) return said + "; the peer does not reduce at the moment";
-  said += "; dictionaries " + bytes_text(number(out.at("dictionary_filled_bytes"))) + " of " +
-          bytes_text(number(out.at("dictionary_bytes"))) + " out, " +
-          bytes_text(number(in.at("dictionary_filled_bytes"))) + " of " +
-          bytes_text(number(in.at("dictionary_bytes"))) + " in";
-  const auto note = [&](std::uint64_t count, std::string_view what) {
-    if (count > 0) said += ", " + std::to_string(count) + std::string(what);
-  };
-  if (number(out.at("compressed_bytes")) > 0)
-    said += "; zstd level " + text(out.at("zstd_level")) +
-            (number(out.at("zstd_relief")) > 0 ? ", lowered because the CPU is busy" : "");
-  if (number(out.at("opened_bytes")) > 0)
-    said += ", " + bytes_text(number(out.at("opened_bytes"))) + " of deflate data unpacked and recompressed";
-  note(number(out.at("incompressible_blocks")), " incompressible blocks");
-  note(number(out.at("horizon_stalls")), " repeats too recent to use");
-  note(number(out.at("needs")) + number(in.at("needs")), " blocks requested again");
-  note(number(out.at("mismatches")) + number(in.at("mismatches")), " checksum mismatches");
-  note(number(in.at("failed")), " flows reset");
-  return said;
-}
-
 // Contents of the disk dictionary, and its errors.
 std::string disk_line(const json::value& disk) {
   if (disk.is_null()) return "no dictionary on disk";
@@ -130,7 +50,8 @@ std::string disk_line(const json::value& disk) {
                      bytes_text(number(disk.at("limit_bytes"))) + " in " + text(disk.at("segments")) +
                      " segments; " + bytes_text(number(disk.at("put_bytes"))) + " written, " +
                      bytes_text(number(disk.at("load_bytes"))) + " loaded";
-  if (!disk.at("ready").as_bool()) said += ", not in use: its directory is still being read, or cannot be read";
+  if (!disk.at("ready").as_bool())
+    said += ", not in use: its directory is still being read, or cannot be read";
   const auto note = [&](std::string_view name, std::string_view what) {
     const auto count = number(disk.at(name));
     if (count > 0) said += ", " + std::to_string(count) + std::string(what);
@@ -152,7 +73,8 @@ std::string bypassed_words(const json::value& intercept) {
   if (!bypassed) return said;
   for (const auto& [limit, connections] : bypassed->as_object())
     if (number(connections) > 0)
-      said += (said.empty() ? "; connections bypassed: " : ", ") + text(connections) + " by " + std::string(limit);
+      said += (said.empty() ? "; connections bypassed: " : ", ") + text(connections) + " by " +
+              std::string(limit);
   return said;
 }
 
@@ -257,7 +179,8 @@ std::string process_line(const json::value& process) {
   for (std::size_t i = 0; i < capabilities.size() && capabilities.size() <= kMostNamed; ++i)
     said += (i == 0 ? " " : ", ") + text(capabilities[i]);
   if (capabilities.size() > kMostNamed) said += " " + std::to_string(capabilities.size()) + " in all";
-  said += process.at("system_call_filter").as_bool() ? "; system calls filtered" : "; system calls not filtered";
+  said +=
+      process.at("system_call_filter").as_bool() ? "; system calls filtered" : "; system calls not filtered";
   const auto version = number(process.at("landlock_version"));
   return said + (version == 0 ? "; no Landlock" : "; Landlock " + std::to_string(version));
 }
@@ -287,10 +210,6 @@ std::string memory_parts_line(const json::array& parts) {
             bytes_text(number(part.at("bytes"))) + " of " + bytes_text(number(part.at("limit_bytes")));
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 // Empty where nothing is closed.
 std::string fail_closed_line(const json::value& fail_closed) {
@@ -326,7 +245,8 @@ void show_status(const json::value& status, std::ostream& out) {
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
   if (const auto refused = counters_line(status.at("strangers").at("refused")); refused != kNothingYet)
     line(out, "strangers", "refused: " + refused);
-  if (const auto& lost = status.at("lost_writes").as_object(); !lost.empty() && number(lost.at("waiting")) != 0)
+  if (const auto& lost = status.at("lost_writes").as_object();
+      !lost.empty() && number(lost.at("waiting")) != 0)
     line(out, "lost writes", text(lost.at("waiting")) + " files whose clients have not been notified yet");
   const auto state = text(intercept.at("state"));
   line(out, "intercept",
@@ -380,18 +300,21 @@ void show_why(const json::value& why, std::ostream& out) {
     const auto fate = path == "refused"           ? std::string("be refused")
                       : path == "over_link"       ? "use the link to " + text(why.at("peer"))
                       : path == "not_intercepted" ? std::string("not reach this proxy")
-                      : path == "for_peer"
-                          ? "come over the link from " + text(why.at("peer")) + " and reach its server from here"
-                          : std::string("bypass the link");
+                      : path == "for_peer"        ? "come over the link from " + text(why.at("peer")) +
+                                                 " and reach its server from here"
+                                           : std::string("bypass the link");
     line(out, "flow", text(why.at("tuple")) + " is not live; a new connection would " + fate);
     line(out, "rule",
-         why.at("rule").is_null() ? "no [[rule]] matches" : "[[rule]] number " + text(why.at("rule")) + " matches");
+         why.at("rule").is_null() ? "no [[rule]] matches"
+                                  : "[[rule]] number " + text(why.at("rule")) + " matches");
   } else {
     const auto state = text(flow.at("state"));
     line(out, "flow",
          text(flow.at("id")) + ": " + text(flow.at("client")) + " to " + text(flow.at("destination")));
     line(out, "origin", text(flow.at("origin")) + ", " + over_or_past(flow));
-    line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + reset_words(flow) + ", no longer live");
+    line(out, "state",
+         state == "live" ? "live for " + age(flow.at("age_s"))
+                         : state + reset_words(flow) + ", no longer live");
     if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
     line(out, "bytes", bytes_line(flow.at("bytes")));
     const auto& blocks = flow.at("blocks");
@@ -405,7 +328,8 @@ void show_why(const json::value& why, std::ostream& out) {
   line(out, "features", features_line(why.at("features")));
   for (const auto& lost : why.at("lost_files").as_array())
     line(out, "lost writes",
-         text(lost.at("file")) + " (" + text(lost.at("cause")) + "): the client gets an error when it next opens the file");
+         text(lost.at("file")) + " (" + text(lost.at("cause")) +
+             "): the client gets an error when it next opens the file");
   if (flow.is_null() && !why.at("last").is_null()) {
     const auto& last = why.at("last");
     line(out, "last",
@@ -443,10 +367,10 @@ void show_cleared(const json::value& answer, std::ostream& out) {
     out << "the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be "
            "decrypted\n";
   if (key == "kept")
-    out << "the encryption key of the dictionary on disk could not be destroyed (see the log): copies of its files "
+    out << "the encryption key of the dictionary on disk could not be destroyed (see the log): copies of its "
+           "files "
            "can still be decrypted\n";
-  if (key == "pending")
-    out << "the encryption key of the dictionary on disk is still being destroyed\n";
+  if (key == "pending") out << "the encryption key of the dictionary on disk is still being destroyed\n";
 }
 
 void show_reloaded(const json::value& answer, std::ostream& out) {

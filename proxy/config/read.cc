@@ -3,8 +3,6 @@
 // others. section.cc has types, unknown keys and the form of messages.
 #include "proxy/config/read.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,10 +10,11 @@
 #include <fstream>
 #include <string>
 
+#include "proxy/config/identity_files.h"
 #include "proxy/config/listens.h"
+#include "proxy/config/peer_conflicts.h"
 #include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
-#include "proxy/config/suggest.h"
 #include "proxy/config/units.h"
 #include "proxy/config/values.h"
 #include "proxy/modules/modules.h"
@@ -24,8 +23,8 @@ namespace longhaul::config {
 namespace {
 
 constexpr std::array<std::string_view, 16> kTopKeys{
-    "site", "state_dir", "identity", "link", "peer", "intercept", "forward", "socks", "features", "rule",
-    "dictionary", "control", "export", "limits", "process", "log"};
+    "site",     "state_dir", "identity",   "link",    "peer",   "intercept", "forward", "socks",
+    "features", "rule",      "dictionary", "control", "export", "limits",    "process", "log"};
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
 
@@ -34,13 +33,6 @@ std::vector<std::string_view> top_keys() {
   std::vector<std::string_view> keys(kTopKeys.begin(), kTopKeys.end());
   for (const modules::Descriptor* module : modules::descriptors()) keys.push_back(module->name);
   return keys;
-}
-
-// The daemon reads its keys as root when it starts, and as its own user at a reload.
-std::string who_cannot(int error) {
-  return error == EACCES ? " by the user with the ID " + std::to_string(::geteuid()) +
-                               "; chown it to that user with mode 0600, or restart the daemon"
-                         : std::string();
 }
 
 class Reader {
@@ -77,7 +69,8 @@ class Reader {
     const PlainAscii plain = plain_ascii(text);
     if (plain.foreign_line != 0)
       fail_at(name_, plain.foreign_line,
-              "this character is not UTF-8, or neither in double quotes nor in a comment; use plain quotes: \"...\".");
+              "this character is not UTF-8, or neither in double quotes nor in a comment; use plain quotes: "
+              "\"...\".");
     try {
       return toml::parse(plain.text, std::string_view(name_));
     } catch (const toml::parse_error& error) {
@@ -123,19 +116,21 @@ class Reader {
       config_.link.congestion_control = *std::move(name);
     // state_dir is the one folder that is known to be private, and that the sandbox lets the daemon write to.
     if (const auto file = section->text("key_log", "link.keys")) {
-      const bool is_name = !file->value.empty() && file->value.find('/') == std::string::npos && file->value[0] != '.';
+      const bool is_name =
+          !file->value.empty() && file->value.find('/') == std::string::npos && file->value[0] != '.';
       if (!is_name)
         section->fail(file->line, "key_log",
-                      "= \"" + file->value + "\" must be the name of a file without a directory: it is put into state_dir, "
-                      "which only the daemon's user can read.");
+                      "= \"" + file->value +
+                          "\" must be the name of a file without a directory: it is put into state_dir, "
+                          "which only the daemon's user can read.");
       config_.link.key_log = file->value;
     }
   }
 
   void read_peers(const Section& top) {
     static constexpr std::array<std::string_view, 9> kKeys{
-        "name",  "address", "fingerprint",       "preshared_key_file", "networks",
-        "names", "rate",    "dictionary_memory", "groups"};
+        "name", "address",           "fingerprint", "preshared_key_file", "networks", "names",
+        "rate", "dictionary_memory", "groups"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -152,39 +147,14 @@ class Reader {
           size_or_none(section, "dictionary_memory", Dictionary::kMinMemory, Dictionary::kMaxMemory);
       peer.groups = group_names(section, "groups", "branches");
       if (!peer.address && !config_.link.listen)
-        section.fail(section.line(), "",
-                     "\"" + peer.name +
-                         "\" has no address to connect to, and [link] has no listen for it to connect to: set "
-                         "one of the two.");
-      for (const Peer& other : config_.peers) compare(section, keys, other, peer);
+        section.fail(
+            section.line(), "",
+            "\"" + peer.name +
+                "\" has no address to connect to, and [link] has no listen for it to connect to: set "
+                "one of the two.");
+      for (const Peer& other : config_.peers) refuse_conflict(section, keys, other, peer);
       config_.peers.push_back(std::move(peer));
     }
-  }
-
-  static void compare(const Section& section, const std::vector<Text>& keys, const Peer& other,
-                      const Peer& peer) {
-    if (other.name == peer.name)
-      section.fail(section.line(), "name", "= \"" + peer.name + "\" is already the name of another peer.");
-    for (const Text& key : keys)
-      if (other.has_key(key.value))
-        section.fail(key.line, "fingerprint",
-                     "is already used for the peer \"" + other.name + "\"; each site needs its own key.");
-    if (peer.address && other.address == peer.address)
-      section.fail(
-          section.line(), "address",
-          "= \"" + to_text(*peer.address) + "\" is already the address of the peer \"" + other.name + "\".");
-    for (const Network& network : peer.networks)
-      if (std::find(other.networks.begin(), other.networks.end(), network) != other.networks.end())
-        section.fail(
-            section.line(), "networks",
-            "has " + to_text(network) + ", which the peer \"" + other.name +
-                "\" already has; of overlapping networks the longest prefix applies, but two equal ones are ambiguous.");
-    for (const NamePattern& pattern : peer.names)
-      if (std::find(other.names.begin(), other.names.end(), pattern) != other.names.end())
-        section.fail(section.line(), "names",
-                     "has \"" + pattern.to_text() + "\", which the peer \"" + other.name +
-                         "\" already has; of overlapping names the longest applies, but two equal ones are "
-                         "ambiguous.");
   }
 
   void read_identity(const Section& top) {
@@ -194,39 +164,19 @@ class Reader {
     if (!section)
       top.fail_plainly(0, "the file needs an [identity] with certificate and private_key; `longhaul keygen " +
                               config_.site + "` creates both.");
-    config_.identity.certificate = identity_file(*section, "certificate", config_.site + ".crt");
-    config_.identity.private_key = identity_file(*section, "private_key", config_.site + ".key");
+    config_.identity.certificate = identity_file(*section, "certificate", ".crt");
+    config_.identity.private_key = identity_file(*section, "private_key", ".key");
   }
 
   std::filesystem::path identity_file(const Section& section, std::string_view key,
-                                      const std::string& example) {
-    const Text typed = section.required_text(key, example);
+                                      std::string_view ending) const {
+    const Text typed = section.required_text(key, config_.site + std::string(ending));
     const std::filesystem::path path = beside_file(typed.value);
     if (files_ == Files::ignore) return path;
-    std::error_code error;
-    errno = 0;
-    if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
-      const std::string reason = errno == EACCES || std::filesystem::exists(path, error)
-                                     ? "cannot be read" + who_cannot(errno)
-                                     : "does not exist" + instead_of(path);
+    if (const std::string problem = problem_of_file(path, config_.site); !problem.empty())
       section.fail(typed.line, key,
-                   "= \"" + typed.value + "\": the file " + path.string() + " " + reason + ".");
-    }
+                   "= \"" + typed.value + "\": the file " + path.string() + " " + problem + ".");
     return path;
-  }
-
-  // The command that creates the file, unless its name differs from the command's and there are others of its
-  // kind.
-  std::string instead_of(const std::filesystem::path& missing) const {
-    std::error_code error;
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(missing.parent_path().empty() ? "." : missing.parent_path(), error))
-      if (entry.path().extension() == missing.extension()) names.push_back(entry.path().filename().string());
-    if (names.empty() || missing.stem() == config_.site) return "; `longhaul keygen " + config_.site + "` creates " + config_.site + missing.extension().string();
-    std::sort(names.begin(), names.end());
-    const std::vector<std::string_view> known(names.begin(), names.end());
-    const std::string near(nearest(missing.filename().string(), known));
-    return "; its directory has " + (near.empty() ? names.front() : near);
   }
 
   void read_intercept(const Section& top) {
@@ -282,9 +232,10 @@ class Reader {
     const auto at = section ? listen(*section, "[control]", "127.0.0.1:7601") : std::nullopt;
     if (at) {
       if (!parse_address(at->host)->is_loopback())
-        section->fail(section->text("listen", "")->line, "listen",
-                      "= \"" + to_text(*at) +
-                          "\" must be a loopback address, such as 127.0.0.1: flows and counters are not public.");
+        section->fail(
+            section->text("listen", "")->line, "listen",
+            "= \"" + to_text(*at) +
+                "\" must be a loopback address, such as 127.0.0.1: flows and counters are not public.");
       config_.control.listen = *at;
     } else {
       listens_.add(top, {config_.control.listen, "the default of [control] listen", 0});
@@ -308,14 +259,16 @@ class Reader {
   void read_modules(const Section& top) {
     static constexpr std::array<std::string_view, 2> kKeys{"ports", "any_port"};
     for (const modules::Descriptor* module : modules::descriptors()) {
-      ModuleSettings settings{.name = std::string(module->name), .ports = {module->ports.begin(), module->ports.end()}};
+      ModuleSettings settings{.name = std::string(module->name),
+                              .ports = {module->ports.begin(), module->ports.end()}};
       if (const auto section = top.table(module->name, kKeys)) {
         if (section->has("ports")) settings.ports = section->ports("ports");
         settings.any_port = section->boolean("any_port").value_or(false);
         if (settings.any_port && !module->recognise)
-          section->fail(section->line(), "any_port",
-                        "cannot be true: this module does not recognise its protocol by the first bytes; name the "
-                        "servers' ports in ports.");
+          section->fail(
+              section->line(), "any_port",
+              "cannot be true: this module does not recognise its protocol by the first bytes; name the "
+              "servers' ports in ports.");
         for (const ModuleSettings& other : config_.modules)
           for (const std::uint16_t port : settings.ports)
             if (std::ranges::find(other.ports, port) != other.ports.end())
@@ -348,25 +301,9 @@ class Reader {
     const auto transport = features.scalar("transport");
     if (transport && (transport->value == "udp" || transport->value == "tcp"))
       features.fail(transport->line, "transport",
-                    "= \"" + transport->value + "\" has no effect in a [[rule]], because all flows to a peer share one "
-                    "carrier; set it in [features], or use \"auto\" or \"off\" here.");
-  }
-
-  static std::string perhaps(const std::string& typed) {
-    const std::string meant = meant_size(typed);
-    return meant.empty() ? "" : " Did you mean \"" + meant + "\"?";
-  }
-
-  // A size between the two, or 0: none.
-  static std::optional<std::uint64_t> size_or_none(const Section& section, std::string_view key,
-                                                   std::uint64_t least, std::uint64_t most) {
-    const auto typed = section.scalar(key);
-    if (!typed) return std::nullopt;
-    const auto bytes = parse_size(typed->value);
-    if (bytes && (*bytes == 0 || (*bytes >= least && *bytes <= most))) return bytes;
-    section.fail(typed->line, key,
-                 "cannot be \"" + typed->value + "\"; it must be 0 (none) or a size from \"" +
-                     size_to_text(least) + "\" to \"" + size_to_text(most) + "\"." + perhaps(typed->value));
+                    "= \"" + transport->value +
+                        "\" has no effect in a [[rule]], because all flows to a peer share one "
+                        "carrier; set it in [features], or use \"auto\" or \"off\" here.");
   }
 
   void read_dictionary(const Section& top) {
@@ -385,8 +322,8 @@ class Reader {
   }
 
   void read_export(const Section& top) {
-    static constexpr std::array<std::string_view, 5> kKeys{"ipfix", "ipfix_enterprise", "ipfix_active_timeout", "otlp",
-                                                           "otlp_interval"};
+    static constexpr std::array<std::string_view, 5> kKeys{"ipfix", "ipfix_enterprise",
+                                                           "ipfix_active_timeout", "otlp", "otlp_interval"};
     const auto section = top.table("export", kKeys);
     if (!section) return;
     Export& exports = config_.exports;
@@ -401,13 +338,15 @@ class Reader {
         section->fail(section->line(), key, "has no effect without ipfix, the address of the collector.");
     if (const auto typed = section->text("otlp", "http://collector.example:4318")) {
       auto base = parse_http_base(typed->value);
-      if (!base) section->fail(typed->line, "otlp", "= \"" + typed->value + "\" " + base.error().message + ".");
+      if (!base)
+        section->fail(typed->line, "otlp", "= \"" + typed->value + "\" " + base.error().message + ".");
       exports.otlp = *std::move(base);
     }
     if (const auto seconds = section->integer("otlp_interval", 1, 86'400))
       exports.otlp_interval = std::chrono::seconds(*seconds);
     if (section->has("otlp_interval") && !exports.otlp)
-      section->fail(section->line(), "otlp_interval", "has no effect without otlp, the address of the collector.");
+      section->fail(section->line(), "otlp_interval",
+                    "has no effect without otlp, the address of the collector.");
   }
 
   void read_limits(const Section& top) {
@@ -434,7 +373,8 @@ class Reader {
       if (!bytes || *bytes < (16ull << 20) || *bytes > (1ull << 40))
         section->fail(typed->line, "memory",
                       "cannot be \"" + typed->value +
-                          "\"; it must be a size from \"16MiB\" to \"1TiB\", such as \"2GiB\"." + perhaps(typed->value));
+                          "\"; it must be a size from \"16MiB\" to \"1TiB\", such as \"2GiB\"." +
+                          meant_instead(typed->value));
       limits.memory_bytes = *bytes;
     }
   }
@@ -468,7 +408,8 @@ class Reader {
     config_.log.json = section->boolean("json").value_or(false);
     if (const auto typed = section->scalar("syslog"); typed && typed->value != "false") {
       auto syslog = parse_syslog(typed->value);
-      if (!syslog) section->fail(typed->line, "syslog", "= \"" + typed->value + "\" " + syslog.error().message + ".");
+      if (!syslog)
+        section->fail(typed->line, "syslog", "= \"" + typed->value + "\" " + syslog.error().message + ".");
       config_.log.syslog = *std::move(syslog);
     }
   }
@@ -497,7 +438,8 @@ Config read(const std::filesystem::path& file, Files files) {
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kMostFileBytes)
-    throw ConfigError(file.string() + ": the file is larger than 1 MiB, so it is not a longhaul configuration.");
+    throw ConfigError(file.string() +
+                      ": the file is larger than 1 MiB, so it is not a longhaul configuration.");
   return Reader(text, file, files).take();
 }
 

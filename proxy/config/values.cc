@@ -21,8 +21,8 @@ namespace {
 
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
   });
 }
 
@@ -39,7 +39,8 @@ std::string name_value(const Section& section, std::string_view key, std::string
 std::vector<std::string> group_names(const Section& section, std::string_view key, std::string_view example) {
   std::vector<std::string> list;
   for (const Text& typed : section.texts(key, example)) {
-    if (!is_name(typed.value)) section.fail(typed.line, key, "= \"" + typed.value + "\" " + std::string(kNameRule));
+    if (!is_name(typed.value))
+      section.fail(typed.line, key, "= \"" + typed.value + "\" " + std::string(kNameRule));
     if (std::find(list.begin(), list.end(), typed.value) != list.end())
       section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
     list.push_back(typed.value);
@@ -96,7 +97,8 @@ std::uint64_t rate(const Section& section, std::string_view key) {
   if (!bits || *bits < kLeastRateBits || *bits > kMostRateBits)
     section.fail(typed->line, key,
                  "cannot be \"" + typed->value +
-                     "\"; it must be a number with the unit bit, kbit, mbit or gbit (per second), such as \"51.84mbit\", from "
+                     "\"; it must be a number with the unit bit, kbit, mbit or gbit (per second), such as "
+                     "\"51.84mbit\", from "
                      "8kbit to 1000gbit.");
   return *bits;
 }
@@ -120,10 +122,9 @@ std::string fingerprint(const Section& section, const Text& typed) {
                     std::all_of(value.begin() + kPrefix.size(), value.end(),
                                 [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   if (!good)
-    section.fail(
-        typed.line, "fingerprint",
-        "must be \"sha256:\" and 64 hexadecimal digits" + digits_found(value) +
-            "; copy the line that `longhaul keygen` printed on the peer.");
+    section.fail(typed.line, "fingerprint",
+                 "must be \"sha256:\" and 64 hexadecimal digits" + digits_found(value) +
+                     "; copy the line that `longhaul keygen` printed on the peer.");
   return value;
 }
 
@@ -153,9 +154,9 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
                     std::all_of(typed->value.begin(), typed->value.end(),
                                 [](char c) { return is_lower_or_digit(c) || c == '_' || c == '-'; });
   if (!good)
-    section.fail(
-        typed->line, key,
-        "cannot be \"" + typed->value + "\"; it must be a name that the kernel knows, such as \"bbr\" or \"cubic\".");
+    section.fail(typed->line, key,
+                 "cannot be \"" + typed->value +
+                     "\"; it must be a name that the kernel knows, such as \"bbr\" or \"cubic\".");
   return std::move(typed->value);
 }
 
@@ -176,7 +177,8 @@ std::vector<std::string> interfaces(const Section& section, std::string_view key
   return list;
 }
 
-std::vector<std::pair<std::string, std::string>> features_in(const Section& section, const FeatureTable& modules) {
+std::vector<std::pair<std::string, std::string>> features_in(const Section& section,
+                                                             const FeatureTable& modules) {
   std::vector<std::pair<std::string, std::string>> list;
   Features scratch = standard_features(modules);
   const auto names = feature_names(modules);
@@ -189,6 +191,23 @@ std::vector<std::pair<std::string, std::string>> features_in(const Section& sect
     list.emplace_back(feature, value->value);
   }
   return list;
+}
+
+std::string meant_instead(const std::string& typed_size) {
+  const std::string meant = meant_size(typed_size);
+  return meant.empty() ? "" : " Did you mean \"" + meant + "\"?";
+}
+
+std::optional<std::uint64_t> size_or_none(const Section& section, std::string_view key, std::uint64_t least,
+                                          std::uint64_t most) {
+  const auto typed = section.scalar(key);
+  if (!typed) return std::nullopt;
+  const auto bytes = parse_size(typed->value);
+  if (bytes && (*bytes == 0 || (*bytes >= least && *bytes <= most))) return bytes;
+  section.fail(typed->line, key,
+               "cannot be \"" + typed->value + "\"; it must be 0 (none) or a size from \"" +
+                   size_to_text(least) + "\" to \"" + size_to_text(most) + "\"." +
+                   meant_instead(typed->value));
 }
 
 }  // namespace longhaul::config

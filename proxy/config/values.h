@@ -23,6 +23,11 @@ std::vector<Network> networks(const Section& section, std::string_view key);
 std::vector<NamePattern> name_patterns(const Section& section, std::string_view key);
 // Bits a second; 0 where the key is absent.
 std::uint64_t rate(const Section& section, std::string_view key);
+// A size between the two, or 0: none.
+std::optional<std::uint64_t> size_or_none(const Section& section, std::string_view key, std::uint64_t least,
+                                          std::uint64_t most);
+// " Did you mean ...?" for a size that was typed in another way; empty: no idea.
+std::string meant_instead(const std::string& typed_size);
 // One or a list, required, in lower case, as keys are compared; each with its line.
 std::vector<Text> fingerprints(const Section& section);
 // The name of one of the kernel's congestion controls.
@@ -30,6 +35,7 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
                                        std::string_view example);
 std::vector<std::string> interfaces(const Section& section, std::string_view key);
 // Name and value of each, checked, the preset first: TOML has no order, and a preset would undo the others.
-std::vector<std::pair<std::string, std::string>> features_in(const Section& section, const FeatureTable& modules);
+std::vector<std::pair<std::string, std::string>> features_in(const Section& section,
+                                                             const FeatureTable& modules);
 
 }  // namespace longhaul::config

@@ -6,19 +6,16 @@
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <boost/url/parse.hpp>
-#include <charconv>
 #include <ranges>
 #include <utility>
 #include <vector>
 
 #include "proxy/control/admission.h"
-#include "proxy/control/flow_queries.h"
+#include "proxy/control/flow_answers.h"
 #include "proxy/control/history_view.h"
 #include "proxy/control/page.h"
-#include "proxy/control/talkers.h"
+#include "proxy/control/target.h"
 #include "proxy/control/views.h"
-#include "proxy/flows/ends.h"
 
 namespace longhaul::control {
 namespace {
@@ -93,112 +90,6 @@ bool takes_parameters(Topic topic) {
 
 bool only_reads(verb method) { return method == verb::get || method == verb::head; }
 
-struct Target {
-  std::string path;
-  std::vector<std::pair<std::string, std::string>> parameters;
-};
-
-std::optional<Target> parse_target(std::string_view text) {
-  const auto url = boost::urls::parse_origin_form(text);
-  if (url.has_error()) return std::nullopt;
-  Target target{url->path(), {}};
-  for (const auto& parameter : url->params()) target.parameters.emplace_back(parameter.key, parameter.value);
-  return target;
-}
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number number{};
-  const auto [read, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || read != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-Answer answer_json(const json::object& object) { return {.body = json::serialize(object) + "\n"}; }
-
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-Answer unknown_parameter(std::string_view name, std::string_view known) {
-  return refusal(status::bad_request,
-                 "unknown parameter " + in_quotes(name) + "; known parameters: " + std::string(known));
-}
-
-std::string reason_codes() {
-  std::string text;
-  for (const flows::Reason reason : flows::all_reasons())
-    text += (text.empty() ? "" : ", ") + std::string(reason->code);
-  return text;
-}
-
-// Either a refusal, or the query.
-boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
-  FlowQuery query;
-  for (const auto& [name, value] : target.parameters) {
-    if (name == "limit") {
-      const auto limit = parse_number<std::size_t>(value);
-      if (!limit || *limit == 0 || *limit > FlowQuery::kMostFlows)
-        return refusal(status::bad_request, "limit must be a number from 1 to " +
-                                                std::to_string(FlowQuery::kMostFlows) + ", not " +
-                                                in_quotes(value));
-      query.limit = *limit;
-    } else if (name == "after") {
-      const auto after = parse_number<flows::FlowId>(value);
-      if (!after)
-        return refusal(status::bad_request, "after must be the number of a flow, not " + in_quotes(value));
-      query.after = *after;
-    } else if (name == "peer") {
-      query.peer = value;
-    } else if (name == "reason") {
-      query.reason = flows::reason_of(value);
-      if (!query.reason)
-        return refusal(status::bad_request,
-                       "unknown reason code " + in_quotes(value) + "; known codes: " + reason_codes());
-    } else if (name == "port") {
-      query.port = parse_number<std::uint16_t>(value);
-      if (!query.port)
-        return refusal(status::bad_request, "port must be a number from 0 to 65535, not " + in_quotes(value));
-    } else if (name == "client") {
-      query.client = config::parse_network(value);
-      if (!query.client)
-        return refusal(status::bad_request,
-                       "client must be an address or a network, not " + in_quotes(value));
-    } else if (name == "server") {
-      query.server = config::parse_network(value);
-      if (!query.server) query.server_name = value;
-    } else if (name == "search") {
-      query.search = value;
-      for (char& c : query.search)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    } else {
-      return unknown_parameter(name, "limit, after, peer, client, server, port, reason and search");
-    }
-  }
-  return query;
-}
-
-boost::system::result<TalkersQuery, Answer> read_talkers_query(const Target& target) {
-  TalkersQuery query;
-  for (const auto& [name, value] : target.parameters) {
-    if (name == "limit") {
-      const auto limit = parse_number<std::size_t>(value);
-      if (!limit || *limit == 0 || *limit > TalkersQuery::kMost)
-        return refusal(status::bad_request, "limit must be a number from 1 to " +
-                                                std::to_string(TalkersQuery::kMost) + ", not " +
-                                                in_quotes(value));
-      query.limit = *limit;
-    } else if (name == "by") {
-      const auto by = talkers_by(value);
-      if (!by)
-        return refusal(status::bad_request,
-                       "by must be client, server, port or peer, not " + in_quotes(value));
-      query.by = *by;
-    } else {
-      return unknown_parameter(name, "by and limit");
-    }
-  }
-  return query;
-}
-
 Answer history(const Controlled& daemon, const Target& target) {
   std::uint64_t step = 1, since = 0;
   for (const auto& [name, value] : target.parameters) {
@@ -213,103 +104,6 @@ Answer history(const Controlled& daemon, const Target& target) {
   if (series == nullptr)
     return refusal(status::bad_request, "step must be 1, 60 or 3600, not " + std::to_string(step));
   return {.body = view_history(*series, since)};
-}
-
-Answer no_such_flow(flows::FlowId id) {
-  return refusal(status::not_found, "flow " + std::to_string(id) +
-                                        " is not live and has not ended recently; ask with "
-                                        "CLIENT:PORT-SERVER:PORT what would happen to a new connection");
-}
-
-// A flow that is live or has ended recently.
-std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId id) {
-  const auto& table = daemon.flows();
-  if (const auto live = table.live().find(id); live != table.live().end())
-    return view(live->second, LinkFacts{daemon.status()}, std::chrono::steady_clock::now());
-  if (const auto* ended = find_ended(table, id)) return view(*ended);
-  return std::nullopt;
-}
-
-Answer one_flow(const Controlled& daemon, std::string_view text) {
-  const auto id = parse_number<flows::FlowId>(text);
-  if (!id) return refusal(status::bad_request, in_quotes(text) + " is not the number of a flow");
-  const auto flow = view_by_id(daemon, *id);
-  return flow ? answer_json(*flow) : no_such_flow(*id);
-}
-
-json::array lost_files(const Controlled& daemon, const flows::FlowRecord& flow) {
-  return view_lost_files(daemon.status(), flows::ends_of(flow.client.address(), flow.destination));
-}
-
-json::array lost_files_of(const Controlled& daemon, flows::FlowId id) {
-  const auto& table = daemon.flows();
-  if (const auto live = table.live().find(id); live != table.live().end())
-    return lost_files(daemon, live->second);
-  const auto* ended = find_ended(table, id);
-  return ended ? lost_files(daemon, ended->record) : json::array{};
-}
-
-// A live flow over a link that carries nothing now waits for it, whatever it was before.
-void explain_link(const link::LinkStatus& link, json::object& object) {
-  const auto waiting = [&](flows::Reason reason, const std::string& what) {
-    object = view_reason(reason);
-    object["sentence"] = what + " " + std::to_string(link.state_age.count()) +
-                         " s ago, so the flow waits for the link; it is reset a minute after the link was lost.";
-  };
-  if (link.state == link::LinkState::silent)
-    waiting(flows::reasons::link_silent, "The peer stopped answering over the link");
-  if (link.state == link::LinkState::down) waiting(flows::reasons::link_down, "The link to the peer went down");
-}
-
-// Whoever reset it is what there is to say of a flow that was optimised until then.
-void explain_reset(flows::ResetBy by, json::object& object) {
-  const flows::ResetText* const text = flows::text_of(by);
-  if (text == nullptr) return;
-  object["sentence"] = std::string(object.at("sentence").as_string()) + " " + std::string(text->sentence);
-  if (object.at("reason").as_string() == flows::reasons::optimised.code) object["remedy"] = text->remedy;
-}
-
-json::object explained(const Controlled& daemon, const json::object& flow) {
-  auto object = view_reason(*flows::reason_of(flow.at("reason").as_string()));
-  const bool is_live = flow.at("state") == "live";
-  if (is_live && !flow.at("peer").is_null())
-    for (const auto& link : daemon.status().links)
-      if (link.peer == flow.at("peer").as_string()) explain_link(link, object);
-  if (!flow.at("reset_by").is_null())
-    for (const flows::ResetText& text : flows::kResetTexts)
-      if (text.code == flow.at("reset_by").as_string()) explain_reset(text.by, object);
-  object["flow"] = flow;
-  object["features"] = flow.at("features");
-  object["lost_files"] = lost_files_of(daemon, flow.at("id").to_number<flows::FlowId>());
-  return object;
-}
-
-asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
-  constexpr std::string_view kHow = "ask with ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT";
-  if (target.parameters.size() != 1) co_return refusal(status::bad_request, kHow);
-  const auto& [name, value] = target.parameters.front();
-  if (name == "flow") {
-    const auto id = parse_number<flows::FlowId>(value);
-    if (!id)
-      co_return refusal(status::bad_request,
-                        in_quotes(value) + " is not the number of a flow; " + std::string(kHow));
-    const auto flow = view_by_id(daemon, *id);
-    if (!flow) co_return no_such_flow(*id);
-    co_return answer_json(explained(daemon, *flow));
-  }
-  if (name != "tuple") co_return unknown_parameter(name, "flow and tuple");
-  const auto tuple = flows::parse_tuple(value);
-  if (tuple.has_error()) co_return refusal(status::bad_request, tuple.error().message);
-  if (const auto id = co_await find_live(daemon, *tuple)) {
-    if (const auto flow = view_by_id(daemon, *id)) co_return answer_json(explained(daemon, *flow));
-  }
-  auto object = view_forecast(*tuple, daemon.forecast(*tuple));
-  object["flow"] = nullptr;
-  object["lost_files"] =
-      view_lost_files(daemon.status(), flows::ends_of(tuple->client.address(), tuple->destination));
-  const auto* ended = find_ended(daemon.flows(), *tuple);
-  object["last"] = ended ? json::value(view(*ended)) : json::value();
-  co_return answer_json(object);
 }
 
 // The body as an object of scalars written as text, in the order they were sent.
@@ -418,10 +212,6 @@ std::optional<Answer> refuse_token(const Request& request, std::string_view toke
 
 }  // namespace
 
-Answer refusal(status code, std::string_view sentence) {
-  return {.status = code, .body = json::serialize(json::object{{"error", sentence}}) + "\n"};
-}
-
 Api::Api(Controlled& daemon, std::string token) : daemon_(daemon), token_(std::move(token)) {}
 
 std::optional<Answer> Api::refuse(const Request& request) const {
@@ -480,8 +270,9 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
     case Topic::flow:
       co_return one_flow(daemon_, std::string_view(target->path).substr(kFlowPrefix.size()));
     case Topic::metrics:
-      co_return Answer{.body = metric_families(daemon_.status(), daemon_.flows(), daemon_.features(), counters).text(),
-                       .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+      co_return Answer{
+          .body = metric_families(daemon_.status(), daemon_.flows(), daemon_.features(), counters).text(),
+          .content_type = "text/plain; version=0.0.4; charset=utf-8"};
     case Topic::status:
       co_return answer_json(view_status(daemon_.status(), daemon_.flows(), daemon_.features()));
     case Topic::features:

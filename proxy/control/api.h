@@ -3,11 +3,11 @@
 // number of connections.
 #pragma once
 #include <boost/asio/awaitable.hpp>
-#include <boost/beast/http/status.hpp>
 #include <boost/beast/http/verb.hpp>
 #include <optional>
 #include <string>
 
+#include "proxy/control/answers.h"
 #include "proxy/control/controlled.h"
 #include "proxy/control/metrics.h"
 
@@ -23,17 +23,6 @@ struct Request {
   std::string body;
   boost::asio::ip::tcp::endpoint local, remote;
 };
-
-struct Answer {
-  boost::beast::http::status status = boost::beast::http::status::ok;
-  std::string body{};
-  std::string content_type = "application/json";
-  std::string allow{};          // methods, with 405
-  bool asks_for_token = false;  // with 401
-};
-
-// {"error": sentence}
-Answer refusal(boost::beast::http::status status, std::string_view sentence);
 
 class Api {
  public:

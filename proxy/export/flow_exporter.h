@@ -16,7 +16,7 @@
 #include "proxy/export/counters.h"
 #include "proxy/export/ipfix.h"
 #include "proxy/flows/flow_table.h"
-#include "proxy/log/seldom.h"
+#include "proxy/log/line_limit.h"
 #include "proxy/net/name_resolver.h"
 
 namespace longhaul::exporting {
@@ -83,7 +83,7 @@ class FlowExporter {
   std::unordered_map<flows::FlowId, Reported> reported_;
   std::uint32_t sequence_ = 0;
   FlowExportCounters counters_;
-  log::Seldom complaints_;
+  log::LineLimit complaints_{1};
 };
 
 // A number for a site's observation domain, the same at each start.

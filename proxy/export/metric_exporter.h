@@ -14,7 +14,7 @@
 #include "proxy/control/metric_families.h"
 #include "proxy/export/counters.h"
 #include "proxy/export/otlp.h"
-#include "proxy/log/seldom.h"
+#include "proxy/log/line_limit.h"
 #include "proxy/net/name_resolver.h"
 
 namespace longhaul::exporting {
@@ -48,7 +48,7 @@ class MetricExporter {
   net::NameResolver& resolver_;
   boost::asio::steady_timer timer_;
   MetricExportCounters counters_;
-  log::Seldom complaints_;
+  log::LineLimit complaints_{1};
 };
 
 }  // namespace longhaul::exporting

@@ -21,7 +21,7 @@
 #include "proxy/flows/relay.h"
 #include "proxy/flows/source_limits.h"
 #include "proxy/flows/sweeps.h"
-#include "proxy/log/seldom.h"
+#include "proxy/log/line_limit.h"
 
 namespace longhaul::flows {
 
@@ -73,7 +73,8 @@ class Flows {
   void cut_all();
 
   Decision decide(const boost::asio::ip::address& client, const Destination& destination) const;
-  // The same for a flow that the peer would open for its client: whether and why not it would be dialled here.
+  // The same for a flow that the peer would open for its client: whether and why not it would be dialled
+  // here.
   Reason decide_for_peer(const link::PeerLink& link, const boost::asio::ip::address& client,
                          const Destination& destination);
   // Bypassing the link, as far as fail = closed is concerned.
@@ -92,7 +93,8 @@ class Flows {
  private:
   // `module`: handles the flow's protocol, if there is one.
   void start_linked(Accepted accepted, Decision decision, const modules::Listed* module);
-  boost::asio::awaitable<void> start_recognised(Accepted accepted, std::vector<const modules::Listed*> candidates);
+  boost::asio::awaitable<void> start_recognised(Accepted accepted,
+                                                std::vector<const modules::Listed*> candidates);
   void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
   Reason admit(const link::PeerLink& link, const link::OpenRequest& request);
   void refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRecord& record);
@@ -113,7 +115,8 @@ class Flows {
   boost::asio::awaitable<std::optional<RelayEnd>> guard_past(boost::asio::ip::tcp::socket& client,
                                                              boost::asio::ip::tcp::socket& server,
                                                              FlowRecord& record, Buffer& first);
-  boost::asio::awaitable<void> serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again);
+  boost::asio::awaitable<void> serve(FlowId id, DialRequest request,
+                                     std::shared_ptr<const bool> leaves_again);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
   void tell_refused(const FlowRecord& record);
   void own(std::unique_ptr<LinkedFlow> flow);
@@ -134,12 +137,12 @@ class Flows {
   Dialer& dialer_;
   std::vector<std::unique_ptr<link::PeerLink>>& links_;
   modules::List modules_;
-  SourceLimits sources_;  // of this site's clients
-  bool is_full_ = false;  // as last reported by `Crowded::everyone`
+  SourceLimits sources_;         // of this site's clients
+  bool is_full_ = false;         // as last reported by `Crowded::everyone`
   std::size_t recognising_ = 0;  // accepted, and waiting for their first bytes
   Relay relay_;
   OwnAddresses own_;
-  log::Seldom peer_refusals_;
+  log::LineLimit peer_refusals_{1};
   Closed closed_ = Closed::enforced;
   PeerShares shares_;
   Sweeps::LinkedFlows linked_;

@@ -309,4 +309,15 @@ class Twins {
   std::size_t failed_ = 0;
 };
 
+inline constexpr std::size_t kBlock = kMaxBlockPlainBytes;
+
+// The text in blocks of full size; `from` 0, everything arrives before it returns.
+inline void transfer(Twins& twins, std::uint64_t stream, std::string_view text, std::size_t block = kBlock) {
+  for (std::size_t at = 0; at < text.size(); at += block) {
+    twins.write(0, stream, text.substr(at, block));
+    if (at / block % 8 == 7) twins.settle();
+  }
+  twins.settle();
+}
+
 }  // namespace longhaul::reduction

@@ -2,6 +2,7 @@
 // Flows on a simulated pair: one writes a seeded stream of bytes as credit allows, one reads and compares
 // every byte.
 #pragma once
+#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 
@@ -180,5 +181,20 @@ class FlowsOn {
 };
 
 using FlowsOnPair = FlowsOn<Pair>;
+
+// Credit that is granted never exceeds the cap: what streams hold above their floors is what the pool lacks,
+// together with what is set aside for streams to come.
+inline void check_memory(const Endpoint& side, std::uint64_t cap) {
+  REQUIRE(side.pool.granted_bytes() <= cap);
+  REQUIRE(side.pool.free_bytes() <= cap);
+}
+
+inline void check_all_forgotten(Pair& pair) {
+  for (Endpoint* side : {&pair.a, &pair.b}) {
+    CHECK(side->session.live_streams() == 0);
+    CHECK(side->retained.used_bytes() == 0);
+    CHECK_FALSE(side->pool.full());
+  }
+}
 
 }  // namespace longhaul::link::simulation

@@ -51,17 +51,6 @@ TEST_CASE("a connection records the result of NEGOTIATE") {
   CHECK_FALSE(old.multi_credit());
 }
 
-TEST_CASE("a session that requires signing is not changed") {
-  Connection connection;
-  connection.on_request(request(Command::negotiate, 0, negotiate_request_body(), {.session = 0, .tree = 0}));
-  connection.on_response(
-      answer(Command::negotiate, 0,
-             negotiate_answer_body(Dialect::smb_3_0, 0,
-                                   security_mode::signing_enabled | security_mode::signing_required)));
-  CHECK(connection.untouchable(kSession));
-  CHECK(connection.why_untouchable() == smb::reasons::smb_signed);
-}
-
 TEST_CASE("an answered CREATE makes an open file with the granted rights") {
   Connection connection;
   connect(connection);
@@ -354,63 +343,6 @@ TEST_CASE("a request is pending until its final answer, also after an interim on
   CHECK_FALSE(last.answered[0].interim);
   CHECK(connection.pending_count() == 0);
   CHECK(connection.on_response(error(Command::read, 4, Status::cancelled)).answered.empty());
-}
-
-TEST_CASE("a session passes unchanged from its first signed ordinary request") {
-  const Of is_signed{.flags = header_flags::is_signed};
-  Connection connection;
-  connect(connection);
-  connection.on_request(request(Command::tree_connect, 3, tree_connect_request_body(), is_signed));
-  connection.on_request(
-      request(Command::ioctl, 4, ioctl_request_body(fsctl::validate_negotiate_info), is_signed));
-  connection.on_request(request(Command::session_setup, 5, session_setup_request_body(), is_signed));
-  CHECK_FALSE(connection.untouchable(kSession));
-  CHECK_FALSE(connection.any_untouchable());
-  connection.on_request(request(Command::echo, 6, empty_body(), is_signed));
-  CHECK(connection.untouchable(kSession));
-  CHECK_FALSE(connection.untouchable(kSession + 1));
-  CHECK(connection.why_untouchable() == smb::reasons::smb_signed);
-}
-
-TEST_CASE("encrypted, bound and expired sessions pass unchanged") {
-  {
-    Connection connection;
-    connection.on_request(request(Command::session_setup, 1, session_setup_request_body(), {.session = 0}));
-    connection.on_response(
-        answer(Command::session_setup, 1, session_setup_answer_body(session_flags::encrypt_data)));
-    CHECK(connection.untouchable(kSession));
-  }
-  {
-    Connection connection;
-    connection.on_request(request(Command::session_setup, 1, session_setup_request_body(true)));
-    CHECK(connection.untouchable(kSession));
-    CHECK(connection.why_untouchable() == smb::reasons::smb_multichannel);
-  }
-  {
-    Connection connection;
-    connect(connection);
-    open_file(connection, 3, "file", {.file = file(1)});
-    connection.on_request(request(Command::read, 4, read_request_body(file(1), 0, 10)));
-    connection.on_response(error(Command::read, 4, Status::network_session_expired));
-    CHECK(connection.untouchable(kSession));
-    connection.on_request(request(Command::session_setup, 5, session_setup_request_body()));
-    connection.on_response(answer(Command::session_setup, 5, session_setup_answer_body()));
-    CHECK_FALSE(connection.untouchable(kSession));
-  }
-}
-
-TEST_CASE("after a session is set up again, its earlier opens are no longer answered locally") {
-  Connection connection;
-  connect(connection);
-  const Open& open = open_file(connection, 3, "file", {.file = file(1), .oplock = OplockLevel::batch});
-  CHECK(open.caching == (R | W | H));
-  const Changes changes =
-      connection.on_request(request(Command::session_setup, 4, session_setup_request_body()));
-  REQUIRE(changes.size() == 1);
-  CHECK(changes[0].kind == Change::Kind::voided);
-  CHECK(voids(changes, open));
-  CHECK(open.caching == lease_state::none);
-  CHECK_FALSE(connection.untouchable(kSession));
 }
 
 TEST_CASE("durable, reconnected and replayed handles are recognised") {

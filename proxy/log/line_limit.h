@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits how many events of one kind a source has in the log in a minute; the next line of that kind says how many
-// were left out. The caller counts the events, and writes the line.
+// Limits how many lines a source may cause in the log in a minute, so that nobody can flood it. The next line
+// says how many events were left out; the caller counts the events and writes the lines.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,14 +12,16 @@
 
 namespace longhaul::log {
 
-class AtMost {
+class LineLimit {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::minutes kPeriod{1};
-  static constexpr unsigned kLines = 50;         // of one source
   static constexpr std::size_t kSources = 1024;  // with so many in a period, others are not logged
 
-  // Whether this event is logged, and how many before it were not since the last line.
+  // `lines`: of one source in a period.
+  explicit LineLimit(unsigned lines) : most_(lines) {}
+
+  // None: this event is not logged. Else how many were not since the last line.
   std::optional<std::uint64_t> may_write(std::string_view source, TimePoint now) {
     if (!began_ || now - *began_ >= kPeriod) {
       began_ = now;
@@ -27,7 +29,7 @@ class AtMost {
     }
     auto found = lines_.find(source);
     if (found == lines_.end() && lines_.size() < kSources) found = lines_.emplace(source, 0).first;
-    if (found == lines_.end() || found->second == kLines) {
+    if (found == lines_.end() || found->second == most_) {
       ++left_out_;
       return std::nullopt;
     }
@@ -36,6 +38,7 @@ class AtMost {
   }
 
  private:
+  unsigned most_;
   std::optional<TimePoint> began_;
   std::map<std::string, unsigned, std::less<>> lines_;
   std::uint64_t left_out_ = 0;

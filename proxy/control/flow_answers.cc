@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/control/flow_answers.h"
+
+#include <boost/json/value.hpp>
+#include <optional>
+#include <string>
+
+#include "proxy/control/views.h"
+#include "proxy/flows/ends.h"
+
+namespace longhaul::control {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using boost::beast::http::status;
+
+namespace {
+
+Answer no_such_flow(flows::FlowId id) {
+  return refusal(status::not_found, "flow " + std::to_string(id) +
+                                        " is not live and has not ended recently; ask with "
+                                        "CLIENT:PORT-SERVER:PORT what would happen to a new connection");
+}
+
+// A flow that is live or has ended recently.
+std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId id) {
+  const auto& table = daemon.flows();
+  if (const auto live = table.live().find(id); live != table.live().end())
+    return view(live->second, LinkFacts{daemon.status()}, std::chrono::steady_clock::now());
+  if (const auto* ended = find_ended(table, id)) return view(*ended);
+  return std::nullopt;
+}
+
+json::array lost_files(const Controlled& daemon, const flows::FlowRecord& flow) {
+  return view_lost_files(daemon.status(), flows::ends_of(flow.client.address(), flow.destination));
+}
+
+json::array lost_files_of(const Controlled& daemon, flows::FlowId id) {
+  const auto& table = daemon.flows();
+  if (const auto live = table.live().find(id); live != table.live().end())
+    return lost_files(daemon, live->second);
+  const auto* ended = find_ended(table, id);
+  return ended ? lost_files(daemon, ended->record) : json::array{};
+}
+
+// A live flow over a link that carries nothing now waits for it, whatever it was before.
+void explain_link(const link::LinkStatus& link, json::object& object) {
+  const auto waiting = [&](flows::Reason reason, const std::string& what) {
+    object = view_reason(reason);
+    object["sentence"] =
+        what + " " + std::to_string(link.state_age.count()) +
+        " s ago, so the flow waits for the link; it is reset a minute after the link was lost.";
+  };
+  if (link.state == link::LinkState::silent)
+    waiting(flows::reasons::link_silent, "The peer stopped answering over the link");
+  if (link.state == link::LinkState::down)
+    waiting(flows::reasons::link_down, "The link to the peer went down");
+}
+
+// Whoever reset it is what there is to say of a flow that was optimised until then.
+void explain_reset(flows::ResetBy by, json::object& object) {
+  const flows::ResetText* const text = flows::text_of(by);
+  if (text == nullptr) return;
+  object["sentence"] = std::string(object.at("sentence").as_string()) + " " + std::string(text->sentence);
+  if (object.at("reason").as_string() == flows::reasons::optimised.code) object["remedy"] = text->remedy;
+}
+
+json::object explained(const Controlled& daemon, const json::object& flow) {
+  auto object = view_reason(*flows::reason_of(flow.at("reason").as_string()));
+  const bool is_live = flow.at("state") == "live";
+  if (is_live && !flow.at("peer").is_null())
+    for (const auto& link : daemon.status().links)
+      if (link.peer == flow.at("peer").as_string()) explain_link(link, object);
+  if (!flow.at("reset_by").is_null())
+    for (const flows::ResetText& text : flows::kResetTexts)
+      if (text.code == flow.at("reset_by").as_string()) explain_reset(text.by, object);
+  object["flow"] = flow;
+  object["features"] = flow.at("features");
+  object["lost_files"] = lost_files_of(daemon, flow.at("id").to_number<flows::FlowId>());
+  return object;
+}
+
+}  // namespace
+
+Answer one_flow(const Controlled& daemon, std::string_view text) {
+  const auto id = parse_number<flows::FlowId>(text);
+  if (!id) return refusal(status::bad_request, in_quotes(text) + " is not the number of a flow");
+  const auto flow = view_by_id(daemon, *id);
+  return flow ? answer_json(*flow) : no_such_flow(*id);
+}
+
+asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
+  constexpr std::string_view kHow = "ask with ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT";
+  if (target.parameters.size() != 1) co_return refusal(status::bad_request, kHow);
+  const auto& [name, value] = target.parameters.front();
+  if (name == "flow") {
+    const auto id = parse_number<flows::FlowId>(value);
+    if (!id)
+      co_return refusal(status::bad_request,
+                        in_quotes(value) + " is not the number of a flow; " + std::string(kHow));
+    const auto flow = view_by_id(daemon, *id);
+    if (!flow) co_return no_such_flow(*id);
+    co_return answer_json(explained(daemon, *flow));
+  }
+  if (name != "tuple") co_return unknown_parameter(name, "flow and tuple");
+  const auto tuple = flows::parse_tuple(value);
+  if (tuple.has_error()) co_return refusal(status::bad_request, tuple.error().message);
+  if (const auto id = co_await find_live(daemon, *tuple)) {
+    if (const auto flow = view_by_id(daemon, *id)) co_return answer_json(explained(daemon, *flow));
+  }
+  auto object = view_forecast(*tuple, daemon.forecast(*tuple));
+  object["flow"] = nullptr;
+  object["lost_files"] =
+      view_lost_files(daemon.status(), flows::ends_of(tuple->client.address(), tuple->destination));
+  const auto* ended = find_ended(daemon.flows(), *tuple);
+  object["last"] = ended ? json::value(view(*ended)) : json::value();
+  co_return answer_json(object);
+}
+
+}  // namespace longhaul::control
