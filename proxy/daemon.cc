@@ -150,6 +150,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
   for (const std::string& warning : confinement_.warnings) log::warn("process", {{"warning", warning}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : memory_warnings(config)) log::warn("memory", {{"warning", warning}});
+  apply_secrets();
   for (const modules::Listed& module : modules_) {
     if (modules::Losses* losses = module.instance->losses()) losses->set_log(&loss_log_);
     if (modules::State* state = module.instance->state())

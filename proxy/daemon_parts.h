@@ -65,6 +65,7 @@ class Daemon final : public control::Controlled {
   void add_link(const config::Peer& peer);
   void apply(config::Config config, identity::Identity identity);
   void apply_peers();
+  void apply_secrets();
   void finish();
   void stop();
   boost::asio::awaitable<void> shut_down();

@@ -49,6 +49,10 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_a
       if (const auto before = identity_.preshared.find(peer);
           before != identity_.preshared.end() && *before->second != *key)
         changes.live.push_back("the preshared key of " + peer + ", used for the next connection");
+    for (const auto& [module, secrets] : identity.servers)
+      if (const auto before = identity_.servers.find(module);
+          before != identity_.servers.end() && before->second->lines() != secrets->lines())
+        changes.live.push_back("the keys of servers (" + module + "), used for the next login");
     apply(std::move(config), std::move(identity));
     for (const std::string& change : changes.live) log::info("reloaded", {{"changed", change}});
     if (changes.live.empty()) log::info("reloaded", {{"changed", "nothing"}});
@@ -73,6 +77,7 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
     log::warn("configuration", {{"warning", warning}});
   tls_ = link::TlsContext(identity_, key_log_);
   shared_.preshared = identity_.preshared;
+  apply_secrets();
   dialer_.allow(config_.link.allow);
   shared_.total_rate.bits = config_.link.total_rate_bits;
   if (link_listener_) link_listener_->set_max_handshakes(config_.limits.handshakes);
@@ -86,6 +91,14 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
     change_features(config_.features);
   else
     flows_.apply_features();  // the rules may give other features to running flows
+}
+
+// Logins that are under way, and sessions, keep the keys that they have.
+void Daemon::apply_secrets() {
+  for (const modules::Listed& module : modules_) {
+    const auto found = identity_.servers.find(module.descriptor.name);
+    module.instance->use_secrets(found == identity_.servers.end() ? nullptr : found->second);
+  }
 }
 
 void Daemon::apply_peers() {

@@ -34,6 +34,10 @@ int check(const Typed& typed, std::ostream& out) {
     report.errors = std::move(needs.errors);
   }
   out << describe(config, identity.fingerprint);
+  for (const auto& [module, secrets] : identity.servers) {
+    out << "Keys of servers (" << module << "):\n";
+    for (const std::string& line : secrets->lines()) out << "  " << line << '\n';
+  }
   for (const std::string& warning : report.warnings) out << "warning: " << warning << '\n';
   for (const std::string& error : report.errors) out << "error: " << error << '\n';
   return report.errors.empty() ? kDone : kBadUsage;

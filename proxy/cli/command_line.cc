@@ -14,6 +14,7 @@
 #include "proxy/cli/fail_closed_command.h"
 #include "proxy/cli/init_command.h"
 #include "proxy/cli/keygen_command.h"
+#include "proxy/cli/keytab_command.h"
 #include "proxy/cli/run_command.h"
 #include "proxy/cli/steer.h"
 #include "proxy/cli/support_command.h"
@@ -63,6 +64,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   add_run_command(app, exit_code);
   add_check_command(app, out, exit_code);
   add_keygen_command(app, out, errors, exit_code);
+  add_keytab_command(app, out, errors, exit_code);
   add_init_command(app, std::cin, out, errors, exit_code);
   add_steering_commands(app, out, errors, exit_code);
   add_fail_closed_command(app, out, errors, exit_code);

@@ -66,6 +66,8 @@ Scrubber scrubber_for(const config::Config& config) {
   know(config.state_dir / "dictionary.key");
   for (const config::Peer& peer : config.peers)
     if (peer.preshared_key_file) know(*peer.preshared_key_file);
+  for (const config::ServerTable& table : config.servers)
+    for (const auto& [key, file] : table.files) know(file);
   return scrubber;
 }
 

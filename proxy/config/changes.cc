@@ -57,6 +57,8 @@ Changes changes(const Config& before, const Config& after) {
   compare_peers(before, after, changes);
   live(before.rules != after.rules, "[[rule]]");
   live(before.features != after.features, "[features]");
+  if (before.servers != after.servers)
+    changes.live.push_back("[[" + (after.servers.empty() ? before : after).servers.front().name + "]]");
   for (std::size_t i = 0; i < std::min(before.modules.size(), after.modules.size()); ++i)
     live(before.modules[i] != after.modules[i], "[" + after.modules[i].name + "]");
 

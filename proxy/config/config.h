@@ -111,6 +111,14 @@ struct ModuleSettings {
   bool operator==(const ModuleSettings&) const = default;
 };
 
+// A table [[NAME_server]]: files with secrets of servers, for the module that has such tables.
+struct ServerTable {
+  std::string name;  // of the table
+  std::vector<Network> addresses;
+  std::vector<std::pair<std::string, std::filesystem::path>> files;  // the key that names it, and the file
+  bool operator==(const ServerTable&) const = default;
+};
+
 struct Control {
   HostPort listen{"127.0.0.1", 7601};
   std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; made when missing
@@ -165,6 +173,7 @@ struct Config {
   Socks socks;
   Features features;
   std::vector<ModuleSettings> modules;  // one for each module of the program
+  std::vector<ServerTable> servers;
   std::vector<Rule> rules;
   Dictionary dictionary;
   Control control;

@@ -112,6 +112,9 @@ Identity load(const config::Config& config) {
            "the peer \"" + peer.name +
                "\" has the fingerprint of this site's own key; each site needs a key of its own.");
   identity.preshared = load_preshared_keys(config);
+  identity.servers = load_server_secrets(config);
+  for (const auto& [module, secrets] : identity.servers)
+    for (std::string& warning : secrets->warnings()) identity.warnings.push_back(std::move(warning));
   return identity;
 }
 

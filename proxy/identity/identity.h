@@ -12,6 +12,7 @@
 #include "codecs/result.h"
 #include "proxy/config/config.h"
 #include "proxy/identity/preshared_key.h"
+#include "proxy/identity/server_secrets.h"
 
 namespace longhaul::identity {
 
@@ -27,6 +28,7 @@ struct Identity {
   KeyPtr private_key;
   std::string fingerprint;
   PresharedKeys preshared;  // of peers, in addition to their keys
+  ServerSecrets servers;    // for modules
   std::vector<std::string> warnings;  // sentences, such as an expired certificate
 };
 
@@ -39,7 +41,7 @@ Result<std::string> fingerprint_of(X509* certificate);
 // is refused. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
-// The same for a whole configuration with its preshared keys; no peer may have this site's own key.
+// The same for a whole configuration with its preshared keys and the secrets of servers; no peer may have this site's own key.
 Identity load(const config::Config& config);
 
 }  // namespace longhaul::identity

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A secret that two sites share in addition to their keys, from a file. link/PROTOCOL.md, section 2, describes its
-// use.
+// A secret that two sites share in addition to their keys, from a file. link/PROTOCOL.md, section 2,
+// describes its use.
 #pragma once
 #include <filesystem>
 #include <map>

@@ -57,7 +57,7 @@ struct Descriptor {
   std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it
   std::span<const ReasonText* const> reasons;  // in the order of the documentation
   StateFile state{}, journal{};
-  ServerTable servers{};  // the tables [[NAME_server]]; read == null: there are none
+  ServerTable servers{};  // the tables [[NAME_server]]; without a name there are none
   std::unique_ptr<Instance> (*make)(const Resources& resources) = nullptr;
 };
 

@@ -43,10 +43,15 @@ class Secrets {
 
 // The table [[NAME_server]] of a module.
 struct ServerTable {
+  std::string_view name;                    // of the table; empty: the module has none
   std::span<const std::string_view> files;  // keys that name a file with secrets; at least one must be set
   std::span<const std::string_view> kept;   // keys whose only value is "keep"
   // Errors are sentences that begin with the file's name.
   config::TextResult<std::shared_ptr<const Secrets>> (*read)(std::span<const ServerFiles> servers) = nullptr;
+  // For `longhaul keytab test`, with the first of `files`: whether it opens a login with a ticket for
+  // SERVICE/HOST. Both results are sentences. Null: there is no such test.
+  std::string_view service;
+  config::TextResult<std::string> (*opens)(const ServerFile& file, Bytes token) = nullptr;
 };
 
 }  // namespace longhaul::modules

@@ -22,6 +22,11 @@ def config_keys(tree):
         call, table = re.compile(r'top\.(table|tables)\(("\w+"|module->name), kKeys\)').search(source, declared.end()).groups()
         for name in modules(tree) if table == "module->name" else [table.strip('"')]:
             keys[f"[{name}]" if call == "table" else f"[[{name}]]"] = set(re.findall(TEXT, declared[1]))
+    for path in sources(tree, "proxy/modules/*/descriptor.cc"):
+        source = tree.text(path)
+        if table := re.search(rf"\.servers = {{\.name = {TEXT}", source):
+            lists = re.findall(r"k(?:SecretFiles|Kept)\{([^}]*)\}", source)
+            keys[f"[[{table[1]}]]"] = {"addresses", *(name for each in lists for name in re.findall(TEXT, each))}
     keys["[features]"] = features(tree)
     keys["top"] = tables - {name.strip("[]") for name in keys}
     return keys

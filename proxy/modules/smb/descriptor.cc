@@ -11,6 +11,7 @@
 #include "proxy/modules/smb/loss_reports.h"
 #include "proxy/modules/smb/module.h"
 #include "proxy/modules/smb/reasons.h"
+#include "proxy/modules/smb/seal/login.h"
 
 namespace longhaul::smb {
 namespace {
@@ -84,7 +85,9 @@ constexpr modules::Descriptor kDescriptor{
                 .not_read = "writes that were acknowledged early before a failure of this host may be lost "
                             "without a report to clients",
                 .not_written = "writes wait for the server: none is acknowledged early"},
-    .servers = {.files = kSecretFiles, .kept = kKept, .read = seal::KeyRing::read},
+    .servers = {.name = "smb_server", .files = kSecretFiles, .kept = kKept, .read = seal::KeyRing::read,
+                .service = "cifs",
+                .opens = seal::test_keytab},
     .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>(resources);
     }};

@@ -52,6 +52,20 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:5: there can be several of this table; write [[peer]] with double brackets, not [peer]."},
       {after_head("[[link]]\nlisten = \"[::]:1\"\n"),
        "dir/a.toml:5: there can be only one [link]; write it with single brackets."},
+      {after_head("[[smb_server]]\naddresses = [\"10.10.2.2\"]\nkeytab = \"k\"\n"),
+       "dir/a.toml:5: [[smb_server]] addresses has 10.10.2.2/32, to which this site does not connect for its peers "
+       "([link] allow does not contain it). This table belongs to the far side, at the server: remove it here, so that "
+       "its secrets stay there."},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[smb_server]]\naddresses = [\"10.10.2.2\"]\n"),
+       "dir/a.toml:7: [[smb_server]] needs keytab or ntlm_hashes."},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[smb_server]]\nkeytab = \"k\"\n"),
+       "dir/a.toml:7: [[smb_server]] needs the key addresses, "},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[smb_server]]\naddresses = [\"10.10.2.2\"]\nkeytab = \"k\"\n"
+                  "sign = \"off\"\n"),
+       "dir/a.toml:10: [[smb_server]] sign cannot be \"off\"; "},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[smb_server]]\naddresses = [\"10.10.2.2\"]\nkeytab = \"k\"\n"
+                  "[[smb_server]]\naddresses = [\"10.10.2.2\"]\nkeytab = \"k\"\n"),
+       "dir/a.toml:10: [[smb_server]] addresses has 10.10.2.2/32, which another such table already has; "},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
       {after_head("[link]\nkey_log = \"/tmp/keys\"\n"),

@@ -126,4 +126,17 @@ void Login::read_kerberos(Bytes token) {
   fail(reasons::smb_ticket, no_key_text(*request, *keys_));
 }
 
+config::TextResult<std::string> test_keytab(const modules::ServerFile& keytab, Bytes token) {
+  const auto keys = ServerKeys::read({.name = keytab.name, .content = keytab.content}, {});
+  if (!keys) return keys.error();
+  Login login(*keys);
+  login.from_client(token);
+  const Found* found = login.found();
+  if (!found)
+    return config::TextError{keytab.name + " does not match the server: " + login.missing().detail + "."};
+  return {boost::system::in_place_value, keytab.name + " matches the server: its ticket opens with the " +
+                                             std::string(to_text(found->etype)) + " key of version " +
+                                             std::to_string(found->kvno) + "."};
+}
+
 }  // namespace longhaul::smb::seal

@@ -65,4 +65,7 @@ class Login {
   Missing missing_;
 };
 
+// ServerTable::opens
+config::TextResult<std::string> test_keytab(const modules::ServerFile& keytab, Bytes token);
+
 }  // namespace longhaul::smb::seal

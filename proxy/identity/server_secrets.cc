@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/identity/server_secrets.h"
+
+#include <boost/asio/ip/address_v6.hpp>
+#include <cstring>
+
+#include "proxy/config/read.h"
+#include "proxy/identity/secret_file.h"
+#include "proxy/modules/modules.h"
+
+namespace longhaul::identity {
+namespace {
+
+// The keytab of a whole domain with 50,000 accounts.
+constexpr SecretKind kServerSecret{
+    .name = "secret", .remedy = "docs/configuration.md says how to make one", .most_bytes = 16 << 20};
+
+modules::AddressRange range_of(const config::Network& network) {
+  namespace ip = boost::asio::ip;
+  const bool v4 = network.address.is_v4();
+  const auto bytes = v4 ? ip::make_address_v6(ip::v4_mapped, network.address.to_v4()).to_bytes()
+                        : network.address.to_v6().to_bytes();
+  modules::AddressRange range{.prefix_length = network.prefix_length + (v4 ? 96 : 0)};
+  std::memcpy(range.address.data(), bytes.data(), bytes.size());
+  return range;
+}
+
+modules::ServerFiles read_files(const config::ServerTable& table) {
+  modules::ServerFiles server;
+  for (const config::Network& network : table.addresses) {
+    (server.name += server.name.empty() ? "" : ", ") += config::to_text(network);
+    server.addresses.push_back(range_of(network));
+  }
+  for (const auto& [key, file] : table.files) server.files.push_back(read_server_file(key, file));
+  return server;
+}
+
+}  // namespace
+
+modules::ServerFile read_server_file(const std::string& key, const std::filesystem::path& file) {
+  SecretBytes content = read_secret(file, kServerSecret);
+  if (content.size() == kServerSecret.most_bytes)
+    throw config::ConfigError(file.string() +
+                              ": it is larger than 16 MiB; export the keys of the servers alone.");
+  return {.key = key, .name = file.string(), .content = std::move(content)};
+}
+
+ServerSecrets load_server_secrets(const config::Config& config) {
+  ServerSecrets secrets;
+  for (const modules::Descriptor* module : modules::descriptors()) {
+    std::vector<modules::ServerFiles> servers;
+    for (const config::ServerTable& table : config.servers)
+      if (table.name == module->servers.name) servers.push_back(read_files(table));
+    if (servers.empty()) continue;
+    auto read = module->servers.read(servers);
+    if (!read) throw config::ConfigError(read.error().message);
+    secrets.emplace(module->name, *std::move(read));
+  }
+  return secrets;
+}
+
+}  // namespace longhaul::identity
