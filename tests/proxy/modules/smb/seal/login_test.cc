@@ -167,7 +167,8 @@ TEST_CASE("a list of hashes with a mistake names its line and nothing of its con
   };
   const std::string digits(32, 'a');
   CHECK(message("# users\n\nCORP\\bob:" + digits + "\r\n carol : " + digits) == "accepted");
-  for (const std::string& wrong : std::initializer_list<std::string>{"bob", "bob:", ":" + digits, "bob:" + digits + "a", "a\\b\\c:" + digits})
+  for (const std::string& wrong : std::initializer_list<std::string>{
+           "bob", "bob:", ":" + digits, "bob:" + digits + "a", "a\\b\\c:" + digits})
     CHECK(message("x:" + digits + "\n" + wrong + "\n") ==
           "h has in line 2 neither user:hash nor domain\\user:hash, with a hash of 32 hexadecimal digits.");
 }
