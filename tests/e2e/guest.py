@@ -58,6 +58,7 @@ class Guest:
         self.process.kill()  # nothing of it is kept
         self.lines.close()
         self.socket.close()
+        self.lab.run(self.node, "ip", "link", "delete", self.tap)
 
     def _connects(self, agent):
         if not self.process.is_running():

@@ -98,7 +98,8 @@ class Stage:
                     site.disk = Disk(self.lab.scratch, site.name)
                 stack.enter_context(self.pair)
             if self.with_guest:
-                self.guest = stack.enter_context(Guest(self.lab))
+                self.guest = Guest(self.lab).__enter__()
+                stack.callback(lambda: self.guest.__exit__(None, None, None))
             self.stack = stack.pop_all()
         return self
 
@@ -169,6 +170,9 @@ class Stage:
                 if writer.popen or isinstance(writer, KernelWriter):
                     writer.stop()
         self.mend()
+        if any(isinstance(writer, KernelWriter) and not writer.has_ended() for writer in writers):
+            self.guest.__exit__(None, None, None)  # it does nothing else while a program hangs
+            self.guest = Guest(self.lab).__enter__()
         return [self._judged(writer) for writer in writers]
 
     @staticmethod

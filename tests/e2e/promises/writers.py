@@ -171,21 +171,26 @@ class KernelWriter(Writer):
     """On a mount of Linux's own client in the guest, which reports nothing before its program has ended."""
 
     def start(self):
+        self.mounted, self.may_go = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
         return self
 
     def is_ready(self):
-        return True
+        return self.mounted.is_set() or self.has_ended()
 
     def go(self):
-        self.thread = threading.Thread(target=self.work, daemon=True)
-        self.thread.start()
+        self.may_go.set()
 
     def work(self):
         told = self.scenario
-        options = ["cache=none" if told.ask == "none" else "cache=strict"]
+        # It waits for an answer for as long as the server answers its ECHOs: one every 5 s, not every minute.
+        options = ["cache=none" if told.ask == "none" else "cache=strict", "echo_interval=5"]
         try:
             with kernel_client.Mount(self.stage.guest, self.stage.smbd, told.dialect, *options, share=self.share,
                                     host=self.stage.host) as mount:
+                self.mounted.set()
+                self.may_go.wait()
                 words = list(self.words)
                 words[words.index("--name") + 1] = f"{mount.folder}/{self.name}"
                 said = self.stage.guest.python(CLIENTS / "write_on_mount.py", *words, "--no-wait", seconds=240)
@@ -204,6 +209,7 @@ class KernelWriter(Writer):
         return not self.thread.is_alive()
 
     def stop(self):
+        self.may_go.set()
         self.thread.join(1)
 
     def complaint(self):
