@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens made ahead of the client's (near_opens.h, far_opens.h).
 #include "proxy/modules/smb/smb2/model.h"
+#include "proxy/modules/smb/smb2/plain_open.h"
 
 using namespace longhaul;
 using namespace longhaul::smb;
@@ -100,7 +101,8 @@ TEST_CASE("files that are read in sequence are opened ahead of the client") {
 
 TEST_CASE("a client that requests durable handles and no oplock still has the next files opened ahead") {
   Folder world(1, 40);
-  const Buffer data(16);
+  const std::string_view durable = GENERATE(create_context::durable, create_context::durable_v2);
+  const Buffer data(durable == create_context::durable ? 16 : 32, std::byte{});
   const auto open = [&](int i) {
     const std::string wide = model::utf16(world.path(i));
     CreateRequest request;
@@ -108,7 +110,7 @@ TEST_CASE("a client that requests durable handles and no oplock still has the ne
     request.share_access = 7;
     request.disposition = Disposition::open;
     request.name = as_bytes(wide);
-    request.contexts = {{as_bytes(create_context::durable), data},
+    request.contexts = {{as_bytes(durable), data},
                         {as_bytes(create_context::maximal_access), {}},
                         {as_bytes(create_context::file_id), {}}};
     const Slice made = build_create_request({}, request);
@@ -132,6 +134,23 @@ TEST_CASE("a client that requests durable handles and no oplock still has the ne
   REQUIRE(world.answers.contains(world.send_close(*world.opened(create))));
   world.server_idle = false;
   world.end();
+}
+
+TEST_CASE("files that a client would open persistently are not opened ahead") {
+  Buffer data(32, std::byte{});
+  CreateRequest request;
+  const std::string name = model::utf16("dir\\file");
+  request.desired_access = access::read_data;
+  request.disposition = Disposition::open;
+  request.name = as_bytes(name);
+  for (const bool persistent : {false, true}) {
+    data[4] = std::byte{persistent ? std::uint8_t{2} : std::uint8_t{0}};
+    request.contexts = {{as_bytes(create_context::durable_v2), data}};
+    const Slice made = build_create_request({}, request);
+    const auto message = parse_message({FrameKind::smb2, made}).value();
+    CHECK(plain_open(message.header(), parse_create_request(message.first().bytes).value()).has_value() ==
+          !persistent);
+  }
 }
 
 TEST_CASE("queries made for each file are sent for files opened ahead") {
