@@ -144,7 +144,8 @@ void add_exports(Families& families, const Status& status) {
     families.counter("ipfix_records_total", "Flow records, by outcome.")
         .sample({{"outcome", "sent"}}, flows->records)
         .sample({{"outcome", "dropped"}}, flows->dropped_records);
-    families.counter("ipfix_failures_total", "Look-ups of the IPFIX collector and messages to it that failed.")
+    families
+        .counter("ipfix_failures_total", "Look-ups of the IPFIX collector and messages to it that failed.")
         .sample({}, flows->failures);
   }
   if (const auto& lines = status.syslog)
@@ -152,7 +153,8 @@ void add_exports(Families& families, const Status& status) {
         .sample({{"outcome", "sent"}}, lines->sent)
         .sample({{"outcome", "lost"}}, lines->lost);
   if (const auto& metrics = status.metric_export) {
-    families.counter("otlp_requests_total", "Requests with metrics to the OpenTelemetry collector, by outcome.")
+    families
+        .counter("otlp_requests_total", "Requests with metrics to the OpenTelemetry collector, by outcome.")
         .sample({{"outcome", "taken"}}, metrics->sent)
         .sample({{"outcome", "failed"}}, metrics->failed);
     families.counter("otlp_rejected_points_total", "Data points that the OpenTelemetry collector rejected.")
@@ -175,8 +177,11 @@ void add_losses(Families& families, const modules::Listed& module) {
   if (!module.instance->losses()) return;
   const auto counts = module.instance->losses()->counts();
   auto lost = families.counter(of_module(module, "promises_lost_total"),
-                               "Files with acknowledged writes that were lost or may be lost, by cause.");
+                               "Files with acknowledged writes that were lost, by cause.");
   for (const auto& [cause, files] : counts.lost) lost.sample({{"cause", cause}}, files);
+  auto suspected = families.counter(of_module(module, "promises_suspected_total"),
+                                    "Files with acknowledged writes that may be lost, by cause.");
+  for (const auto& [cause, files] : counts.suspected) suspected.sample({{"cause", cause}}, files);
   auto reported = families.counter(of_module(module, "promises_reported_total"),
                                    "Losses of acknowledged writes reported to a client, by how.");
   for (const auto& [how, losses] : counts.reported) reported.sample({{"how", how}}, losses);
@@ -192,8 +197,8 @@ void add_losses(Families& families, const modules::Listed& module) {
 
 }  // namespace
 
-Families metric_families(const Status& status, const flows::FlowTable& flows, const config::Features& features,
-                         const ApiCounters& api) {
+Families metric_families(const Status& status, const flows::FlowTable& flows,
+                         const config::Features& features, const ApiCounters& api) {
   Families families;
   families.gauge("info", "Always 1; the labels identify the daemon.")
       .sample({{"site", status.site}, {"version", status.version}}, 1.0);

@@ -223,7 +223,7 @@ json::object view(const flows::FlowTable::Ended& flow) {
 }
 
 json::object view_lost_writes(const Status& status) {
-  json::object lost, reported;
+  json::object lost, suspected, reported;
   std::uint64_t forgotten = 0, waiting = 0;
   const auto add = [](json::object& to, const modules::Losses::Count& count) {
     json::value& sum = to[count.first];
@@ -234,12 +234,14 @@ json::object view_lost_writes(const Status& status) {
     if (!losses) continue;
     const auto counts = losses->counts();
     for (const auto& count : counts.lost) add(lost, count);
+    for (const auto& count : counts.suspected) add(suspected, count);
     for (const auto& count : counts.reported) add(reported, count);
     forgotten += counts.forgotten;
     waiting += counts.waiting;
   }
   if (lost.empty()) return {};
   return {{"lost", std::move(lost)},
+          {"suspected", std::move(suspected)},
           {"reported", std::move(reported)},
           {"forgotten", forgotten},
           {"waiting", waiting}};

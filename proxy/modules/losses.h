@@ -44,8 +44,9 @@ class Losses {
  public:
   using Count = std::pair<std::string_view, std::uint64_t>;
   struct Counts {
-    std::vector<Count> lost;      // files, by cause
-    std::vector<Count> reported;  // by how the client was told
+    std::vector<Count> lost;       // files, by cause
+    std::vector<Count> suspected;  // the same, by a side that cannot know
+    std::vector<Count> reported;   // by how the client was told
     std::uint64_t forgotten = 0;
     std::uint64_t waiting = 0;  // files whose client has not been told
   };

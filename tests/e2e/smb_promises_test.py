@@ -128,6 +128,32 @@ class PromisesMarked(unittest.TestCase):
         self.assertEqual(stage.smbd.path_of(f"cut {dialect}").read_bytes(), 2 * BLOCK)
 
 
+    def test_a_client_is_told_by_a_far_daemon_that_was_stopped_in_order_although_the_near_host_is_gone(self):
+        stage = self.enterContext(scenarios.Stage(power=True))
+        for dialect in ("NT1", "3.1.1"):
+            with self.subTest(dialect):
+                self.stop(stage, dialect)
+
+    def stop(self, stage, dialect):
+        client = smb_client.connect(stage.lab, stage.smbd, dialect)
+        file = client.open(f"stopped {dialect}", READ | WRITE, smb_client.CREATE)
+        file.write(0, BLOCK)
+        file.flush()
+        before = stage.promised()
+        with silence(stage.lab, "branch", "wan0"):
+            file.write(len(BLOCK), BLOCK)  # acknowledged, and never there
+            self.assertEqual(stage.promised() - before, len(BLOCK))
+            stage.pair.datacenter.stop()
+            stage.fail_power("near")
+        stage.pair.datacenter.start()
+        with smb_client.connect(stage.lab, stage.smbd, dialect) as again:
+            with self.assertRaises(SmbError) as told:
+                again.open(f"stopped {dialect}", READ | WRITE)
+            self.assertEqual(told.exception.status, LOST_WRITES)
+        stage.pair.branch.start()
+        stage.pair.wait_link(seconds=60)
+
+
 class PromisesWithoutThePair(Stage):
     """The baseline: what is lost here is a mistake of the scenarios."""
 

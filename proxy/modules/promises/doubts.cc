@@ -36,7 +36,7 @@ void Doubts::lose(Cause cause, std::span<const LostWrites::File> files) {
   // The client of one flow never gets more reports.
   std::size_t left = LostWrites::kMost;
   const auto add = [&](const LostWrites::File& file) {
-    if (left == 0) return;
+    if (left == 0 || (cause == Cause::flow_cut && lost_->has_record(file))) return;
     --left;
     lost_->add(file, {.cause = cause, .near = near_.near});
   };

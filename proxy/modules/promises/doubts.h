@@ -53,13 +53,19 @@ class Doubts {
   // ---- the client
 
   void client_goes_on() { telling_.client_goes_on(); }
+  // In order: it has had all answers.
+  void client_ended() {
+    telling_.client_goes_on();
+    failed_.clear();
+  }
   // There may be something to tell this client at all.
   bool any() const { return lost_->any(ends_); }
   // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
   // A near daemon that still runs, or has read its predecessor's marks, knows better.
   bool tells(const LostWrites::File& file, LostWrites::Use use);
 
-  // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost.
+  // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost. Cause::flow_cut
+  // says nothing new of those that have a record.
   void lose(Cause cause, std::span<const LostWrites::File> files);
 
  private:

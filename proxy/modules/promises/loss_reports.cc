@@ -28,9 +28,15 @@ LossReports::~LossReports() { lost_->set_journal(nullptr); }
 
 modules::Losses::Counts LossReports::counts() const {
   const LostWrites::Counters& counters = lost_->counters();
-  Counts counts{.lost = {}, .reported = {}, .forgotten = counters.evicted, .waiting = lost_->waiting()};
-  for (std::size_t i = 0; i < counters.lost.size(); ++i)
+  Counts counts{.lost = {},
+                .suspected = {},
+                .reported = {},
+                .forgotten = counters.evicted,
+                .waiting = lost_->waiting()};
+  for (std::size_t i = 0; i < counters.lost.size(); ++i) {
     counts.lost.emplace_back(kCauseNames[i], counters.lost[i]);
+    counts.suspected.emplace_back(kCauseNames[i], counters.suspected[i]);
+  }
   for (std::size_t i = 0; i < counters.reported.size(); ++i)
     counts.reported.emplace_back(kToldNames[i], counters.reported[i]);
   return counts;
@@ -79,9 +85,8 @@ void LossReports::changed(const LostWrites&) {
 
 void LossReports::lost(const LostWrites::File& file, const LostWrites::Loss& loss) {
   if (log_)
-    log_->lost({.file = shown(file, loss),
-                .status = hexadecimal(loss.status),
-                .is_certain = loss.near == 0 && loss.cause != Cause::interrupted});
+    log_->lost(
+        {.file = shown(file, loss), .status = hexadecimal(loss.status), .is_certain = !loss.is_suspected()});
 }
 
 void LossReports::reported(const LostWrites::File& file, Told how) {

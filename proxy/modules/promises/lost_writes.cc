@@ -38,7 +38,8 @@ void LostWrites::add(const File& file, Loss loss) {
   count_work(kWorkPerLoss);
   bound(loss.ranges);
   if (loss.cause != Cause::refused) {
-    ++counters_.lost[static_cast<std::size_t>(loss.cause)];
+    auto& counters = loss.is_suspected() ? counters_.suspected : counters_.lost;
+    ++counters[static_cast<std::size_t>(loss.cause)];
     if (journal_) journal_->lost(file, loss);
   }
   insert({.file = file, .loss = std::move(loss)});

@@ -65,10 +65,12 @@ class LostWrites {
   };
   struct Loss {
     Cause cause = Cause::flow_cut;
-    std::uint32_t status = 0;         // of Cause::refused: the protocol's
-    std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: unknown
+    std::uint32_t status = 0;      // of Cause::refused: the protocol's
+    std::vector<Interval> ranges;  // of the file, at most kMostRanges; none: unknown
     std::uint64_t near =
         0;  // not zero: only suspected by a far half; the near daemon's number, see known_to()
+    // Nobody who knows has said that anything is lost.
+    bool is_suspected() const { return near != 0 || cause == Cause::interrupted; }
   };
   struct Record {
     File file;
@@ -148,9 +150,10 @@ class LostWrites {
   void restore(std::vector<Record> records);
 
   struct Counters {
-    std::array<std::uint64_t, kCauseNames.size()> lost{};     // files of promises, by cause
-    std::array<std::uint64_t, kToldNames.size()> reported{};  // by how
-    std::uint64_t evicted = 0;                                // never reported: too many
+    std::array<std::uint64_t, kCauseNames.size()> lost{};       // files of promises, by cause
+    std::array<std::uint64_t, kCauseNames.size()> suspected{};  // not by a half that knows, by cause
+    std::array<std::uint64_t, kToldNames.size()> reported{};    // by how
+    std::uint64_t evicted = 0;                                  // never reported: too many
   };
   const Counters& counters() const { return counters_; }
   std::size_t waiting() const { return waiting_; }  // files whose client was not told yet

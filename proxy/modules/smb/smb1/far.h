@@ -32,6 +32,10 @@ class Far final : public Half {
         questions_(out, leg_, connection_, counters_),
         looks_(out, leg_, connection_, counters_) {}
 
+  ~Far() override { lose_doubtful(Cause::flow_cut); }  // as in smb2/far_losses.h
+  Far(const Far&) = delete;
+  Far& operator=(const Far&) = delete;
+
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
   void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;

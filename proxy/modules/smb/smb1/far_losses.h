@@ -37,7 +37,7 @@ class FarLosses {
   // True: the open must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Opening& opening);
 
-  void client_ended() { doubts_.client_goes_on(); }
+  void client_ended() { doubts_.client_ended(); }
   // `ended`: the near half has sent all its messages. `owed`: opens with promises that the server has not
   // answered.
   enum class Stream : bool { open, ended };

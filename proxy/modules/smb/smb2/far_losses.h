@@ -15,6 +15,10 @@ class FarLosses final : public FarPart {
  public:
   FarLosses(FarSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
       : side_(side), files_(*lost, ends), doubts_(std::move(lost), ends) {}
+  // Nobody is left who could learn what the near half has promised: this daemon may be stopping.
+  ~FarLosses() override { lose_doubtful(Cause::flow_cut); }
+  FarLosses(const FarLosses&) = delete;
+  FarLosses& operator=(const FarLosses&) = delete;
   void set_wake(const std::function<void()>& wake) { doubts_.on_news(wake); }
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
@@ -32,7 +36,7 @@ class FarLosses final : public FarPart {
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
   // The client has ended in order: it has had all answers.
-  void client_ended() { doubts_.client_goes_on(); }
+  void client_ended() { doubts_.client_ended(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }
   // The near half will learn of it, and knows what is lost; but it may fail before its client has been told.

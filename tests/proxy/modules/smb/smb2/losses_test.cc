@@ -62,7 +62,7 @@ TEST_CASE("a promise lost with its near proxy is reported when the file is opene
     CHECK(visit.server.files["a"] == "new");
   }
   CHECK(far->waiting() == 1);
-  CHECK(far->counters().lost[static_cast<std::size_t>(Cause::near_vanished)] == 1);
+  CHECK(far->counters().suspected[static_cast<std::size_t>(Cause::near_vanished)] == 1);
   SECTION("once to a reader, once to a writer") {
     Visit visit(near_daemon(2), far);
     CHECK(visit.opens("b") == Status::success);
@@ -83,6 +83,29 @@ TEST_CASE("a promise lost with its near proxy is reported when the file is opene
     CHECK(visit.opens("a") == Status::success);
     CHECK(far->waiting() == 0);
   }
+}
+
+TEST_CASE(
+    "a far half that is stopped remembers what may have been promised, as a client may come past both "
+    "halves") {
+  const auto far = std::make_shared<LostWrites>();
+  const bool settled = GENERATE(false, true);
+  {
+    Visit visit(near_daemon(1), far);
+    const FileId a = visit.open("a");
+    visit.open("b");
+    REQUIRE(visit.promises(a, "new"));
+    if (settled) {
+      visit.settle();
+      visit.pass(seconds(3));
+      visit.settle();
+    }
+    visit.link_cut = true;
+  }
+  CHECK(far->waiting() == (settled ? 0 : 2));  // of b, too, it does not know
+  const std::uint64_t number = GENERATE(1, 2);
+  Visit visit(near_daemon(number), far);
+  CHECK(visit.opens("a") == (settled || number == 1 ? Status::success : Status::lost_writebehind_data));
 }
 
 TEST_CASE("the first WRITE after a pause waits for the server, and later ones are promised again") {
