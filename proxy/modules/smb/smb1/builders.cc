@@ -128,6 +128,10 @@ Slice close_request(const Ids& ids, std::uint16_t fid) {
   return request(Command::close, ids).words(3).put(fid).put(kTimeIsTheServers).put<std::uint16_t>(0).done();
 }
 
+Slice query_information2_request(const Ids& ids, std::uint16_t fid) {
+  return request(Command::query_information2, ids).words(1).put(fid).put<std::uint16_t>(0).done();
+}
+
 Slice find_close2_request(const Ids& ids, std::uint16_t sid) {
   return request(Command::find_close2, ids).words(1).put(sid).put<std::uint16_t>(0).done();
 }

@@ -23,6 +23,8 @@ Slice read_request(const Ids& ids, std::uint16_t fid, std::uint64_t offset, std:
 Slice oplock_release(const Ids& ids, std::uint16_t fid, std::uint8_t level);
 // [MS-CIFS] 2.2.4.5.1
 Slice close_request(const Ids& ids, std::uint16_t fid);
+// [MS-CIFS] 2.2.4.31.1
+Slice query_information2_request(const Ids& ids, std::uint16_t fid);
 // [MS-CIFS] 2.2.4.48.1
 Slice find_close2_request(const Ids& ids, std::uint16_t sid);
 // [MS-CIFS] 2.2.4.46.1 with one setup word.

@@ -163,6 +163,11 @@ void FarWatch::set_watched(const OpenKey& key, bool watched) {
   Open* open = connection_.open(key);
   if (!open || open->watched == watched) return;
   open->watched = watched;
+  if (watched) {
+    times_.add(now_, *open);
+  } else {
+    times_.remove(key);
+  }
   out_.tell(Watched{key, watched});
   if (!watched) changed_(key);
 }
@@ -179,6 +184,7 @@ void FarWatch::opened(TimePoint now, Open& open) {
 
 void FarWatch::closed(TimePoint now, const OpenKey& key) {
   now_ = now;
+  times_.remove(key);
   const auto found = opens_.extract(key);
   if (found.empty()) return;
   Folder& folder = folders_.at(found.mapped());
@@ -247,6 +253,7 @@ void FarWatch::release_all() {
 
 void FarWatch::on_timeout(TimePoint now) {
   now_ = now;
+  times_.on_timeout(now);
   for (auto each = folders_.begin(); each != folders_.end();) {
     const auto found = each++;
     Folder& folder = found->second;
@@ -263,7 +270,7 @@ void FarWatch::on_timeout(TimePoint now) {
 }
 
 std::optional<TimePoint> FarWatch::next_timeout() const {
-  std::optional<TimePoint> first;
+  std::optional<TimePoint> first = times_.next_timeout();
   const auto at = [&first](TimePoint time) {
     if (!first || time < *first) first = time;
   };

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "proxy/modules/smb/smb1/far_times.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
@@ -30,7 +31,11 @@ class FarWatch {
         connection_(connection),
         counters_(counters),
         changed_(std::move(changed)),
-        listing_void_(std::move(listing_void)) {}
+        listing_void_(std::move(listing_void)),
+        times_(leg, connection, counters, [this](const OpenKey& open) {
+          ++counters_.changes_noticed;
+          changed_(open);
+        }) {}
 
   // A file that should be watched is about to be opened.
   void opening(const Header& header, const FileName& name);
@@ -44,7 +49,10 @@ class FarWatch {
   void listed(const OpenKey& search);  // to its end, or nothing is ahead any more
   // A request during which no handle of ours may be open in folders, and no query of ours be pending.
   void before(TimePoint now, const Message& message);
-  void stop() { stopped_ = true; }
+  void stop() {
+    stopped_ = true;
+    times_.stop();
+  }
   void on_timeout(TimePoint now);
   std::optional<TimePoint> next_timeout() const;
 
@@ -84,6 +92,7 @@ class FarWatch {
   Connection& connection_;
   modules::Counters& counters_;
   OnChange changed_, listing_void_;
+  FarTimes times_;
   Folders folders_;
   std::map<Path, Number> by_path_;
   std::unordered_map<OpenKey, Number, OpenKeyHash> opens_, listings_;

@@ -113,6 +113,11 @@ Result<OpenedFile> parse_open_reply(const Block& block, std::uint16_t asked) {
   return file;
 }
 
+Result<FileTimeAndSize> parse_query_information2_reply(const Block& block) {
+  if (block.word_count() != 11) return wrong_words();
+  return FileTimeAndSize{u32_at(block.words, 8), u32_at(block.words, 12)};
+}
+
 Result<CloseRequest> parse_close_request(const Block& block) {
   if (block.word_count() != 3) return wrong_words();
   return CloseRequest{u16_at(block.words, 0), u32_at(block.words, 2)};

@@ -105,6 +105,13 @@ Result<OpenRequest> parse_open_request(const Block& block);
 // One bit tells which of the requested oplocks was granted: `asked` are the request's flags.
 Result<OpenedFile> parse_open_reply(const Block& block, std::uint16_t asked);
 
+// [MS-CIFS] 2.2.4.31.2
+struct FileTimeAndSize {
+  std::uint32_t written = 0;  // date and time, in units of two seconds
+  std::uint32_t bytes = 0;
+};
+Result<FileTimeAndSize> parse_query_information2_reply(const Block& block);
+
 // [MS-CIFS] 2.2.4.5.1
 struct CloseRequest {
   std::uint16_t fid = 0;

@@ -15,15 +15,6 @@ std::u16string folder_of(const Open& open) {
   return last == std::u16string::npos ? std::u16string{} : open.name.path.substr(0, last);
 }
 
-Slice utf16_of(const std::u16string& text) {
-  Buffer bytes;
-  for (const char16_t letter : text) {
-    bytes.push_back(std::byte(letter & 0xff));
-    bytes.push_back(std::byte(letter >> 8));
-  }
-  return Slice::copy_of(bytes);
-}
-
 // It lies in `path`, or is it.
 bool is_below(const std::u16string& folder, const std::u16string& path) {
   if (path.empty() || folder.compare(0, path.size(), path) != 0) return path.empty();
@@ -61,6 +52,7 @@ Watching FarWatch::watch(TimePoint now, Open& open) {
   opens_.emplace(open.key, Watched{number, open.directory ? nullptr : open.group});
   if (folder.watches) {
     open.watched = true;
+    times_.add(now, open);
     side_.out().tell(smb::Watched{open.key, true});
     return Watching::now;
   }
@@ -78,6 +70,7 @@ void FarWatch::forget(TimePoint now, const OpenKey& key) {
     if (of_file->second.empty()) folder.of_file.erase(of_file);
   }
   if (--folder.opens == 0) folder.since = now;
+  times_.remove(key);
   opens_.erase(found);
 }
 
@@ -247,6 +240,7 @@ void FarWatch::tell(TimePoint now, const OpenKey& key, bool watched) {
   if (!open) return;
   if (open->watched != watched) side_.out().tell(smb::Watched{key, watched});
   open->watched = watched;
+  if (watched) times_.add(now, *open);
   side_.on_watched(now, *open);
 }
 
@@ -277,10 +271,12 @@ void FarWatch::changed(TimePoint now, Folder& folder, Bytes names) {
     }
   }
   changed(now, opens);
-  for (const OpenKey& key : gone) {
-    tell(now, key, false);
-    forget(now, key);
-  }
+  for (const OpenKey& key : gone) this->gone(now, key);
+}
+
+void FarWatch::gone(TimePoint now, const OpenKey& key) {
+  tell(now, key, false);
+  forget(now, key);
 }
 
 void FarWatch::changed(TimePoint now, const Keys& opens) {
@@ -343,10 +339,12 @@ void FarWatch::send_closes(TimePoint now) {
 
 void FarWatch::on_ids_freed(TimePoint now) {
   send_closes(now);
+  times_.on_ids_freed(now);
   for (const Number number : std::exchange(wanting_ids_, {})) go_on(now, number);
 }
 
 void FarWatch::on_timeout(TimePoint now) {
+  times_.on_timeout(now);
   for (auto each = folders_.begin(); each != folders_.end();) {
     const auto folder = each++;
     if (folder->second.opens == 0 && now >= folder->second.since + kLinger) {
@@ -358,7 +356,7 @@ void FarWatch::on_timeout(TimePoint now) {
 }
 
 std::optional<TimePoint> FarWatch::next_timeout() const {
-  std::optional<TimePoint> first;
+  std::optional<TimePoint> first = times_.next_timeout();
   const auto at = [&first](TimePoint time) {
     if (!first || time < *first) first = time;
   };

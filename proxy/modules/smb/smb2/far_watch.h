@@ -2,10 +2,7 @@
 // The far half's part for changes that no oplock shows: others change a file beside the SMB server, or a
 // folder that is being listed. Keeps a handle and a CHANGE_NOTIFY of its own on each folder with data cached
 // for the client, and reports which opens are watched in this way (Watched). Other parts fetch, keep and drop
-// the data.
-//
-// Timestamps are no substitute: smbd 4.17 returns those of an open file as they were when it was opened, by
-// any query.
+// the data. A server may accept the CHANGE_NOTIFY and report nothing: far_times.h looks at the files as well.
 #pragma once
 #include <map>
 #include <set>
@@ -15,13 +12,18 @@
 #include <unordered_set>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/far_times.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
 
 class FarWatch final : public FarPart {
  public:
-  explicit FarWatch(FarSide& side) : side_(side) {}
+  explicit FarWatch(FarSide& side)
+      : side_(side),
+        times_(
+            side, [this](TimePoint now, const OpenKey& open) { changed(now, Keys{open}); },
+            [this](TimePoint now, const OpenKey& open) { gone(now, open); }) {}
 
   // Begins to watch a file, or the names in a directory. `later`: FarSide::on_watched() follows.
   Watching watch(TimePoint now, Open& open);
@@ -73,6 +75,7 @@ class FarWatch final : public FarPart {
   void tell(TimePoint now, const OpenKey& key, bool watched);
   void changed(TimePoint now, Folder& folder, Bytes names);
   void changed(TimePoint now, const Keys& opens);
+  void gone(TimePoint now, const OpenKey& open);
   std::vector<OpenKey> all_of(const Folder& folder) const;
   void forget(TimePoint now, const OpenKey& open);
   void release(TimePoint now, Folders::iterator folder);
@@ -102,6 +105,7 @@ class FarWatch final : public FarPart {
   std::vector<Closing> closes_;  // that are to be sent
   Number last_ = 0;
   Number last_close_ = kFirstClose;
+  FarTimes times_;
   bool ended_ = false;
 };
 

@@ -32,6 +32,15 @@ std::u16string last_part(const FileName& name) {
 
 }  // namespace
 
+Slice utf16_of(const std::u16string& text) {
+  Buffer bytes;
+  for (const char16_t letter : text) {
+    bytes.push_back(std::byte(letter & 0xff));
+    bytes.push_back(std::byte(letter >> 8));
+  }
+  return Slice::copy_of(bytes);
+}
+
 bool may_be_same_file(const FileName& a, const FileName& b) {
   return !a.exact || !b.exact || last_part(a) == last_part(b);
 }

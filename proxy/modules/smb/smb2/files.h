@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codecs/keyed_hash.h"
+#include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/types.h"
 
 namespace longhaul::smb::smb2 {
@@ -23,6 +24,8 @@ struct FileName {
   bool exact = true;
   bool operator==(const FileName&) const = default;
 };
+// As messages carry it.
+Slice utf16_of(const std::u16string& text);
 // In doubt it says yes, and is an equivalence for exact names: compares their last parts, since shares may
 // overlap, with all letters beyond ASCII treated as one. Servers fold those too, each to one letter.
 bool may_be_same_file(const FileName& a, const FileName& b);

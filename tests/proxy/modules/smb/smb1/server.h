@@ -15,6 +15,7 @@ namespace longhaul::smb::smb1::testing {
 class Server {
  public:
   std::map<std::string, std::string> files;
+  std::map<std::string, unsigned> written;                // when, as QUERY_INFORMATION2 tells it
   bool keeps_data = true;                                 // false: files of any size take no memory
   std::map<std::uint64_t, std::uint32_t> failing_writes;  // by offset: status
   std::map<std::uint8_t, std::uint32_t> refused;          // by command: status
@@ -154,6 +155,17 @@ class Server {
         }
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, {});
+      case 0x23: {
+        const auto handle = handles.find(load_le<std::uint16_t>(words, 0));
+        if (handle == handles.end()) {
+          head.status = 0xC0000008;
+          return answer(head, {});
+        }
+        const unsigned size = static_cast<unsigned>(files[handle->second.name].size());
+        return answer(
+            head,
+            Fields{}.u32(1).u32(1).u32(written[handle->second.name]).u32(size).u32(size).u16(0x20).bytes);
+      }
       case 0x06:
       case 0x07:  // names: nothing that matters here
         folders_at_rename = folders();

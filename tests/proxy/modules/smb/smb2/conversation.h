@@ -78,6 +78,12 @@ inline Body close_request_body(const FileId& file) {
 inline Body close_answer_body() {
   return Body([](auto& out) { out.u16(60), out.zeros(58); });
 }
+inline Body close_answer_body(std::uint64_t written, std::uint64_t size) {
+  return Body([&](auto& out) {
+    out.u16(60), out.u16(kClosePostQueryAttributes), out.zeros(4 + 16), out.u64(written), out.u64(written);
+    out.u64(size), out.u64(size), out.u32(0x80);
+  });
+}
 inline Body flush_request_body(const FileId& file) { return close_request_body(file); }
 inline Body read_request_body(const FileId& file, std::uint64_t offset, std::uint32_t length) {
   return Body([&](auto& out) {
@@ -140,11 +146,13 @@ struct Granted {
   std::uint32_t attributes = 0x80;
   std::optional<Lease> lease = {};
   std::uint32_t lease_flags = 0;
-  bool durable = false;  // instead of a lease
+  bool durable = false;       // instead of a lease
+  std::uint64_t written = 0;  // the time of that
 };
 inline Body create_answer_body(const Granted& granted) {
   return Body([&](auto& out) {
-    out.u16(89), out.u8(static_cast<std::uint8_t>(granted.oplock)), out.u8(0), out.u32(1), out.zeros(32);
+    out.u16(89), out.u8(static_cast<std::uint8_t>(granted.oplock)), out.u8(0), out.u32(1);
+    out.zeros(16), out.u64(granted.written), out.u64(granted.written);
     out.u64(granted.end_of_file), out.u64(granted.end_of_file), out.u32(granted.attributes), out.u32(0);
     put(out, granted.file);
     if (granted.durable) {

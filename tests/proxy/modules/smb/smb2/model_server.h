@@ -33,7 +33,9 @@ class ModelServer {
   std::vector<std::string> violations;  // what would have ended the connection
   std::size_t most_credits = 600;
   std::size_t requests = 0;
-  bool watches = false;  // its directories can be opened and watched
+  bool watches = false;   // its directories can be opened and watched
+  bool reports = true;    // and changes in them are reported
+  std::size_t looks = 0;  // at a file's attributes
 
   void receive(Slice bytes) {
     splitter_.push(std::move(bytes));
@@ -66,6 +68,7 @@ class ModelServer {
   // The same beside the server: no oplock is broken. Clients that watch the folder are notified.
   void change_beside(const std::string& name) {
     ++files[name].version;
+    if (!reports) return;
     for (auto& [id, folder] : folders_) {
       folder.changed.insert(name);
       tell_changes(folder);
@@ -173,6 +176,10 @@ class ModelServer {
       case Command::close: {
         auto close = parse_close_request(element.bytes).value();
         if (folders_.erase(close.file) != 0) return send(message, close_answer_body());
+        if (auto look = looks_.extract(close.file); !look.empty()) {
+          const File& file = files[look.mapped()];
+          return send(message, close_answer_body(file.version, file.size));
+        }
         if (opens_.erase(close.file) == 0) return fail(message, Status::file_closed);
         send(message, close_answer_body());
         return settle();
@@ -229,6 +236,12 @@ class ModelServer {
       return send(message, create_answer_body({.file = folder, .attributes = 0x10}));
     }
     if (!files.contains(name)) return fail(message, Status::object_name_not_found);
+    if (create.desired_access == access::read_attributes) {
+      ++looks;
+      const FileId look{1000 + ++numbers_, 2000 + numbers_};
+      looks_[look] = name;
+      return send(message, create_answer_body({.file = look}));
+    }
     bool alone = true;
     for (auto& [id, other] : opens_) alone = alone && other.name != name;
     if (!alone) {
@@ -240,7 +253,10 @@ class ModelServer {
     if (outside_.contains(name)) level = OplockLevel::none;
     FileId file{1000 + ++numbers_, 2000 + numbers_};
     opens_[file] = {name, level};
-    send(message, create_answer_body({.file = file, .oplock = level, .end_of_file = files[name].size}));
+    send(message, create_answer_body({.file = file,
+                                      .oplock = level,
+                                      .end_of_file = files[name].size,
+                                      .written = files[name].version}));
   }
 
   // Whether a client must acknowledge first.
@@ -284,6 +300,7 @@ class ModelServer {
   std::vector<Message> creates_;
   std::map<FileId, Opened> opens_;
   std::map<FileId, Folder> folders_;
+  std::map<FileId, std::string> looks_;
   std::map<std::string, int> outside_;
   std::map<std::string, unsigned> settled_;
   std::set<std::uint64_t> free_{0};

@@ -92,6 +92,38 @@ TEST_CASE("a READ sent after the far half saw a change returns it, in any order 
   }
 }
 
+TEST_CASE("a server that reports no changes is asked for the times of a file each second") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Pair pair(seed, strict());
+    pair.server.watches = true;
+    pair.server.reports = false;
+    pair.server.files["F"] = {1, 1'000'000};
+    Client client(pair);
+    client.begin();
+    const FileId file = client.opened(client.open("F"));
+    for (unsigned version = 1; version < 5; ++version) {
+      CHECK(version_read(client, file, 0) == version);
+      pair.run();
+      for (int second = 0; second < 3; ++second) pair.pass(std::chrono::seconds(1));
+      const std::uint64_t saved = pair.near.counters().round_trips_saved;
+      CHECK(version_read(client, file, 65536) == version);
+      CHECK(pair.near.counters().round_trips_saved == saved + 1);
+      pair.server.change_beside("F");
+      pair.pass(std::chrono::seconds(1));
+      CHECK(version_read(client, file, 131072) == version + 1);
+    }
+    CHECK(pair.far.counters().changes_noticed == 4);
+    client.wait(client.ask(Command::close, close_request_body(file)));
+    pair.run();
+    const std::size_t looks = pair.server.looks;
+    CHECK(looks >= 16);
+    for (int second = 0; second < 3; ++second) pair.pass(std::chrono::seconds(1));
+    CHECK(pair.server.looks == looks);
+    CHECK(pair.server.violations.empty());
+    CHECK(client.violations.empty());
+  }
+}
+
 TEST_CASE("nothing is read ahead under our own oplock in a directory that cannot be watched") {
   Pair pair(1, strict());
   pair.server.files["f"] = {1, 1'000'000};

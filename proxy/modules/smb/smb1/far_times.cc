@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// See far_times.h.
+#include "proxy/modules/smb/smb1/far_times.h"
+
+#include "proxy/modules/smb/smb1/builders.h"
+#include "proxy/modules/smb/smb1/records.h"
+
+namespace longhaul::smb::smb1 {
+
+void FarTimes::add(TimePoint now, const Open& open) {
+  now_ = now;
+  if (files_.size() >= kMostFiles) return;
+  const auto [file, is_new] = files_.try_emplace(open.key);
+  if (is_new) look(now, file);
+}
+
+void FarTimes::look(TimePoint now, Files::iterator file) {
+  const OpenKey key = file->first;
+  const Open* open = connection_.open(key);
+  file->second.due = now + kPeriod;
+  if (!open || open->closing || leg_.raw().under_way() || !leg_.has_room()) return;
+  file->second.is_asked = true;
+  ++counters_.injected;
+  leg_.inject(
+      open->uid, open->tid, open->flags2, key,
+      [fid = open->fid](const Ids& ids) { return query_information2_request(ids, fid); },
+      [this, key](const Message& answer) {
+        answered(key, answer);
+        return ServerLeg::Parts::last;
+      });
+}
+
+void FarTimes::answered(const OpenKey& open, const Message& answer) {
+  const auto found = files_.find(open);
+  if (found == files_.end()) return;
+  File& file = found->second;
+  const auto info = parse_query_information2_reply(answer.first());
+  if (answer.header.status != 0 || !info) {
+    files_.erase(found);  // a server that cannot say it
+    return;
+  }
+  file.is_asked = false;
+  const Shown shown{info->written, info->bytes};
+  if (file.shown && *file.shown != shown) file.changing_until = now_ + kUnit + kPeriod;
+  const bool changes = file.shown && now_ < file.changing_until;
+  file.shown = shown;
+  if (changes) changed_(open);
+}
+
+void FarTimes::on_timeout(TimePoint now) {
+  now_ = now;
+  for (auto each = files_.begin(); each != files_.end(); ++each)
+    if (!each->second.is_asked && each->second.due <= now) look(now, each);
+}
+
+std::optional<TimePoint> FarTimes::next_timeout() const {
+  std::optional<TimePoint> first;
+  for (const auto& [open, file] : files_)
+    if (!file.is_asked && (!first || file.due < *first)) first = file.due;
+  return first;
+}
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of far_watch.h, for servers that report no changes: asks once a second for the time and the size of
+// each watched file, through the client's handle, and says which are not what they were.
+//
+// smbd 4.17 shows the times of an open file as they were at its open to every other query. QUERY_INFORMATION2
+// counts in units of two seconds: a file that has changed counts as changing until its unit is over.
+#pragma once
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "proxy/modules/smb/smb1/server_leg.h"
+
+namespace longhaul::smb::smb1 {
+
+class FarTimes {
+ public:
+  using OnChange = std::function<void(const OpenKey& open)>;
+  FarTimes(ServerLeg& leg, Connection& connection, modules::Counters& counters, OnChange changed)
+      : leg_(leg), connection_(connection), counters_(counters), changed_(std::move(changed)) {}
+
+  // The first look is made at once: what is asked of the server behind it is newer.
+  void add(TimePoint now, const Open& open);
+  void remove(const OpenKey& open) { files_.erase(open); }
+  void stop() { files_.clear(); }
+  void on_timeout(TimePoint now);
+  std::optional<TimePoint> next_timeout() const;
+
+ private:
+  struct Shown {
+    std::uint32_t written = 0, bytes = 0;
+    bool operator==(const Shown&) const = default;
+  };
+  struct File {
+    TimePoint due{};  // the next look; without effect while one is under way
+    TimePoint changing_until{};
+    std::optional<Shown> shown;
+    bool is_asked = false;
+  };
+  using Files = std::unordered_map<OpenKey, File, OpenKeyHash>;
+
+  void look(TimePoint now, Files::iterator file);
+  void answered(const OpenKey& open, const Message& answer);
+
+  static constexpr std::chrono::seconds kPeriod{1}, kUnit{2};
+  // More are not looked at: a server allows few requests at a time.
+  static constexpr std::size_t kMostFiles = 16;
+
+  ServerLeg& leg_;
+  Connection& connection_;
+  modules::Counters& counters_;
+  OnChange changed_;
+  Files files_;
+  TimePoint now_{};  // as of the last call
+};
+
+}  // namespace longhaul::smb::smb1
