@@ -4,6 +4,7 @@ connections are signed. Clients log in with Kerberos; the keytab of its file ser
 
 import os
 import shutil
+import socket
 
 import smb
 import tcp
@@ -38,11 +39,54 @@ def is_there():
     return shutil.which("samba") is not None and shutil.which("kinit") is not None
 
 
-class Domain:
+class Files:
+    """What clients do with the share of a file server in a domain: of its controller, or of a member (member.py). It
+    has `name`, `share` (its folder) and `site`, the domain."""
+
+    def make(self, name, size, seed=1):
+        with open(self.share / name, "wb") as file:
+            for piece in tcp.pieces(size, seed):
+                file.write(piece)
+        return sha256_of(self.share / name)
+
+    def sha256_of(self, name):
+        return sha256_of(self.share / name)
+
+    def words(self, command, *options, protection="sign", kerberos=True, dialect="3.1.1"):
+        """The command line of smbclient with the user's tickets, or with its password over NTLM. `protection` is sign,
+        encrypt or off."""
+        how = ("--use-kerberos=required",) if kerberos else ("--use-kerberos=off", f"--password={PASSWORD}")
+        return self.site.knowing("smbclient", f"//{self.name}/share", "-s", self.site.client_conf, "-U", USER, *how,
+                                 "-m", smb.DIALECTS[dialect], f"--client-protection={protection}", "-c", command, *options)
+
+    def lets_users_in(self):
+        """Over NTLM, for which it asks all its other processes."""
+        words = self.words("", kerberos=False)
+        return self.site.lab.run(self.site.node, *words, check=False).returncode == 0
+
+    def smbclient(self, command, *options, node="client", seconds=120, **how):
+        return self.site.lab.run(node, *self.words(command, *options, **how), seconds=seconds)
+
+    def get(self, name, *options, **how):
+        """Copies a file of the share to the client and gives the SHA-256 of the copy."""
+        copy = self.site.lab.scratch / f"copy-{next(self.site.lab.counter)}"
+        self.smbclient(f"get {name} {copy}", *options, **how)
+        sha256 = sha256_of(copy)
+        copy.unlink()
+        return sha256
+
+    def put(self, path, name, *options, **how):
+        """Copies a file of the client into the share and gives the SHA-256 of the copy."""
+        self.smbclient(f"put {path} {name}", *options, **how)
+        return self.sha256_of(name)
+
+
+class Domain(Files):
     """`domain = self.enterContext(Domain(lab))`; ends with the lab. `share` is its folder of files."""
 
     def __init__(self, lab, node="server", address=SERVER):
         self.lab, self.node, self.address = lab, node, address
+        self.site, self.name = self, NAME
         self.folder = lab.scratch / f"domain-{next(lab.counter)}"
         self.share = self.folder / "files"
         self.share.mkdir(parents=True)
@@ -50,7 +94,8 @@ class Domain:
         self.krb5_conf = self.folder / "krb5.conf"
         self.krb5_conf.write_text(KRB5_CONF.format(realm=REALM, zone=REALM.lower(), address=address))
         self.hosts = self.folder / "hosts"
-        self.hosts.write_text(f"127.0.0.1 localhost\n::1 localhost\n{address} {NAME} {HOST}\n")
+        # With the host's own name, for which Samba would wait for a name server (see smb.py).
+        self.hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n::1 localhost\n{address} {NAME} {HOST}\n")
         self.resolver = self.folder / "resolv.conf"
         self.resolver.write_text(f"nameserver {address}\n")
         self.client_conf = self.folder / "client.conf"
@@ -92,12 +137,12 @@ class Domain:
     def _serves(self):
         if not self.process.is_running():
             raise AssertionError(f"samba ended at its start\n{self.process.log()}")
-        for port in (88, 445):
+        for port in (88, 389, 445):
             try:
                 tcp.connect(self.lab, self.address, port, self.node).close()
             except (ConnectionError, TimeoutError):
                 return False
-        return True
+        return self.lets_users_in()
 
     # -- programs that know the domain
 
@@ -126,27 +171,3 @@ class Domain:
             self.tool("domain", "exportkeytab", keytab, f"--principal={principal}")
         os.chmod(keytab, 0o600)
         return keytab
-
-    # -- files
-
-    def make(self, name, size, seed=1):
-        with open(self.share / name, "wb") as file:
-            for piece in tcp.pieces(size, seed):
-                file.write(piece)
-        return sha256_of(self.share / name)
-
-    def words(self, command, *options, protection="sign", kerberos=True):
-        """The command line of smbclient with the user's tickets, or with its password over NTLM."""
-        how = ("--use-kerberos=required",) if kerberos else ("--use-kerberos=off", f"--password={PASSWORD}")
-        return self.knowing("smbclient", f"//{NAME}/share", "-s", self.client_conf, "-U", USER, *how,
-                            f"--client-protection={protection}", "-c", command, *options)
-
-    def smbclient(self, command, *options, node="client", seconds=120, **how):
-        return self.lab.run(node, *self.words(command, *options, **how), seconds=seconds)
-
-    def get(self, name, *options, **how):
-        copy = self.lab.scratch / f"copy-{next(self.lab.counter)}"
-        self.smbclient(f"get {name} {copy}", *options, **how)
-        sha256 = sha256_of(copy)
-        copy.unlink()
-        return sha256
