@@ -60,8 +60,11 @@ void Login::from_client(Bytes buffer) {
   if (++tokens_ > kMostTokens || buffer.size() > kMostTokenBytes)
     return fail(reasons::smb_login, "the login has too many or too long tokens");
   const MechanismToken token = unwrap(buffer);
+  if (token.kind == Kind::none) return;  // the last leg, which only confirms
+  // The mechanism that the client uses in the end counts, and nothing that it has sent before.
+  fail(reasons::smb_login, "the client's login was not finished");
   switch (token.kind) {
-    case Kind::none:  // the last leg, which only confirms
+    case Kind::none:
       return;
     case Kind::ntlm:
       return read_ntlm(token.token);
@@ -76,10 +79,10 @@ void Login::from_client(Bytes buffer) {
 void Login::from_server(Bytes buffer) {
   if (!keys_ || ++tokens_ > kMostTokens || buffer.size() > kMostTokenBytes) return;
   const MechanismToken token = unwrap(buffer);
-  if (token.kind == Kind::ntlm) {
+  if (token.kind == Kind::ntlm && !ticket_) {
     if (const auto challenge = parse_ntlm_challenge(token.token)) challenge_ = challenge;
-  } else if (token.kind == Kind::kerberos && ticket_) {
-    if (kerberos_token_type(token.token) != KerberosToken::reply)
+  } else if (ticket_ && token.kind != Kind::none) {
+    if (token.kind != Kind::kerberos || kerberos_token_type(token.token) != KerberosToken::reply)
       return fail(reasons::smb_login, "the server refused the client's ticket");
     const auto reply = open_reply(*ticket_, token.token);
     if (!reply) return fail(reasons::smb_login, "the server's answer to the client's ticket does not open");
@@ -88,7 +91,7 @@ void Login::from_server(Bytes buffer) {
 }
 
 void Login::read_ntlm(Bytes token) {
-  if (ntlm_message_type(token) == 1) return fail(reasons::smb_login, "the login with NTLM was not finished");
+  if (ntlm_message_type(token) == 1) return;  // NEGOTIATE
   const auto message = parse_ntlm_authenticate(token);
   if (!message) return fail(reasons::smb_login, "the client sent a malformed NTLM message");
   if (message->is_anonymous()) return fail(reasons::smb_anonymous, "the client logged in without a name");
@@ -107,13 +110,12 @@ void Login::read_ntlm(Bytes token) {
 }
 
 void Login::read_kerberos(Bytes token) {
-  fail(reasons::smb_login, "the client sent a malformed Kerberos message");
-  if (kerberos_token_type(token) != KerberosToken::request) return;
-  const auto request = parse_ap_request(token);
-  if (!request) return;
+  const auto request =
+      kerberos_token_type(token) == KerberosToken::request ? parse_ap_request(token) : std::nullopt;
+  if (!request) return fail(reasons::smb_login, "the client sent a malformed Kerberos message");
   if (request->user_to_user)
     return fail(reasons::smb_login, "the client logged in with a Kerberos user-to-user ticket");
-  for (const ServiceKey* key : keys_->keys(request->ticket_type, request->kvno))
+  for (const ServiceKey* key : keys_->keys(request->ticket_type, request->kvno, request->server))
     if (auto opened = open_ticket(*request, *key)) {
       ticket_ = std::move(opened);
       found_ = Found{.key = copy_of(ticket_->session_key().key),

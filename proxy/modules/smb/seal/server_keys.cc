@@ -25,6 +25,14 @@ bool is_service(std::string_view principal) {
   return name.ends_with('$') || name.find('/') != std::string_view::npos;
 }
 
+// In upper case and without a domain, since a machine has several names: those of its services and its
+// account.
+std::u16string host_of(std::string_view principal) {
+  std::string_view name = without_realm(principal);
+  if (const auto slash = name.find('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  return upper(from_utf8(name.substr(0, std::min(name.find_first_of("$./"), name.size()))));
+}
+
 bool is_file_service(std::string_view principal) {
   const std::u16string name = upper(from_utf8(without_realm(principal)));
   return name.starts_with(u"CIFS/") || name.starts_with(u"HOST/") || name.ends_with(u'$');
@@ -75,6 +83,7 @@ config::TextResult<std::shared_ptr<const ServerKeys>> ServerKeys::read(const Sou
     if (!parsed) return config::TextError{keytab.name + " " + parsed.error().message + "."};
     keys->keys_ = std::move(parsed->keys);
     keys->skipped_ = std::move(parsed->skipped);
+    for (ServiceKey& key : keys->keys_) key.host = host_of(key.principal);
     std::ranges::stable_partition(keys->keys_,
                                   [](const ServiceKey& key) { return is_service(key.principal); });
   }
@@ -101,19 +110,21 @@ void ServerKeys::add_hash(std::u16string_view domain, std::u16string_view user, 
   hashes_[upper(user)].push_back(std::move(added));
 }
 
-std::vector<const ServiceKey*> ServerKeys::keys(EncryptionType type, std::uint32_t kvno) const {
+std::vector<const ServiceKey*> ServerKeys::keys(EncryptionType type, std::uint32_t kvno,
+                                                std::string_view principal) const {
   std::vector<const ServiceKey*> found;
-  const auto add = [&](bool of_version) {
+  const std::u16string host = host_of(principal);
+  const auto add = [&](bool of_host, bool of_version) {
     for (const ServiceKey& key : keys_) {
       if (found.size() == kMostTries) return;
-      if (key.type != type || (key.kvno == kvno) != of_version) continue;
+      if (key.type != type || (key.kvno == kvno) != of_version || (key.host == host) != of_host) continue;
       // A machine has many names and one key.
       const auto same = [&](const ServiceKey* other) { return other->key == key.key; };
       if (std::ranges::none_of(found, same)) found.push_back(&key);
     }
   };
-  add(true);
-  add(false);
+  for (const bool of_host : {true, false})
+    for (const bool of_version : {true, false}) add(of_host, of_version);
   return found;
 }
 

@@ -31,6 +31,7 @@ bool is_known(EncryptionType type);
 
 struct ServiceKey {
   std::string principal;  // "cifs/files.corp.test@CORP.TEST"
+  std::u16string host;    // "FILES", also of "FILES$": which key to try first
   EncryptionType type{};
   std::uint32_t kvno = 0;
   SecretBytes key;
@@ -57,8 +58,10 @@ class ServerKeys {
   static config::TextResult<std::shared_ptr<const ServerKeys>> read(const Source& keytab,
                                                                     const Source& ntlm_hashes);
 
-  // Those of that type: of this version first, those of services and machines before those of users.
-  std::vector<const ServiceKey*> keys(EncryptionType type, std::uint32_t kvno) const;
+  // Those of that type in the order in which they may open a ticket for this principal: of its host, then of
+  // this version, then those of services and machines before those of users.
+  std::vector<const ServiceKey*> keys(EncryptionType type, std::uint32_t kvno,
+                                      std::string_view principal) const;
   // By the name of a user; those of this domain first.
   std::vector<const UserHash*> hashes(std::u16string_view user, std::u16string_view domain) const;
 

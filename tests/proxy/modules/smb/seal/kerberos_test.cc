@@ -80,9 +80,12 @@ struct Made {
     const Text said = message(2, tagged(0, small_integer(5)) + tagged(1, general_string("A.TEST")) +
                                      tagged(2, principal("bob")) + tagged(4, small_integer(1)) +
                                      (initiator ? tagged(6, initiator->encoded()) : Text()));
-    const Text ticket =
-        message(1, tagged(0, small_integer(5)) + tagged(1, general_string("B.TEST")) +
-                       tagged(2, principal("cifs")) + tagged(3, sealed(service, 2, part, kvno)));
+    const Text ticket = message(
+        1, tagged(0, small_integer(5)) + tagged(1, general_string("B.TEST")) +
+               tagged(2, sequence(
+                             tagged(0, small_integer(2)) +
+                             tagged(1, sequence(general_string("cifs") + general_string("files.b.test"))))) +
+               tagged(3, sealed(service, 2, part, kvno)));
     return framed(Text("\x01\0", 2),
                   message(14, tagged(0, small_integer(5)) + tagged(1, small_integer(14)) +
                                   tagged(2, element(der::kBitString, Text{'\0', options, '\0', '\0', '\0'})) +
@@ -97,13 +100,19 @@ struct Made {
 };
 
 // A keytab with an entry for each key and its version.
-Text keytab_of(const std::vector<std::pair<MadeKey, unsigned>>& keys) {
+struct KeytabEntry {
+  MadeKey key;
+  unsigned kvno = 1;
+  Text account = "FILES$";
+};
+
+Text keytab_of(const std::vector<KeytabEntry>& keys) {
   const auto big16 = [](std::size_t value) {
     return Text{static_cast<char>(value >> 8), static_cast<char>(value & 0xff)};
   };
   Text file = "\x05\x02";
-  for (const auto& [key, kvno] : keys) {
-    const Text entry = big16(1) + big16(6) + "B.TEST" + big16(6) + "FILES$" + Text(8, '\0') +
+  for (const auto& [key, kvno, account] : keys) {
+    const Text entry = big16(1) + big16(6) + "B.TEST" + big16(account.size()) + account + Text(8, '\0') +
                        static_cast<char>(kvno) + big16(static_cast<std::size_t>(key.type)) +
                        big16(key.bytes.size()) + key.bytes;
     file += big16(0) + big16(entry.size()) + entry;
@@ -111,7 +120,7 @@ Text keytab_of(const std::vector<std::pair<MadeKey, unsigned>>& keys) {
   return file;
 }
 
-std::shared_ptr<const ServerKeys> keys_of(const std::vector<std::pair<MadeKey, unsigned>>& keys) {
+std::shared_ptr<const ServerKeys> keys_of(const std::vector<KeytabEntry>& keys) {
   const Text file = keytab_of(keys);
   const auto read = ServerKeys::read({.name = "made.keytab", .content = as_bytes(file)}, {});
   REQUIRE(read.has_value());
@@ -187,13 +196,35 @@ TEST_CASE("a later ticket of the same login replaces the earlier one, whether or
   CHECK(login.missing().detail == "the client logged in with a Kerberos user-to-user ticket");
 }
 
-TEST_CASE("a ticket is tried with at most a few keys, however many the keytab has") {
-  std::vector<std::pair<MadeKey, unsigned>> many;
+TEST_CASE("a ticket is tried with at most a few keys, those of its host first") {
+  std::vector<KeytabEntry> many;
   for (int i = 0; i < 60; ++i)
-    many.push_back({made_key(EncryptionType::aes128_sha1, static_cast<char>('A' + i)), 1});
-  const auto keys = keys_of(many);
-  CHECK(keys->keys(EncryptionType::aes128_sha1, 1).size() == ServerKeys::kMostTries);
-  CHECK(keys->keys(EncryptionType::aes256_sha1, 1).empty());
+    many.push_back({.key = made_key(EncryptionType::aes128_sha1, static_cast<char>('A' + i)),
+                    .account = "HOST" + std::to_string(i) + "$"});
+  const auto strangers = keys_of(many);
+  CHECK(strangers->keys(EncryptionType::aes128_sha1, 1, "cifs/a@B").size() == ServerKeys::kMostTries);
+  CHECK(strangers->keys(EncryptionType::aes256_sha1, 1, "cifs/a@B").empty());
+  const Made made{.service = made_key(EncryptionType::aes128_sha1, '!'),
+                  .session = made_key(EncryptionType::aes128_sha1, 't'),
+                  .kvno = 1};
+  many.push_back({.key = made.service, .kvno = 9});
+  Login login(keys_of(many));
+  login.from_client(as_bytes(made.request()));
+  REQUIRE(login.found());
+  CHECK(login.found()->kvno == 9);
+}
+
+TEST_CASE("a server that answers a ticket with another mechanism leaves the login without a key") {
+  const Made made{.service = made_key(EncryptionType::rc4, 's'),
+                  .session = made_key(EncryptionType::rc4, 't')};
+  for (const Text& answer : {Text("NTLMSSP\0\2\0\0\0", 12), Text("NEGOEXTS"), Text("\x6f\x00", 2)}) {
+    Login login(keys_of({{.key = made.service}}));
+    login.from_client(as_bytes(made.request()));
+    REQUIRE(login.found());
+    login.from_server(as_bytes(answer));
+    CHECK(login.found() == nullptr);
+    CHECK(login.missing().reason == reasons::smb_login);
+  }
 }
 
 }  // namespace longhaul::smb::seal
