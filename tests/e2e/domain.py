@@ -109,7 +109,7 @@ class Domain(Files):
         self._provision()
         self.process = self.lab.start(self.node, *self.knowing("samba", "--foreground", "--no-process-group",
                                                                "--debug-stdout", "-s", self.conf), name="samba")
-        until(self._serves, seconds=60, what="the domain controller serves files and tickets")
+        until(self._serves, seconds=120, what="the domain controller serves files and tickets")
         return self
 
     def __exit__(self, *_):
@@ -122,13 +122,13 @@ class Domain(Files):
                  "--dns-backend=SAMBA_INTERNAL", f"--adminpass={ADMINISTRATOR_PASSWORD}", f"--host-name={HOST}",
                  f"--host-ip={self.address}", f"--targetdir={self.folder / 'dc'}", "--option=bind interfaces only=yes",
                  f"--option=interfaces=lo {self.address}/24", "--option=vfs objects=dfs_samba4 acl_xattr",
-                 "--quiet")
-        self.run(*words, node=self.node)
+                 "--option=ldb:nosync=true", "--quiet")
+        self.run(*words, node=self.node, seconds=300)
         with open(self.conf, "a", encoding="ascii") as conf:
             conf.write(smb.section("share", {"path": self.share, "read only": "no"}, self.folder))
         settings = {"disable netbios": "yes", "server services": "s3fs, rpc, ldap, cldap, kdc, winbindd, dns",
                     "load printers": "no", "printing": "bsd", "printcap name": "/dev/null", "kernel oplocks": "no",
-                    "smb2 leases": "yes", "pid directory": self.folder / "dc", "log level": "1",
+                    "smb2 leases": "yes", "ldb:nosync": "true", "pid directory": self.folder / "dc", "log level": "1",
                     "ncalrpc dir": self.folder / "dc" / "ncalrpc"}
         text = self.conf.read_text().replace("[global]", smb.section("global", settings, self.folder).rstrip(), 1)
         self.conf.write_text(text)
@@ -147,10 +147,11 @@ class Domain(Files):
     # -- programs that know the domain
 
     def knowing(self, *words):
-        """The command line of a program to which the names and the realm of the domain are its host's. What runs
+        """The command line of a program to which the names and the realm of the domain are its host's; nothing that it
+        stores has to outlive the host, or a busy disk would delay it by a minute. What runs
         inside a namespace has mounts of its own, so the host's files stay as they are."""
         mounts = ('for f in hosts resolv.conf; do [ ! -e /etc/$f ] || mount --bind "$0/$f" /etc/$f || exit; done; '
-                  'exec env KRB5_CONFIG="$0/krb5.conf" KRB5CCNAME="FILE:$0/tickets" KRB5RCACHENAME=none: "$@"')
+                  'exec env KRB5_CONFIG="$0/krb5.conf" KRB5CCNAME="FILE:$0/tickets" KRB5RCACHENAME=none: TDB_NO_FSYNC=1 "$@"')
         return ("sh", "-c", mounts, self.folder, *words)
 
     def run(self, *words, node="client", **how):

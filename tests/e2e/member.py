@@ -48,7 +48,7 @@ class Member(Files):
         for program in ("winbindd", "smbd"):
             self.processes.append(self.lab.start(self.node, *self.site.knowing(
                 program, "--foreground", "--no-process-group", "--debug-stdout", "-s", self.conf), name=program))
-        until(self._serves, seconds=60, what="the member serves files")
+        until(self._serves, seconds=120, what="the member serves files")
         return self
 
     def __exit__(self, *_):
