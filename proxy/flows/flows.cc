@@ -66,7 +66,7 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   if (link == links_.end()) return past(reasons::link_never_up);
   if (Reason reason = reason_of((*link)->state()); reason != reasons::optimised) return past(reason);
   // Only features that both sides allow are in force, so the peer can switch the transport off, too.
-  if ((*link)->session_if_any()->peer_allowed().transport == config::Transport::off)
+  if ((*link)->session_if_any()->incoming().peer_allowed().transport == config::Transport::off)
     return past(reasons::transport_off);
   // A flow that may not bypass the link gains nothing by that: the far side is asked again.
   auto known = closed ? unreachable_.end() : unreachable_.find(destination.to_text());
@@ -218,7 +218,7 @@ void Flows::apply_features_to(LinkedFlow& flow) {
   link::PeerLink& link = flow.link();
   const auto policy = config::policy_for(config_, features_, record.client.address(),
                                          address_of(record.destination), record.destination.port);
-  config::Features features = config::meet(policy.features, link.session().peer_allowed());
+  config::Features features = config::meet(policy.features, link.session().incoming().peer_allowed());
   // A flow's path was decided at its start.
   features.transport = record.features.transport;
   record.features = features;

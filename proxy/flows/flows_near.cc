@@ -16,7 +16,8 @@ constexpr std::size_t kRememberedMost = 4096;
 void Flows::start_linked(Accepted accepted, Decision decision, const modules::Listed* module) {
   FlowRecord& record = add_record(accepted, decision);
   link::PeerLink& link = *decision.link;
-  config::Features features = config::meet(decision.policy.features, link.session().peer_allowed());
+  config::Features features =
+      config::meet(decision.policy.features, link.session().incoming().peer_allowed());
   record.features = features;
   link::OpenRequest request{
       .destination = accepted.destination,

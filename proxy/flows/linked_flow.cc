@@ -11,7 +11,6 @@ using asio::ip::tcp;
 using link::EventKind;
 using link::ReadState;
 using modules::Way;
-using namespace std::chrono_literals;
 
 LinkedFlow::LinkedFlow(tcp::socket socket, link::PeerLink& link, link::Stream& stream, FlowRecord& record,
                        OnEnd on_end)
@@ -59,7 +58,7 @@ void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer) {
 }
 
 void LinkedFlow::refuse_far(ConnectOutcome outcome) {
-  reset_by(outcome == ConnectOutcome::refused ? ResetBy::server : ResetBy::far);
+  party_.note(outcome == ConnectOutcome::refused ? ResetBy::server : ResetBy::far);
   stream_->give_answer({.outcome = outcome});
   // The answer and then the abort, in this order: the near side resets its client.
   stream_->abort();
@@ -75,7 +74,7 @@ void LinkedFlow::on_answer() {
   }
   if (answer.outcome != ConnectOutcome::connected) {
     // A SOCKS client gets an answer, any other client a reset.
-    reset_by(answer.outcome == ConnectOutcome::refused ? other_end() : other_proxy());
+    party_.note(answer.outcome == ConnectOutcome::refused ? party_.other_end() : party_.other_proxy());
     const bool told = lan_.has_preface() && lan_.send_preface();
     stream_->abort();
     if (told) {
@@ -88,8 +87,7 @@ void LinkedFlow::on_answer() {
   }
   // It has one of this name and version, otherwise the flow would not have been opened with it: without that
   // half the data already sent would be meaningless to it.
-  if (!stream_->request().module.empty() && !answer.module_accepted)
-    return cut(other_proxy());
+  if (!stream_->request().module.empty() && !answer.module_accepted) return cut(party_.other_proxy());
   if (lan_.up == Pump::held) {
     lan_.up = Pump::running;
     move_up();
@@ -155,7 +153,7 @@ void LinkedFlow::stream_ended() {
       return finish_if_done();
     case ReadState::aborted:
     case ReadState::reset:
-      reset_by(party_of_stream());
+      party_.note(party_.of(stream_->reset_code()));
       lan_.down = Pump::done;
       return reset_after_delivery();
   }
@@ -169,10 +167,10 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::readable:
       // The other end's connection was reset. This side's client learns it even if it does not read earlier
       // data.
-      if (lan_.down == Pump::waiting && stream_->read_state() == ReadState::aborted && !timer_ &&
+      if (lan_.down == Pump::waiting && stream_->read_state() == ReadState::aborted && !late_reset_.waits() &&
           !module_has(Way::to_lan)) {
-        reset_by(other_end());
-        return reset_in_the_end();
+        party_.note(party_.other_end());
+        return late_reset_.in_the_end([this] { reset_now(); });
       }
       return move_down();
     case EventKind::writable:
@@ -185,7 +183,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::reset:
       if (module_) module_->host().twin_lost();  // a reset overtakes what was sent before it
       count();
-      reset_by(party_of_stream());
+      party_.note(party_.of(stream_->reset_code()));
       lan_.reset();
       return finish(End::reset);
     case EventKind::opened:
@@ -196,7 +194,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
 // The other end's connection is closed for good. Its earlier data still comes; then this side's is reset.
 void LinkedFlow::on_stopped() {
   peer_stopped_ = true;
-  reset_by(other_end());
+  party_.note(party_.other_end());
   if (module_has(Way::to_lan)) {
     module_->host().stream_stopped();
     return run_module();
@@ -233,10 +231,10 @@ void LinkedFlow::run_module() {
 void LinkedFlow::after_module() {
   ModuleHost& host = module_->host();
   module_->report(record_);
-  if (module_->lan_lost()) reset_by(this_end());
-  if (host.gave_up()) return cut(this_proxy());
+  if (module_->lan_lost()) party_.note(party_.this_end());
+  if (host.gave_up()) return cut(party_.this_proxy());
   if (host.aborts()) {
-    reset_by(stream_->read_state() == ReadState::aborted ? other_end() : this_proxy());
+    party_.note(stream_->read_state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
     stream_->abort();
     link_.kick();
     if (module_->lan_lost()) return finish(End::reset);
@@ -281,7 +279,7 @@ void LinkedFlow::arm_module_timer() {
 
 void LinkedFlow::cut(ResetBy by) {
   if (finished_) return;
-  reset_by(by);
+  party_.note(by);
   if (stream_) stream_->reset(link::ResetCode::aborted);
   lan_.reset();
   finish(End::reset);
@@ -294,53 +292,21 @@ void LinkedFlow::lan_failed() {
     module_->lose_lan();
     return run_module();
   }
-  reset_by(this_end());
+  party_.note(party_.this_end());
   stream_->abort();
   count();
   finish(End::reset);
 }
 
-// By the code that the peer sent. A module at the other side that gives a flow up looks like a reset of its end.
-ResetBy LinkedFlow::party_of_stream() const {
-  switch (stream_->reset_code()) {
-    case link::ResetCode::connection_reset:
-    case link::ResetCode::no_reader:
-      return other_end();
-    case link::ResetCode::aborted:
-      return other_proxy();
-    case link::ResetCode::undecodable:
-    case link::ResetCode::session_lost:
-      return ResetBy::link;
-  }
-  return ResetBy::link;
+void LinkedFlow::reset_after_delivery() {
+  late_reset_.after_delivery([this] { reset_now(); });
 }
 
-// The first event counts: those after it are its effects.
-void LinkedFlow::reset_by(ResetBy party) {
-  if (record_.reset_by == ResetBy::nobody) record_.reset_by = party;
-}
-
-// A reset discards data that the kernel has not delivered yet, so it waits for that, within limits.
-void LinkedFlow::reset_after_delivery(int tries) {
-  if (lan_.has_delivered() || tries == 0) {
-    if (stream_ && !stream_->may_finish()) stream_->abort();
-    lan_.reset();
-    return finish(End::reset);
-  }
-  if (!timer_) timer_ = std::make_unique<asio::steady_timer>(lan_.executor());
-  timer_->expires_after(10ms);
-  timer_->async_wait([alive = lan_.alive(), this, tries](boost::system::error_code error) {
-    if (*alive && !error) reset_after_delivery(tries - 1);
-  });
-}
-
-void LinkedFlow::reset_in_the_end() {
-  timer_ = std::make_unique<asio::steady_timer>(lan_.executor());
-  timer_->expires_after(kDeliveryTries * 10ms);
-  timer_->async_wait([alive = lan_.alive(), this](boost::system::error_code error) {
-    // The timer was set again if all was delivered before.
-    if (*alive && !error && !finished_) reset_after_delivery(0);
-  });
+void LinkedFlow::reset_now() {
+  if (finished_) return;
+  if (stream_ && !stream_->may_finish()) stream_->abort();
+  lan_.reset();
+  finish(End::reset);
 }
 
 void LinkedFlow::finish_if_done() {

@@ -3,13 +3,14 @@
 // life: how it starts, and how an answer, an end or a failure of either side affects the other. plain_pump.h
 // and module_pump.h move bytes; flows.h decides which flows use the link, and which servers are dialled.
 #pragma once
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "proxy/flows/lan_side.h"
+#include "proxy/flows/late_reset.h"
 #include "proxy/flows/module_pump.h"
+#include "proxy/flows/reset_party.h"
 #include "proxy/link/io/peer_link.h"
 
 namespace longhaul::flows {
@@ -83,12 +84,6 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void on_answer();
   void on_stopped();
   void lan_failed();
-  ResetBy this_end() const { return record_.far_side ? ResetBy::server : ResetBy::client; }
-  ResetBy other_end() const { return record_.far_side ? ResetBy::client : ResetBy::server; }
-  ResetBy this_proxy() const { return record_.far_side ? ResetBy::far : ResetBy::near; }
-  ResetBy other_proxy() const { return record_.far_side ? ResetBy::near : ResetBy::far; }
-  ResetBy party_of_stream() const;
-  void reset_by(ResetBy party);
 
   // ---- With a module.
   bool module_has(modules::Way way) const { return module_ && !module_->host().passes(way); }
@@ -98,10 +93,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void take_messages();
   void arm_module_timer();
 
-  static constexpr int kDeliveryTries =
-      1000;  // of 10 ms: how long a client that reads slowly delays its own reset
-  void reset_after_delivery(int tries = kDeliveryTries);
-  void reset_in_the_end();
+  void reset_now();
+  void reset_after_delivery();
   void finish_if_done();
   void finish(End end);
   void count();
@@ -117,7 +110,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
     OnAnswer on_answer;
   };
   std::unique_ptr<Opening> opening_;
-  std::unique_ptr<boost::asio::steady_timer> timer_;
+  LateReset late_reset_{lan_};
+  ResetParty party_{record_};
   std::unique_ptr<ModulePump> module_;
   bool had_module_ = false;    // its twin may still send messages
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered

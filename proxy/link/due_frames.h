@@ -42,6 +42,9 @@ class DueFrames {
   // Bounds the memory that a peer can use here while it reads nothing.
   bool too_many() const { return repeated_acks_.size() > kMax || reset_done_.size() > kMax; }
 
+  // ACKs are written at that time at the latest.
+  void acks_by(TimePoint at) { ack_timer_.due(at, context_.now); }
+  Duration ack_delay() const { return ack_timer_.delay(liveness_.smoothed_rtt()); }
   AckTimer& ack_timer() { return ack_timer_; }
   const AckTimer& ack_timer() const { return ack_timer_; }
 

@@ -60,6 +60,8 @@ class Outgoing {
     const config::Features& features;
   };
   std::optional<NextStream> next_stream();
+  // Whether the peer has acknowledged all messages of the codec and of Session::allow().
+  bool told_all() const { return control_.sending().all_acknowledged(); }
 
   // ---- The line.
   // What the carrier in use can send, in bytes per second: determines the size of first blocks, and how much

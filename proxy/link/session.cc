@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session's life: carriers come and go, time passes, streams are opened and forgotten. session_receive.cc
-// handles the peer's frames.
+// The session's life: carriers come and go, time passes, and it ends.
 #include "proxy/link/session.h"
 
 #include <cassert>
@@ -28,16 +27,15 @@ Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& 
                .keys = FeatureKeys(config.allowed.modules.table(), config.peer_features),
                .now = now},
       open_credit_(pool),
-      control_(context_, *this),
-      next_id_(config.side == Side::dialler ? 1 : 2),
-      peer_streams_(config.side, config.max_peer_streams),
       events_(streams_),
       due_(context_, streams_, control_, open_credit_, liveness_),
+      lifetimes_(context_, streams_, open_credit_, due_, config.side, config.max_peer_streams),
+      incoming_(context_, streams_, lifetimes_, control_, open_credit_, due_, liveness_, events_),
+      control_(context_, incoming_.reader()),
       outgoing_(context_, streams_, control_, due_, carriers_),
       next_memory_round_(now + kMemoryRounds) {
-  peer_allowed_.modules = context_.keys.standard();
   allow(config.allowed);
-  grant_open_credit();
+  lifetimes_.grant_open_credit();
 }
 
 Session::~Session() = default;
@@ -75,7 +73,7 @@ void Session::detach(CarrierId carrier, TimePoint now) {
   if (over_) return;
   control_.sending().on_carrier_lost(carrier);
   carrier_lost_ = true;
-  if (due_.repeat_last_acks()) acks_due(now);
+  if (due_.repeat_last_acks()) due_.acks_by(now);
   if (!has_carrier()) {
     if (!orphaned_since_) orphaned_since_ = now;
     liveness_.stop();
@@ -88,7 +86,7 @@ void Session::detach(CarrierId carrier, TimePoint now) {
 void Session::say_everything_again() {
   due_.open_credit();
   due_.control_ack();
-  acks_due(context_.now);
+  due_.acks_by(context_.now);
   streams_.begin_round(StreamTable::Round::carriers);
   WorkBudget::Scope working(context_.work);
   visit_streams();
@@ -108,7 +106,7 @@ void Session::visit_streams() {
       if (carrier_lost_) stream.on_carriers_left(carriers);
       if (stream.wire_received() > 0) {
         due_.ack(stream);
-        acks_due(context_.now);
+        due_.acks_by(context_.now);
       }
       if (auto* credit = stream.receive_credit(); credit && credit->generation() > 0) due_.credit(stream);
       if (stream.marks.reset_pending) due_.reset(stream);
@@ -156,16 +154,11 @@ void Session::on_timeout(TimePoint now) {
   }
   if (now >= next_memory_round_) {
     next_memory_round_ = now + kMemoryRounds;
-    grant_open_credit();
+    lifetimes_.grant_open_credit();
     streams_.begin_round(StreamTable::Round::memory);
     WorkBudget::Scope working(context_.work);
     visit_streams();
   }
-}
-
-bool Session::has_work_left() const {
-  return !over_ &&
-         (!reads_later_.empty() || control_.has_unread() || codec_waits_ || streams_.in_any_round());
 }
 
 Result<void> Session::go_on(TimePoint now) {
@@ -173,9 +166,7 @@ Result<void> Session::go_on(TimePoint now) {
   if (over_) return {};
   WorkBudget::Scope working(context_.work);
   visit_streams();
-  auto done = control_.read_on();
-  if (done) done = read_streams();
-  if (done) done = resume_blocks();
+  auto done = incoming_.go_on();
   if (!done) abandon(now);
   return done;
 }
@@ -184,6 +175,7 @@ void Session::abandon(TimePoint now) {
   context_.now = now;
   if (over_) return;
   over_ = true;
+  lifetimes_.session_is_over();
   outgoing_.stop();
   streams_.stop_rounds();
   streams_.begin_round(StreamTable::Round::end);
@@ -204,6 +196,18 @@ bool Session::end_streams(std::size_t most) {
   return streams_.in_any_round();
 }
 
+Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
+  context_.now = now;
+  auto* carrier = carriers_.find(id);
+  if (!carrier || over_) return {};
+  WorkBudget::Scope working(context_.work);
+  liveness_.on_heard(now);
+  if (std::exchange(silent_, false)) events_.tell(Event::Kind::path_alive);
+  auto taken = incoming_.feed(carrier->assembler, bytes);
+  if (!taken) abandon(now);
+  return taken;
+}
+
 std::optional<Event> Session::poll_event() {
   for (;;) {
     auto event = events_.poll();
@@ -219,39 +223,7 @@ std::optional<Event> Session::poll_event() {
 
 Stream& Session::open(OpenRequest request, TimePoint now) {
   context_.now = now;
-  const auto [credit, from_open_credit] = open_credit_.take_first(request.features.window_bytes);
-  const StreamId id = next_id_;
-  next_id_ += 2;
-  return streams_.add(std::make_unique<Stream>(id, context_, std::move(request), credit, from_open_credit));
-}
-
-void Session::release(StreamId id) {
-  Stream* stream = find(id);
-  if (!stream) return;
-  stream->marks.released = true;
-  if (!over_ && !stream->may_finish()) stream->reset(ResetCode::aborted);
-  forget_if_finished(id);
-}
-
-void Session::forget_if_finished(StreamId id) {
-  const Stream* stream = find(id);
-  if (!stream || !stream->marks.released) return;
-  if (over_) return streams_.erase(id);
-  if (!stream->finished()) return;
-  // Bytes behind a gap are useless now. The peer need not send them again, and will not: its carrier knows
-  // that they arrived.
-  const std::uint64_t seen = stream->wire_seen();
-  const bool waits = seen > stream->wire_received();
-  if (stream->marks.ack_due || waits) due_.ack_again(id, seen);
-  if (waits) acks_due(context_.now);
-  if (seen > 0) due_.remember_last_ack(id, seen);
-  if (stream->marks.unopened) peer_streams_.open_is_read();
-  if (peer_streams_.opens(id)) peer_streams_.end(id);
-  streams_.erase(id);
-}
-
-void Session::reads_later(Stream& stream) {
-  if (!std::exchange(stream.marks.reads_later, true)) reads_later_.push_back(stream.id());
+  return lifetimes_.open(std::move(request));
 }
 
 // The most that an honest peer can have sent without any stream reading it: its granted credit that this side
@@ -263,15 +235,6 @@ std::uint64_t Session::waiting_allowance() const {
   const std::uint64_t granted = credit.granted + open_credit_.ahead() + pool.floor_bytes() * credit.streams;
   const std::uint64_t slack = std::max(kLeastSlack, pool.cap_bytes() / 16);
   return std::min(pool.cap_bytes(), granted - std::min(granted, credit.unread) + slack);
-}
-
-void Session::grant_open_credit() {
-  if (open_credit_.grant(busy() ? OpenCredit::Traffic::some : OpenCredit::Traffic::none)) due_.open_credit();
-}
-
-bool Session::admits(Stream& opened) {
-  if (std::exchange(opened.marks.unopened, false)) peer_streams_.open_is_read();
-  return peer_streams_.within_limit() && !context_.pool.full();
 }
 
 // -----------------------------------------------------------------------------------------------------

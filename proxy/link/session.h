@@ -3,13 +3,11 @@
 // Bytes and time in; frames, deadlines and events out; no sockets, no clock. PROTOCOL.md is the contract with
 // the other side.
 #pragma once
-#include <deque>
 #include <memory>
 #include <optional>
 
+#include "proxy/link/incoming.h"
 #include "proxy/link/outgoing.h"
-#include "proxy/link/peer_streams.h"
-#include "proxy/link/session_events.h"
 
 namespace longhaul::link {
 
@@ -24,7 +22,7 @@ struct SessionConfig {
   std::uint64_t work_per_turn = WorkBudget::kUnlimited;
 };
 
-class Session final : private StreamOwner, private RecordSink {
+class Session final : private StreamOwner {
  public:
   // `pool` and `retained` are shared by all sessions of the daemon and outlive this one; so does `codec` (may
   // be null).
@@ -49,10 +47,9 @@ class Session final : private StreamOwner, private RecordSink {
   const Outgoing& outgoing() const { return outgoing_; }
 
   // ---- Turns of the loop. Work beyond that of a turn waits for go_on(), in another turn.
-  void begin_turn() { context_.work.begin_turn(); }
-  bool has_work_left() const;
-  // The turn's work is done: Outgoing::transmit() writes no more than control frames.
-  bool work_used_up() const { return context_.work.used_up(); }
+  // The driver begins each turn. Used up: Outgoing::transmit() writes no more than control frames.
+  WorkBudget& work() { return context_.work; }
+  bool has_work_left() const { return !over_ && (incoming_.has_work_left() || streams_.in_any_round()); }
   // Also after the codec got results from elsewhere (a disk): blocks that waited for them may be decodable.
   // After an error the session was abandoned, as after receive().
   Result<void> go_on(TimePoint now);
@@ -66,13 +63,16 @@ class Session final : private StreamOwner, private RecordSink {
   // ---- Streams. A reference is valid until release(); null if the id is not live.
   Stream& open(OpenRequest request, TimePoint now);
   Stream* find(StreamId id) { return streams_.find(id); }
-  void release(StreamId id);  // the flow has finished with it; an incomplete one is reset
+  void release(StreamId id) {
+    lifetimes_.release(id);
+  }  // the flow has finished with it; an incomplete one is reset
   std::size_t live_streams() const { return streams_.size(); }
   // From the next block on, in both directions; the side that opened the stream decides.
   void change_features(StreamId id, const config::Features& features);
 
   void allow(const config::Features& features);
-  const config::Features& peer_allowed() const { return peer_allowed_; }
+  // What the peer has said of itself.
+  const Incoming& incoming() const { return incoming_; }
 
   // ---- The end. The session is over now: nothing is sent or received any more, and `expired` is an event.
   // end_streams() resets its streams and tells them, in portions, because there may be tens of thousands.
@@ -80,12 +80,9 @@ class Session final : private StreamOwner, private RecordSink {
   bool is_over() const { return over_; }
   // After abandon(): handles that many more of them. False: only those are left that flows have not released.
   bool end_streams(std::size_t most);
-  const CloseFrame& close_reason() const { return close_reason_; }
 
   const Liveness& liveness() const { return liveness_; }
   bool silent() const { return silent_; }
-  // Whether the peer has acknowledged all messages of the codec and of allow().
-  bool told_all() const { return control_.sending().all_acknowledged(); }
   std::uint64_t retained_bytes() const { return context_.retained.bytes(); }
 
  private:
@@ -95,32 +92,13 @@ class Session final : private StreamOwner, private RecordSink {
   void announce_credit(Stream& stream) override { due_.credit(stream); }
   void announce_reset(Stream& stream) override { due_.reset(stream); }
   Result<void> take_open_credit(std::uint64_t bytes) override { return open_credit_.take(bytes); }
-  bool admits(Stream& opened) override;
-  void reads_later(Stream& stream) override;
+  bool admits(Stream& opened) override { return lifetimes_.admits(opened); }
+  void reads_later(Stream& stream) override { incoming_.reads_later(stream); }
   std::uint64_t waiting_allowance() const override;
-
-  // RecordSink: of the control stream.
-  Result<void> on_data(Bytes) override { return LinkError::malformed_record; }
-  Result<void> on_record(RecordType type, Bytes body) override;
-  bool waits() const override { return context_.work.used_up(); }
-
-  // Frames (session_receive.cc).
-  Result<void> on_frame(const Frame& frame);
-  Result<void> on_stream_frame(const StreamFrame& frame);
-  void on_ack(const AckFrame& frame);
-  void on_credit(const CreditFrame& frame);
-  Result<void> on_reset(const ResetFrame& frame);
-  Result<Stream*> admit(StreamId id);
-  Result<void> read_streams();
-  Result<void> resume_blocks();
-  void acks_due(TimePoint at) { due_.ack_timer().due(at, context_.now); }
-  Duration ack_delay() { return due_.ack_timer().delay(liveness_.smoothed_rtt()); }
 
   void send_on(SessionCarriers::Carrier& carrier, Duration rtt);
   void say_everything_again();
   void visit_streams();
-  void grant_open_credit();
-  void forget_if_finished(StreamId id);
   bool has_carrier() const { return carriers_.preferred() != 0; }
   bool busy() const { return !streams_.empty(); }
 
@@ -129,21 +107,17 @@ class Session final : private StreamOwner, private RecordSink {
   SessionCarriers carriers_;
   Liveness liveness_;
   OpenCredit open_credit_;
-  ControlStream control_;
   StreamTable streams_;
-  StreamId next_id_;
-  PeerStreams peer_streams_;
   SessionEvents events_;
   DueFrames due_;
+  StreamLifetimes lifetimes_;
+  Incoming incoming_;
+  ControlStream control_;
   Outgoing outgoing_;
 
-  std::deque<StreamId> reads_later_;  // streams with work for another turn
-  bool codec_waits_ = false;          // it may name more streams
-  bool carrier_lost_ = false;         // since the round of streams for carriers began
+  bool carrier_lost_ = false;  // since the round of streams for carriers began
   std::optional<TimePoint> orphaned_since_;
   TimePoint next_memory_round_;
-  config::Features peer_allowed_;
-  CloseFrame close_reason_{};
   bool silent_ = false;
   bool over_ = false;
 };

@@ -12,10 +12,10 @@ namespace longhaul::link {
 struct Event {
   enum class Kind : std::uint8_t {
     stream,        // `stream` and `stream_event` say more
-    peer_allows,   // Session::peer_allowed() changed
+    peer_allows,   // Incoming::peer_allowed() changed
     path_silent,   // nothing is received; new flows should bypass the link
     path_alive,    // something is received again
-    peer_closing,  // the peer sent CLOSE; Session::close_reason() says why
+    peer_closing,  // the peer sent CLOSE; Incoming::close_reason() says why
     expired,       // the session is over: the peer broke the protocol, or no carrier was there for too long
   } kind = Kind::stream;
   StreamId stream = 0;

@@ -206,7 +206,7 @@ class ManyStreams {
     const Buffer bytes(100);
     const Buffer open = an_open(bytes.size());
     for (std::size_t i = 0; i < size; ++i) {
-      session().begin_turn();
+      session().work().begin_turn();
       if (!peer_.send_stream(peers(i), 0, open)) std::abort();
       peer_.events();
       Stream& stream = *session().find(peers(i));
@@ -227,12 +227,12 @@ class ManyStreams {
     turns_.take([&] { begin(); });
     while (session().has_work_left() || session().outgoing().wants_to_transmit(carrier, peer_.now())) {
       turns_.take([&] {
-        session().begin_turn();
+        session().work().begin_turn();
         if (!session().go_on(peer_.now())) std::abort();
         peer_.events();
       });
       turns_.take([&] {
-        session().begin_turn();
+        session().work().begin_turn();
         transmit(carrier);
       });
     }
@@ -263,7 +263,7 @@ std::uint64_t memory_is_reclaimed(std::size_t size) {
   for (int i = 0; i < 5; ++i) {
     many.peer().pass(1s);
     many.take(1, [&] {
-      session.begin_turn();
+      session.work().begin_turn();
       session.on_timeout(many.peer().now());
     });
   }

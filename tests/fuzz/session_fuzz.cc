@@ -107,7 +107,7 @@ class Fuzzed {
         default:
           receive_frame();
       }
-      session_->begin_turn();
+      session_->work().begin_turn();
       if (session_->has_work_left() && !session_->go_on(now_)) over_ = true;
       events();
       require(retained_.used_bytes() == session_->retained_bytes());

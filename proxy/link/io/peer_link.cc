@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "proxy/link/io/agreed_keys.h"
 #include "proxy/log/log.h"
 
 namespace longhaul::link {
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -23,7 +23,7 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
       host_(shared.io, *this),
       udp_(shared.io, peer.name, static_cast<CarrierOwner&>(*this)),
       dial_(shared, peer_, udp_, *this),
-      gone_timer_(shared.io),
+      doubt_(shared.io),
       state_since_(Clock::now()),
       self_(std::make_shared<PeerLink*>(this)) {}
 
@@ -39,16 +39,7 @@ LinkState PeerLink::state() const {
 LinkStatus PeerLink::status() const {
   LinkStatus status{.peer = peer_.name, .state = state(), .last_error = dial_.last_error()};
   status.state_age = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - state_since_);
-  status.carriers_attached = carriers_attached_;
-  status.bytes_sent = closed_bytes_sent_;
-  status.bytes_received = closed_bytes_received_;
-  for (const auto& carrier : carriers_) {
-    status.carrier = "tcp";
-    status.remote_address = carrier->remote();
-    status.bytes_sent += carrier->bytes_sent();
-    status.bytes_received += carrier->bytes_received();
-    status.delivery_rate_bits = 8 * carrier->delivery_rate();
-  }
+  carriers_.fill(status);
   udp_.fill(status);
   status.bytes_sent += status.udp.bytes_sent;
   status.bytes_received += status.udp.bytes_received;
@@ -57,14 +48,8 @@ LinkStatus PeerLink::status() const {
     status.remote_address = status.udp.remote_address;
     status.delivery_rate_bits = status.udp.delivery_rate_bits;
   }
-  if (const Session* session = host_.session()) {
-    status.smoothed_rtt =
-        std::chrono::duration_cast<std::chrono::microseconds>(session->liveness().smoothed_rtt());
-    status.streams = session->live_streams();
-    status.bytes_retained = session->retained_bytes();
-  }
   status.credit_granted = shared_.pool.granted_bytes();
-  host_.codec().fill(status);
+  host_.fill(status);
   return status;
 }
 
@@ -72,9 +57,8 @@ void PeerLink::stop() {
   stopped_ = true;
   dial_.stop();
   host_.stop();
-  gone_timer_.cancel();
-  for (auto& carrier : carriers_) carrier->close(CloseCode::shutting_down, "shutting down");
-  carriers_.clear();
+  doubt_.stop();
+  carriers_.close_all(CloseCode::shutting_down, "shutting down", nullptr);
   end_session();
   count_for_total_rate();
 }
@@ -130,21 +114,14 @@ asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session, bool r
 
 // False: it cannot begin.
 bool PeerLink::begin_session(Agreed& agreed) {
-  // The histories of both sides begin with the session, and so agree.
-  std::unique_ptr<reduction::Reduction> codec;
-  if (shared_.make_codec && agreed.theirs.blocks == kBlockVersion) {
-    const auto secret =
-        agreed.connection.tls().export_keying_material(kBlockExporterLabel, {}, BlockChecksum::kSecretBytes);
-    if (!secret) return dial_.log_failure("no key for checksums: " + secret.error().message()), false;
-    codec = shared_.make_codec(peer_, agreed.connection.tls(),
-                               BlockChecksum(Bytes(*secret).first<BlockChecksum::kSecretBytes>()));
-  }
+  auto codec = make_codec(shared_, peer_, agreed);
+  if (!codec) return dial_.log_failure("no key for checksums: " + codec.error().message()), false;
   host_.begin({.side = agreed.side,
                .max_peer_streams = shared_.max_streams,
                .allowed = shared_.allowed,
                .peer_features = agreed.theirs.features,
                .work_per_turn = kWorkPerTurn},
-              shared_.pool, shared_.retained, std::move(codec), agreed.session);
+              shared_.pool, shared_.retained, *std::move(codec), agreed.session);
   peer_modules_ = agreed.theirs.modules;
   return true;
 }
@@ -180,83 +157,50 @@ void PeerLink::adopt(Agreed agreed) {
                         {"dialled_by", agreed.side == Side::dialler ? "us" : "peer"},
                         {"handshake_ms", std::chrono::duration<double, std::milli>(rtt).count()},
                         {"congestion_control", congestion_control}});
-  carriers_.push_back(std::move(carrier));
-  ++carriers_attached_;
+  carriers_.add(std::move(carrier));
   ever_up_ = true;
-  perhaps_gone_ = false;
+  doubt_.set(false);
   dial_.set_last_error({});
   after_activity();
 }
 
 void PeerLink::begin_udp(Agreed& agreed) {
   if (!agreed.udp.endpoint) return;
-  auto exported = agreed.connection.tls().export_keying_material(
-      udp::kExporterLabel, udp::exporter_context(host_.id(), agreed.udp.epoch), udp::kExportedBytes);
-  if (!exported) return dial_.log_failure("no keys for UDP: " + exported.error().message());
-  const udp::CarrierKeys keys = udp::keys_from_exporter(*exported);
-  if (const auto& key_log = shared_.tls.key_log()) key_log->write(keys, agreed.udp.cipher);
+  const auto keys = packet_keys(shared_, agreed, host_.id());
+  if (!keys) return dial_.log_failure("no keys for UDP: " + keys.error().message());
   udp_.begin(*agreed.udp.endpoint,
              {.side = agreed.side,
-              .keys = keys,
+              .keys = *keys,
               .cipher = agreed.udp.cipher,
               .peer = agreed.udp.peer,
               .new_carrier = [this] { return ++last_carrier_; }},
              session());
 }
 
-void PeerLink::close_carriers(CloseCode code, const std::string& why) {
-  for (auto& carrier : carriers_) carrier->close(code, why);
-  forget_carriers();
-}
-
-void PeerLink::forget_carriers() {
-  for (auto& carrier : carriers_) {
-    closed_bytes_sent_ += carrier->bytes_sent();
-    closed_bytes_received_ += carrier->bytes_received();
-    if (host_.session()) session().detach(carrier->id(), Clock::now());
-  }
-  carriers_.clear();
-}
-
 void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy by) {
-  auto closed =
-      std::find_if(carriers_.begin(), carriers_.end(), [&](const auto& c) { return c->id() == id; });
-  if (closed == carriers_.end()) return;
-  closed_bytes_sent_ += (*closed)->bytes_sent();
-  closed_bytes_received_ += (*closed)->bytes_received();
-  carriers_.erase(closed);
+  if (!carriers_.forget(id, host_.session())) return;
   dial_.set_last_error(why);
-  if (host_.session()) session().detach(id, Clock::now());
   choose_carrier();
   const bool carries = host_.session() && session().preferred() != 0;
   log::warn(carries ? "link_tcp_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
-  perhaps_gone_ = by == EndedBy::peer && carriers_.empty();
+  doubt_.set(by == EndedBy::peer && carriers_.empty());
   after_activity();
-  if (perhaps_gone_) watch_for_end();
-  if (perhaps_gone_ && shared_.on_peer_doubted) shared_.on_peer_doubted(*this);
+  if (perhaps_gone()) {
+    doubt_.watch(host_.session() ? session().liveness().smoothed_rtt() : Duration{}, [this] {
+      log::info("peer_stopped", {{"peer", peer_.name}});
+      if (shared_.on_peer_gone) shared_.on_peer_gone(*this);
+    });
+    if (shared_.on_peer_doubted) shared_.on_peer_doubted(*this);
+  }
   dial_.wake();
-}
-
-// When a process dies the kernel ends its connections, and no more UDP packets arrive. If only the connection
-// was cut on the way, UDP packets arrive, or a new connection is made, within this time.
-void PeerLink::watch_for_end() {
-  const Duration round_trip = host_.session() ? session().liveness().smoothed_rtt() : Duration{};
-  gone_timer_.expires_after(2s + 4 * round_trip);
-  gone_timer_.async_wait([self = self_](boost::system::error_code error) {
-    if (error || !*self || !(*self)->perhaps_gone_) return;
-    PeerLink& link = **self;
-    link.perhaps_gone_ = false;
-    log::info("peer_stopped", {{"peer", link.peer_.name}});
-    if (link.shared_.on_peer_gone) link.shared_.on_peer_gone(link);
-  });
 }
 
 void PeerLink::choose_carrier() {
   count_for_total_rate();
   if (!host_.session() || stopped_) return;
   const CarrierId before = session().preferred();
-  udp_.choose({.features = config::meet(shared_.allowed, session().peer_allowed()),
-               .tcp = carriers_.empty() ? 0 : carriers_.back()->id(),
+  udp_.choose({.features = config::meet(shared_.allowed, session().incoming().peer_allowed()),
+               .tcp = carriers_.newest(),
                .rate_bits = peer_.rate_bits,
                .most_bits = shared_.total_rate.share()},
               Clock::now());
@@ -291,7 +235,7 @@ void PeerLink::deliver_events() {
   note_state();
   if (delivered != SessionHost::Delivered::expired) return;
   log::warn("session_over", {{"peer", peer_.name}});
-  forget_carriers();
+  carriers_.forget_all(host_.session());
   end_session();
   dial_.wake();
 }
@@ -308,7 +252,8 @@ void PeerLink::on_session_event(const Event& event) {
       if (shared_.on_peer_allows) shared_.on_peer_allows(*this);
       return;
     case Event::Kind::peer_closing:
-      log::info("link_closed_by_peer", {{"peer", peer_.name}, {"reason", session().close_reason().text}});
+      log::info("link_closed_by_peer",
+                {{"peer", peer_.name}, {"reason", session().incoming().close_reason().text}});
       return;
     case Event::Kind::stream:
     case Event::Kind::expired:
@@ -327,7 +272,7 @@ void PeerLink::note_state() {
   if (now == last_state_) return;
   const bool was_up = std::exchange(last_state_, now) == LinkState::up;
   state_since_ = Clock::now();
-  if (now == LinkState::up) perhaps_gone_ = false;
+  if (now == LinkState::up) doubt_.set(false);
   if (was_up && !stopped_ && shared_.on_link_lost) shared_.on_link_lost(*this);
 }
 
@@ -337,7 +282,7 @@ void PeerLink::release(StreamId stream) {
 }
 
 void PeerLink::kick() {
-  if (!carriers_.empty()) carriers_.back()->kick();
+  carriers_.kick();
   udp_.kick();
 }
 
@@ -347,7 +292,7 @@ void PeerLink::finish() {
 
 bool PeerLink::finished() const {
   return !host_.codec().codec() || state() != LinkState::up ||
-         (host_.codec().finished() && host_.session()->told_all());
+         (host_.codec().finished() && host_.session()->outgoing().told_all());
 }
 
 void PeerLink::apply_features() {

@@ -3,13 +3,14 @@
 // begins another, and knows whether flows may use it. peer_dial.h makes connections, session_host.h runs the
 // session, and proxy/flows routes flows.
 #pragma once
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "proxy/link/io/peer_dial.h"
+#include "proxy/link/io/peer_doubt.h"
 #include "proxy/link/io/session_host.h"
+#include "proxy/link/io/tcp_carriers.h"
 
 namespace longhaul::link {
 
@@ -43,7 +44,7 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
 
   // The peer's end of the control connection was closed, and it is not known yet whether its process has
   // ended.
-  bool perhaps_gone() const { return perhaps_gone_; }
+  bool perhaps_gone() const { return doubt_.is_in_doubt(); }
   LinkState state() const;
   bool usable() const { return state() == LinkState::up; }
   // The memory cap leaves no room for another stream.
@@ -98,11 +99,10 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   void count_for_total_rate();
   void deliver_events();
   void end_session();
-  // Removes connections that have ended: closed properly, if the other end should learn the reason.
-  void close_carriers(CloseCode code, const std::string& why);
-  void forget_carriers();
+  void close_carriers(CloseCode code, const std::string& why) {
+    carriers_.close_all(code, why, host_.session());
+  }
   void note_state();
-  void watch_for_end();
 
   LinkShared& shared_;
   config::Peer peer_;
@@ -110,23 +110,19 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   SessionHost host_;
   udp::UdpPaths udp_;  // ends before the session
   PeerDial dial_;
-  std::vector<ModuleName> peer_modules_;               // of the session's peer
-  std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
+  std::vector<ModuleName> peer_modules_;  // of the session's peer
+  TcpCarriers carriers_;
   bool carrier_dialled_here_ = false;
   std::string peer_key_;        // shown by the peer on the newest connection
   bool wants_new_key_ = false;  // a connection with this site's new key
   CarrierId last_carrier_ = 0;
   bool stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
-  // The peer ended the last control connection, and nothing arrived since.
-  bool perhaps_gone_ = false;
-  boost::asio::steady_timer gone_timer_;
+  PeerDoubt doubt_;       // the peer ended the last control connection, and nothing arrived since
 
   bool ever_up_ = false;
   TimePoint state_since_;
   LinkState last_state_ = LinkState::never_up;
-  std::uint64_t carriers_attached_ = 0;
-  std::uint64_t closed_bytes_sent_ = 0, closed_bytes_received_ = 0;
   std::shared_ptr<PeerLink*> self_;
 };
 

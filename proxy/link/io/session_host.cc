@@ -32,6 +32,16 @@ void SessionHost::begin(const SessionConfig& config, CreditPool& pool, RetainedB
   id_ = id;
 }
 
+void SessionHost::fill(LinkStatus& status) const {
+  if (session_) {
+    status.smoothed_rtt =
+        std::chrono::duration_cast<std::chrono::microseconds>(session_->liveness().smoothed_rtt());
+    status.streams = session_->live_streams();
+    status.bytes_retained = session_->retained_bytes();
+  }
+  codec_.fill(status);
+}
+
 void SessionHost::release(StreamId stream) {
   users_.erase(stream);
   if (session_) session_->release(stream);
@@ -47,9 +57,9 @@ SessionHost::Delivered SessionHost::deliver_events() {
     if (!event) break;
     if (event->kind != Event::Kind::stream) {
       owner_.on_session_event(*event);
-      expired |=
-          event->kind == Event::Kind::expired || (event->kind == Event::Kind::peer_closing &&
-                                                  session_->close_reason().code == CloseCode::shutting_down);
+      expired |= event->kind == Event::Kind::expired ||
+                 (event->kind == Event::Kind::peer_closing &&
+                  session_->incoming().close_reason().code == CloseCode::shutting_down);
     } else if (event->stream_event == EventKind::opened) {
       if (Stream* stream = session_->find(event->stream)) owner_.on_opened(*stream);
     } else if (const auto user = users_.find(event->stream); user != users_.end()) {
@@ -73,7 +83,7 @@ void SessionHost::arm_timer() {
     SessionHost& host = **self;
     host.timer_at_.reset();
     if (!host.session_) return;
-    host.session_->begin_turn();
+    host.session_->work().begin_turn();
     host.session_->on_timeout(Clock::now());
     host.owner_.after_activity();
     host.owner_.kick();
@@ -81,7 +91,7 @@ void SessionHost::arm_timer() {
 }
 
 void SessionHost::go_on() {
-  session_->begin_turn();
+  session_->work().begin_turn();
   if (auto done = session_->go_on(Clock::now()); !done) owner_.on_failure(done.error().message());
   owner_.after_activity();
   owner_.kick();

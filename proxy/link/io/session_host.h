@@ -48,6 +48,7 @@ class SessionHost {
              std::unique_ptr<reduction::Reduction> codec, const Token& id);
   Session* session() const { return session_.get(); }
   const Token& id() const { return id_; }
+  void fill(LinkStatus& status) const;
   // A session that a new connection may continue.
   bool resumable() const { return session_ && !ending_; }
   SessionCodec& codec() { return codec_; }

@@ -68,7 +68,7 @@ void TcpCarrier::start() {
   asio::post(connection_.socket().get_executor(), [self = self_] {
     if (!*self) return;
     TcpCarrier& carrier = **self;
-    carrier.session_.begin_turn();
+    carrier.session_.work().begin_turn();
     Buffer early = std::exchange(carrier.connection_.plain(), {});
     if (auto taken = carrier.session_.receive(carrier.id_, early, Clock::now()); !taken)
       return carrier.fail(taken.error().message());
@@ -113,12 +113,12 @@ void TcpCarrier::wait_readable() {
 
 void TcpCarrier::on_readable() {
   if (failed_) return;
-  session_.begin_turn();
+  session_.work().begin_turn();
   std::byte* scratch = read_scratch();
   thread_local Buffer plain;
   // While work is deferred to another turn reading pauses, too: the peer notices by its window.
   const int reads = session_.has_work_left() ? 0 : kReadsPerTurn;
-  for (int i = 0; i < reads && !session_.work_used_up(); ++i) {
+  for (int i = 0; i < reads && !session_.work().used_up(); ++i) {
     ssize_t size = ::recv(connection_.socket().native_handle(), scratch, kReadBytes, 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) break;
     if (size < 0) return fail(errno);
@@ -151,7 +151,7 @@ void TcpCarrier::kick() {
   asio::post(connection_.socket().get_executor(), [self = self_] {
     if (!*self) return;
     (*self)->kicked_ = false;
-    (*self)->session_.begin_turn();
+    (*self)->session_.work().begin_turn();
     (*self)->flush();
   });
 }
@@ -171,7 +171,7 @@ bool TcpCarrier::write_frames() {
       rate_ ? std::clamp(bytes_in(kTurn, rate_), kChunkMin, kMaxStreamPayload) : kLowWaterStart;
   bool sent = false;
   while (send_pending() && session_.outgoing().wants_to_transmit(id_, now)) {
-    if (session_.work_used_up()) {
+    if (session_.work().used_up()) {
       kick();
       break;
     }
@@ -223,7 +223,7 @@ void TcpCarrier::wait_writable() {
                                   [self = self_](boost::system::error_code error) {
                                     if (!*self || error) return;
                                     (*self)->waiting_writable_ = false;
-                                    (*self)->session_.begin_turn();
+                                    (*self)->session_.work().begin_turn();
                                     (*self)->flush();
                                   });
 }

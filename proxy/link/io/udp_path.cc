@@ -50,13 +50,13 @@ void UdpPath::on_turn_end() {
   auto self = self_;
   owner_.after_path_activity();
   if (!*self) return;
-  session_.begin_turn();
+  session_.work().begin_turn();
   turn();
 }
 
 void UdpPath::on_writable() {
   busy_ = false;
-  session_.begin_turn();
+  session_.work().begin_turn();
   turn();
 }
 
@@ -65,7 +65,7 @@ void UdpPath::kick() {
   asio::post(timer_.get_executor(), [self = self_] {
     if (!*self) return;
     (*self)->kicked_ = false;
-    (*self)->session_.begin_turn();
+    (*self)->session_.work().begin_turn();
     (*self)->turn();
   });
 }
@@ -84,7 +84,7 @@ void UdpPath::turn() {
 bool UdpPath::transmit() {
   std::size_t sent = 0;
   while (!busy_ && !failed_) {
-    if (sent >= kSendTurnBytes || session_.work_used_up()) {
+    if (sent >= kSendTurnBytes || session_.work().used_up()) {
       kick();
       break;
     }
@@ -130,7 +130,7 @@ void UdpPath::on_timer(TimePoint due) {
   lateness_.sum += now - due;
   lateness_.worst = std::max(lateness_.worst, now - due);
   if (failed_) return;
-  session_.begin_turn();
+  session_.work().begin_turn();
   carrier_.on_timeout(now);
   auto self = self_;
   owner_.after_path_activity();

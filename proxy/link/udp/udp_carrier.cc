@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens over time, and what leaves. What the peer's packets say is in udp_carrier_receive.cc.
 #include "proxy/link/udp/udp_carrier.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace longhaul::link::udp {
 namespace {
@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
+constexpr std::uint64_t kWorkPerDatagram = 1000;
 
 std::uint64_t seed_of(const ConnectionId& id) {
   std::uint64_t seed = 0;
@@ -32,8 +33,10 @@ UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
       received_(now),
       flight_(family(config.peer), head_bytes(config.peer), now),
       rate_({config.rate_bits, config.most_bits, config.path, seed_of(own_id())}, flight_.full_packet(), now),
-      maker_(sealer_, session.outgoing(), flight_, received_, fec_, rate_, health_) {
+      maker_(sealer_, session.outgoing(), flight_, received_, fec_, rate_, health_),
+      reader_(*this, session, sealer_, flight_, address_, fec_, maker_) {
   maker_.set_carrier(id_);
+  reader_.set_carrier(id_);
   session_.attach(id_, now, {}, false);
   probe(now);
 }
@@ -92,6 +95,7 @@ void UdpCarrier::fail(TimePoint now) {
   session_.detach(id_, now);
   id_ = new_carrier_();
   maker_.set_carrier(id_);
+  reader_.set_carrier(id_);
   session_.attach(id_, now, {}, false);
 }
 
@@ -128,6 +132,64 @@ void UdpCarrier::on_timeout(TimePoint now) {
   }
   // An acceptor waits for the first packet, however long that takes.
   if ((state() == State::up || address_.known()) && health_.is_dead(now, rtt().smoothed())) fail(now);
+}
+
+// ----------------------------------------------------------------------------------------------- what
+// arrives
+
+Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived,
+                                 TimePoint now) {
+  last_now_ = now;
+  count_work(kWorkPerDatagram);
+  auto opened = opener_.open(datagram, now);
+  if (!opened) {
+    ++counters_.packets_dropped;
+    if (opened.error() == PacketError::keys_worn_out) wear_out(now);
+    return {};
+  }
+  ++counters_.packets_received;
+  counters_.bytes_received += datagram.size();
+  note_address(from, opened->number, now);
+  end_received_ = std::max(end_received_, opened->number + 1);
+  AckAsk ask = AckAsk::none;
+  auto taken = reader_.read({opened->payload, opened->number, from, arrived}, ask, now);
+  received_.on_packet(opened->number, ask, now, arrived);
+  if (taken) taken = reader_.read_restored(end_received_, ask, now);
+  if (taken) return {};
+  // Streams may have lost acknowledged bytes: the session must not continue.
+  session_.abandon(now);
+  return taken;
+}
+
+void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimePoint now) {
+  using Age = PeerAddress::Age;
+  if (!address_.note(from, number < end_received_ ? Age::older : Age::newest, now)) return;
+  flight_.use_path(family(from), head_bytes(from));
+  if (state() != State::up) probe(now);
+}
+
+// Acts on the results of an ACK or a timer.
+void UdpCarrier::settle(TimePoint now) {
+  SentEvents& events = flight_.events();
+  const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
+  if (!events.acked.empty()) {
+    if (health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
+    health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
+    opener_.keep_previous_keys(3 * rtt().probe_timeout(SentPackets::kMaxAckDelay));
+    received_.set_round_trip(rtt().smoothed());
+  }
+  rate_.on_sample(events.sample, now);
+  tell_line_rate();
+  if (report.delivered || report.lost) fec_.on_report(report, rtt().smoothed(), now);
+  if (!events.probes) return;
+  maker_.owe_probes(events.probes);
+  // Rather than only ask, the newest packet is sent once more.
+  if (state() == State::up) flight_.repeat_newest(session_.outgoing(), now);
+}
+
+// It works again, as far as the peer can tell.
+void UdpCarrier::on_probed(TimePoint now) {
+  if (state() == State::failed) probe(now);
 }
 
 // ----------------------------------------------------------------------------------------------- what leaves

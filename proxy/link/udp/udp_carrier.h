@@ -8,10 +8,8 @@
 
 #include "proxy/link/session.h"
 #include "proxy/link/status.h"
-#include "proxy/link/udp/carrier_frames.h"
 #include "proxy/link/udp/datagram_batch.h"
-#include "proxy/link/udp/packet_maker.h"
-#include "proxy/link/udp/peer_address.h"
+#include "proxy/link/udp/packet_reader.h"
 
 namespace longhaul::link::udp {
 
@@ -27,14 +25,14 @@ struct UdpCarrierConfig {
   std::function<CarrierId()> new_carrier;  // names for the session, never used twice
 };
 
-class UdpCarrier {
+class UdpCarrier final : private PacketReader::Carrier {
  public:
   using State = PathHealth::State;
 
   // The session outlives the carrier. It is attached at once, so that the peer's packets are accepted, and
   // preferred only by prefer().
   UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now);
-  ~UdpCarrier();
+  ~UdpCarrier() override;
   UdpCarrier(const UdpCarrier&) = delete;
   UdpCarrier& operator=(const UdpCarrier&) = delete;
 
@@ -92,12 +90,11 @@ class UdpCarrier {
  private:
   const RttEstimator& rtt() const { return flight_.sent().rtt(); }
 
-  // Packets of the peer (udp_carrier_receive.cc).
+  // PacketReader::Carrier
+  void on_acknowledged(TimePoint now) override { settle(now); }
+  void on_probed(TimePoint now) override;
+
   void note_address(const UdpAddress& from, PacketNumber number, TimePoint now);
-  Result<void> take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask, TimePoint now);
-  Result<void> take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind, PacketNumber number,
-                                  AckAsk& ask, TimePoint now);
-  Result<void> take_restored(AckAsk& ask, TimePoint now);
   void settle(TimePoint now);
 
   void tell_line_rate();
@@ -108,9 +105,7 @@ class UdpCarrier {
   Session& session_;
   CarrierId id_;
   UdpCounters counters_;
-  TimePoint last_now_;   // of the latest call
-  TimePoint arrived_{};  // what is being received
-  UdpAddress came_from_;
+  TimePoint last_now_;  // of the latest call
 
   PacketSealer sealer_;
   PacketOpener opener_;
@@ -122,6 +117,7 @@ class UdpCarrier {
   PacketFec fec_;
   PathHealth health_;
   PacketMaker maker_;
+  PacketReader reader_;
   bool keys_worn_out_ = false;
 };
 

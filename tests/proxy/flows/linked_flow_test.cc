@@ -225,7 +225,9 @@ TEST_CASE("either both halves run or neither does") {
     bench.sites.far->shared.allowed.modules.set("probe", 0);
     run(bench.io, [](Bench& b) -> asio::awaitable<void> {
       co_await b.sites.link_up();
-      co_await b.until([&] { return b.sites.near->links[0]->session().peer_allowed().modules.value("probe") == 0; });
+      co_await b.until([&] {
+        return b.sites.near->links[0]->session().incoming().peer_allowed().modules.value("probe") == 0;
+      });
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().reason == reasons::optimised);
       CHECK(b.near_flow().module == nullptr);

@@ -44,7 +44,7 @@ struct Bounded {
   int finish() {
     int turns = 0;
     for (; session.has_work_left(); ++turns) {
-      session.begin_turn();
+      session.work().begin_turn();
       const std::uint64_t before = work_done;
       REQUIRE(session.go_on(now));
       CHECK(work_done - before < kWork + 200'000);
@@ -77,7 +77,7 @@ TEST_CASE("streams beyond the work limit of a turn are opened in later turns") {
   CHECK(at_once > 0);
   CHECK(at_once < 10);
   CHECK(bounded.session.has_work_left());
-  CHECK(bounded.session.work_used_up());
+  CHECK(bounded.session.work().used_up());
   CHECK(bounded.finish() > 10);
   CHECK(at_once + bounded.events_of(EventKind::opened) == 100);
 }
@@ -120,7 +120,7 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
     REQUIRE(bounded.send_stream(1, at, Buffer(piece.begin(), piece.end())));
     waited += bounded.session.has_work_left();
     if (at % 70'000 == 0) {
-      bounded.session.begin_turn();
+      bounded.session.work().begin_turn();
       REQUIRE(bounded.session.go_on(bounded.now));
     }
     read();
@@ -138,7 +138,7 @@ TEST_CASE("the control stream takes turns like any other stream") {
   REQUIRE(bounded.send_stream(1, 0, open_record(some_request())));
   bounded.finish();
   bounded.events_of(EventKind::opened);
-  bounded.session.begin_turn();
+  bounded.session.work().begin_turn();
   Buffer wire;
   for (int i = 0; i < 4000; ++i) append(wire, features_record(1, i % 2 == 0));
   append(wire, features_record(1, true));
@@ -166,7 +166,7 @@ TEST_CASE("a change of the peer's features is reported once, however often it ch
     at += bytes.size();
   }
   CHECK(peer.events().size() == 1);
-  CHECK(peer.session.peer_allowed().compression);
+  CHECK(peer.session.incoming().peer_allowed().compression);
 }
 
 TEST_CASE("a stream that is reset while it waits for its turn ends at once") {

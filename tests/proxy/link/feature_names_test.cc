@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of modules cross the link by name, so that sites with different modules, or of different releases, agree on
-// what both know.
+// Features of modules cross the link by name, so that sites with different modules, or of different releases,
+// agree on what both know.
 #include <array>
 #include <catch2/catch.hpp>
 
@@ -17,12 +17,15 @@ namespace {
 constexpr std::array<std::string_view, 3> kPlaces{"false", "here", "everywhere"};
 constexpr std::array<config::ModuleFeature, 2> kAlpha{
     {{.name = "alpha"}, {.name = "alpha.places", .values = kPlaces, .part_of = "alpha"}}};
-constexpr std::array<config::ModuleFeature, 2> kBeta{{{.name = "beta"}, {.name = "beta.new", .part_of = "beta"}}};
+constexpr std::array<config::ModuleFeature, 2> kBeta{
+    {{.name = "beta"}, {.name = "beta.new", .part_of = "beta"}}};
 constexpr std::array<config::ModuleFeature, 1> kOldBeta{{{.name = "beta"}}};
 const config::FeatureTable kHere{kAlpha, kBeta}, kThere{kOldBeta, kAlpha};
 
 config::Features standard(const config::FeatureTable& table) { return config::standard_features(table); }
-std::vector<std::string> names_of(const config::FeatureTable& table) { return simulation::names_of(standard(table)); }
+std::vector<std::string> names_of(const config::FeatureTable& table) {
+  return simulation::names_of(standard(table));
+}
 
 Buffer body_of(const config::Features& features) {
   Buffer body;
@@ -82,7 +85,8 @@ TEST_CASE("sites whose modules differ agree on what both know, in any order of n
   const config::ModuleFeatures got = parse_features(body_of(sent), of_there)->modules;
   CHECK((got.value("alpha") == 1 && got.value("alpha.places") == 2 && got.value("beta") == 1));
   CHECK(got.value("beta.new") == 0);
-  CHECK(parse_features(body_of(standard(kHere)), of_here)->modules == config::ModuleFeatures::standard(kThere));
+  CHECK(parse_features(body_of(standard(kHere)), of_here)->modules ==
+        config::ModuleFeatures::standard(kThere));
   // Before the peer has said what it allows.
   CHECK((of_there.standard().value("beta") == 1 && of_there.standard().value("beta.new") == 0));
 }
@@ -112,7 +116,8 @@ TEST_CASE("names and keys that mean nothing here are ignored, and so is one that
 }
 
 TEST_CASE("a HELLO with more or longer names than there may be is malformed") {
-  HelloFrame hello{.features = std::vector<std::string>(kMaxFeatureNames, std::string(config::kMaxFeatureNameBytes, 'x'))};
+  HelloFrame hello{
+      .features = std::vector<std::string>(kMaxFeatureNames, std::string(config::kMaxFeatureNameBytes, 'x'))};
   CHECK(crossed(hello).has_value());
   hello.features.emplace_back("y");
   CHECK_FALSE(crossed(hello).has_value());
@@ -157,13 +162,13 @@ TEST_CASE("two sessions with different modules use the features that both know")
   simulation::Pair pair({.allowed = {standard(kHere), standard(kThere)}});
   pair.connect();
   pair.run_for(std::chrono::milliseconds(300));
-  CHECK(pair.a.session.peer_allowed().modules.value("beta") == 1);
-  CHECK(pair.a.session.peer_allowed().modules.value("beta.new") == 0);
-  CHECK(pair.b.session.peer_allowed().modules == config::ModuleFeatures::standard(kThere));
+  CHECK(pair.a.session.incoming().peer_allowed().modules.value("beta") == 1);
+  CHECK(pair.a.session.incoming().peer_allowed().modules.value("beta.new") == 0);
+  CHECK(pair.b.session.incoming().peer_allowed().modules == config::ModuleFeatures::standard(kThere));
   config::Features less = standard(kThere);
   less.modules.set("alpha.places", 0);
   pair.b.session.allow(less);
   pair.run_for(std::chrono::milliseconds(300));
-  CHECK(pair.a.session.peer_allowed().modules.value("alpha.places") == 0);
-  CHECK(pair.a.session.peer_allowed().modules.value("alpha") == 1);
+  CHECK(pair.a.session.incoming().peer_allowed().modules.value("alpha.places") == 0);
+  CHECK(pair.a.session.incoming().peer_allowed().modules.value("alpha") == 1);
 }

@@ -279,7 +279,7 @@ TEST_CASE("a feature change reaches the far side of a running flow") {
   CHECK_FALSE(pair.b.session.find(flow.id)->request().features.compression);
   pair.b.session.allow(features);
   pair.run_for(200ms);
-  CHECK_FALSE(pair.a.session.peer_allowed().compression);
+  CHECK_FALSE(pair.a.session.incoming().peer_allowed().compression);
 }
 
 TEST_CASE("a module's messages keep their position between the bytes") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer's frames, and their effects.
-#include "proxy/link/session.h"
+#include "proxy/link/incoming.h"
+
+#include <utility>
 
 namespace longhaul::link {
 namespace {
@@ -9,50 +10,51 @@ constexpr std::uint64_t kWorkPerFrame = 100;
 
 }  // namespace
 
-Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
-  context_.now = now;
-  auto* carrier = carriers_.find(id);
-  if (!carrier || over_) return {};
-  WorkBudget::Scope working(context_.work);
-  liveness_.on_heard(now);
-  if (std::exchange(silent_, false)) events_.tell(Event::Kind::path_alive);
+Result<void> Incoming::feed(FrameAssembler& assembler, Bytes bytes) {
   struct Take {
-    Session& session;
+    Incoming& incoming;
     Result<void> operator()(const StreamFrame& frame) const {
       count_work(kWorkPerFrame);
-      return session.on_stream_frame(frame);
+      return incoming.on_stream_frame(frame);
     }
     Result<void> operator()(const Frame& frame) const {
       count_work(kWorkPerFrame);
-      return session.on_frame(frame);
+      return incoming.on_frame(frame);
     }
   };
-  auto taken = carrier->assembler.feed(bytes, Take{*this});
-  if (taken) taken = resume_blocks();
-  if (taken) return {};
-  // Streams may have lost acknowledged bytes: the session must not continue.
-  abandon(now);
-  return taken;
+  if (auto taken = assembler.feed(bytes, Take{*this}); !taken) return taken;
+  return resume_blocks();
+}
+
+Result<void> Incoming::go_on() {
+  auto done = control_.read_on();
+  if (done) done = read_streams();
+  if (done) done = resume_blocks();
+  return done;
+}
+
+void Incoming::reads_later(Stream& stream) {
+  if (!std::exchange(stream.marks.reads_later, true)) reads_later_.push_back(stream.id());
 }
 
 // In turn: a stream with work left goes behind the others.
-Result<void> Session::read_streams() {
+Result<void> Incoming::read_streams() {
   while (!context_.work.used_up() && !reads_later_.empty()) {
     const StreamId id = reads_later_.front();
     reads_later_.pop_front();
-    Stream* stream = find(id);
+    Stream* stream = streams_.find(id);
     if (!stream) continue;
     stream->marks.reads_later = false;
     if (auto read = stream->read_on(context_.now); !read) return read;
-    control_.codec_due(context_.now + ack_delay());
-    grant_open_credit();
-    if (stream->marks.released) forget_if_finished(id);
+    control_.codec_due(context_.now + due_.ack_delay());
+    lifetimes_.grant_open_credit();
+    if (stream->marks.released) lifetimes_.forget_if_finished(id);
   }
   return {};
 }
 
 // Blocks that waited for others may be decodable now.
-Result<void> Session::resume_blocks() {
+Result<void> Incoming::resume_blocks() {
   codec_waits_ = false;
   while (context_.codec) {
     if (context_.work.used_up()) {
@@ -61,22 +63,22 @@ Result<void> Session::resume_blocks() {
     }
     auto id = context_.codec->poll_ready();
     if (!id) break;
-    Stream* stream = find(*id);
+    Stream* stream = streams_.find(*id);
     if (!stream) continue;
     if (auto resumed = stream->resume(context_.now); !resumed) return resumed;
-    control_.codec_due(context_.now + ack_delay());
-    if (stream->marks.released) forget_if_finished(*id);
+    control_.codec_due(context_.now + due_.ack_delay());
+    if (stream->marks.released) lifetimes_.forget_if_finished(*id);
   }
   return {};
 }
 
-Result<void> Session::on_frame(const Frame& frame) {
+Result<void> Incoming::on_frame(const Frame& frame) {
   const TimePoint now = context_.now;
   if (auto* stream = std::get_if<StreamFrame>(&frame)) return on_stream_frame(*stream);
   if (auto* ack = std::get_if<AckFrame>(&frame)) return on_ack(*ack), Result<void>{};
   if (auto* credit = std::get_if<CreditFrame>(&frame)) return on_credit(*credit), Result<void>{};
   if (auto* back = std::get_if<CreditReturnFrame>(&frame)) {
-    Stream* stream = find(back->stream);
+    Stream* stream = streams_.find(back->stream);
     if (stream && stream->receive_credit() &&
         stream->receive_credit()->on_returned(back->generation, back->limit, now, liveness_.smoothed_rtt()))
       due_.credit(*stream);
@@ -84,9 +86,9 @@ Result<void> Session::on_frame(const Frame& frame) {
   }
   if (auto* reset = std::get_if<ResetFrame>(&frame)) return on_reset(*reset);
   if (auto* done = std::get_if<ResetDoneFrame>(&frame)) {
-    if (Stream* stream = find(done->stream)) {
+    if (Stream* stream = streams_.find(done->stream)) {
       stream->marks.reset_pending = false;
-      forget_if_finished(done->stream);
+      lifetimes_.forget_if_finished(done->stream);
     }
     return {};
   }
@@ -102,86 +104,75 @@ Result<void> Session::on_frame(const Frame& frame) {
   return {};
 }
 
-Result<void> Session::on_stream_frame(const StreamFrame& frame) {
+Result<void> Incoming::on_stream_frame(const StreamFrame& frame) {
   const TimePoint now = context_.now;
   if (frame.stream == kControlStream) {
     if (auto taken = control_.on_frame(frame); !taken) return taken;
     due_.control_ack();
-    acks_due(now + AckTimer::kShortest);
+    due_.acks_by(now + AckTimer::kShortest);
     return {};
   }
-  Stream* stream = find(frame.stream);
+  Stream* stream = streams_.find(frame.stream);
   if (!stream) {
-    const bool peers = peer_streams_.opens(frame.stream);
-    if (!peers && frame.stream >= next_id_) return LinkError::unknown_stream;
-    if (!peers || peer_streams_.ended(frame.stream)) {
+    const auto unknown = lifetimes_.judge(frame.stream);
+    if (unknown == StreamLifetimes::Unknown::never_opened) return LinkError::unknown_stream;
+    if (unknown == StreamLifetimes::Unknown::ended) {
       // Sent again because this side's last ACK of it was lost with a carrier.
       due_.ack_again(frame.stream, frame.offset + frame.payload.size());
       if (due_.too_many()) return LinkError::control_overflow;
-      acks_due(now);
+      due_.acks_by(now);
       return {};
     }
-    auto admitted = admit(frame.stream);
+    auto admitted = lifetimes_.admit(frame.stream);
     if (!admitted) return admitted.error();
     stream = *admitted;
-    stream->marks.unopened = true;
-    peer_streams_.open_begins();
+    lifetimes_.open_begins(*stream);
   }
   const std::uint64_t before = stream->wire_received(), plain_before = stream->blocks().in.plain;
   if (auto taken = stream->on_frame(frame.offset, frame.payload, now); !taken) return taken;
-  if (peer_streams_.too_many_unopened()) return LinkError::too_many_streams;
+  if (lifetimes_.too_many_unopened()) return LinkError::too_many_streams;
   due_.ack(*stream);
   AckTimer& timer = due_.ack_timer();
   timer.on_received(stream->wire_received() - before, stream->blocks().in.plain - plain_before);
   // Repeated bytes are acknowledged at once: the other side still believes that they are missing. This
   // excludes bytes behind a gap, which arrive by the thousand on a carrier that loses packets.
   const bool repeated = frame.offset + frame.payload.size() <= before;
-  const TimePoint later = now + ack_delay();
-  acks_due(timer.has_much() || repeated ? now : later);
+  const TimePoint later = now + due_.ack_delay();
+  due_.acks_by(timer.has_much() || repeated ? now : later);
   if (stream->blocks().in.blocks > 0) control_.codec_due(timer.has_much() ? now : later);
-  grant_open_credit();
-  if (stream->marks.released) forget_if_finished(frame.stream);
+  lifetimes_.grant_open_credit();
+  if (stream->marks.released) lifetimes_.forget_if_finished(frame.stream);
   return {};
 }
 
-Result<Stream*> Session::admit(StreamId id) {
-  if (!peer_streams_.begin()) return LinkError::too_many_streams;
-  // Streams without credit have not begun, or have ended without the peer's confirmation: the limits of flows
-  // and of credit do not bound them.
-  constexpr std::uint64_t kStreamCost = 1024;
-  if ((streams_.size() - context_.credit.streams) * kStreamCost > context_.pool.cap_bytes())
-    return LinkError::too_many_streams;
-  return &streams_.add(std::make_unique<Stream>(id, context_));
-}
-
-void Session::on_ack(const AckFrame& frame) {
+void Incoming::on_ack(const AckFrame& frame) {
   count_work(kWorkPerFrame / 2 * frame.entries.size());
   for (const auto& entry : frame.entries) {
     if (entry.stream == kControlStream) {
       control_.on_acknowledged(entry.offset);
-    } else if (Stream* stream = find(entry.stream)) {
+    } else if (Stream* stream = streams_.find(entry.stream)) {
       stream->on_acknowledged(entry.offset);
-      forget_if_finished(entry.stream);
+      lifetimes_.forget_if_finished(entry.stream);
     }
   }
 }
 
-void Session::on_credit(const CreditFrame& frame) {
+void Incoming::on_credit(const CreditFrame& frame) {
   count_work(kWorkPerFrame / 2 * frame.entries.size());
   for (const auto& entry : frame.entries) {
-    Stream* stream = find(entry.stream);
+    Stream* stream = streams_.find(entry.stream);
     if (stream && stream->on_credit(entry.generation, entry.limit).tell_returned) due_.credit_return(*stream);
   }
 }
 
-Result<void> Session::on_reset(const ResetFrame& frame) {
+Result<void> Incoming::on_reset(const ResetFrame& frame) {
   if (frame.stream == kControlStream) return LinkError::malformed_frame;
   due_.reset_done(frame.stream);
   if (due_.too_many()) return LinkError::control_overflow;
-  Stream* stream = find(frame.stream);
+  Stream* stream = streams_.find(frame.stream);
   if (!stream) {
-    if (!peer_streams_.opens(frame.stream) || peer_streams_.ended(frame.stream)) return {};
-    auto admitted = admit(frame.stream);
+    if (lifetimes_.judge(frame.stream) != StreamLifetimes::Unknown::begins) return {};
+    auto admitted = lifetimes_.admit(frame.stream);
     if (!admitted) return admitted.error();
     stream = *admitted;
   }
@@ -191,15 +182,15 @@ Result<void> Session::on_reset(const ResetFrame& frame) {
     stream->marks.released = true;
   }
   stream->on_reset(frame.code);
-  forget_if_finished(frame.stream);
-  if (peer_streams_.too_many_gaps()) return LinkError::too_many_streams;
+  lifetimes_.forget_if_finished(frame.stream);
+  if (lifetimes_.too_many_gaps()) return LinkError::too_many_streams;
   return {};
 }
 
 // -----------------------------------------------------------------------------------------------------
 // control stream
 
-Result<void> Session::on_record(RecordType type, Bytes body) {
+Result<void> Incoming::on_record(RecordType type, Bytes body) {
   if (type == RecordType::allowed) {
     auto features = parse_features(body, context_.keys);
     if (!features) return features.error();
@@ -216,10 +207,10 @@ Result<void> Session::on_record(RecordType type, Bytes body) {
     auto features = parse_features(in.rest(), context_.keys);
     if (!features) return features.error();
     // The stream may have ended, or, over another carrier, not exist yet: then its OPEN has the features.
-    Stream* stream = find(*id);
+    Stream* stream = streams_.find(*id);
     if (!stream || !stream->begun()) return {};
     stream->use_features(*features);
-    tell(*stream, EventKind::features);
+    events_.tell(*stream, EventKind::features);
     return {};
   }
   if (type == RecordType::dictionary)

@@ -1,50 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives: packets that open, the address they come from, what they acknowledge, and what follows from
-// that.
-#include "proxy/link/udp/udp_carrier.h"
+#include "proxy/link/udp/packet_reader.h"
+
+#include <utility>
 
 namespace longhaul::link::udp {
 namespace {
 
-constexpr std::uint64_t kWorkPerDatagram = 1000, kWorkPerCarrierFrame = 200;
+constexpr std::uint64_t kWorkPerCarrierFrame = 200;
 
 }  // namespace
 
-Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived,
-                                 TimePoint now) {
-  last_now_ = now;
-  arrived_ = arrived;
-  count_work(kWorkPerDatagram);
-  auto opened = opener_.open(datagram, now);
-  if (!opened) {
-    ++counters_.packets_dropped;
-    if (opened.error() == PacketError::keys_worn_out) wear_out(now);
-    return {};
-  }
-  ++counters_.packets_received;
-  counters_.bytes_received += datagram.size();
-  note_address(from, opened->number, now);
-  came_from_ = from;
-  end_received_ = std::max(end_received_, opened->number + 1);
-  AckAsk ask = AckAsk::none;
-  auto taken = take_frames(opened->payload, opened->number, false, ask, now);
-  received_.on_packet(opened->number, ask, now, arrived);
-  if (taken) taken = take_restored(ask, now);
-  if (taken) return {};
-  // Streams may have lost acknowledged bytes: the session must not continue.
-  session_.abandon(now);
-  return taken;
-}
-
-void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimePoint now) {
-  using Age = PeerAddress::Age;
-  if (!address_.note(from, number < end_received_ ? Age::older : Age::newest, now)) return;
-  flight_.use_path(family(from), head_bytes(from));
-  if (state() != State::up) probe(now);
-}
-
-Result<void> UdpCarrier::take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask,
-                                     TimePoint now) {
+Result<void> PacketReader::take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask,
+                                       TimePoint now) {
   Bytes sessions;  // consecutive frames of the session
   auto flush = [&]() -> Result<void> {
     if (sessions.empty()) return {};
@@ -72,8 +39,8 @@ Result<void> UdpCarrier::take_frames(Bytes payload, PacketNumber number, bool re
   return flush();
 }
 
-Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind,
-                                            PacketNumber number, AckAsk& ask, TimePoint now) {
+Result<void> PacketReader::take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind,
+                                              PacketNumber number, AckAsk& ask, TimePoint now) {
   count_work(kWorkPerCarrierFrame);
   switch (type) {
     case CarrierFrameType::packet_ack: {
@@ -81,13 +48,12 @@ Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, B
       if (!ack) return ack.error();
       if (auto taken = flight_.on_ack(*ack, arrived_, now); !taken) return taken;
       sealer_.on_acknowledged(ack->largest());
-      settle(now);
+      carrier_.on_acknowledged(now);
       return {};
     }
     case CarrierFrameType::probe:
       ask = AckAsk::at_once;
-      // It works again, as far as the peer can tell.
-      if (state() == State::failed) probe(now);
+      carrier_.on_probed(now);
       return {};
     case CarrierFrameType::path_challenge: {
       auto token = parse_path_token(body);
@@ -101,7 +67,7 @@ Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, B
       if (!token) return token.error();
       ask = std::max(ask, AckAsk::soon);
       if (!address_.on_response(*token)) return {};
-      flight_.set_head_bytes(head_bytes(peer()));
+      flight_.set_head_bytes(head_bytes(address_.current()));
       flight_.mtu().restart();
       return {};
     }
@@ -130,32 +96,13 @@ Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, B
   return {};  // of a later version
 }
 
-Result<void> UdpCarrier::take_restored(AckAsk& ask, TimePoint now) {
-  while (auto restored = fec_.poll_restored(end_received_)) {
+Result<void> PacketReader::read_restored(PacketNumber end_received, AckAsk& ask, TimePoint now) {
+  while (auto restored = fec_.poll_restored(end_received)) {
     // The number is read back from its low half: a wrong guess only costs a retransmission.
     maker_.on_restored(restored->number);
     if (auto taken = take_frames(restored->frames, restored->number, true, ask, now); !taken) return taken;
   }
   return {};
-}
-
-// Acts on the results of an ACK or a timer.
-void UdpCarrier::settle(TimePoint now) {
-  SentEvents& events = flight_.events();
-  const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
-  if (!events.acked.empty()) {
-    if (health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
-    health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
-    opener_.keep_previous_keys(3 * rtt().probe_timeout(SentPackets::kMaxAckDelay));
-    received_.set_round_trip(rtt().smoothed());
-  }
-  rate_.on_sample(events.sample, now);
-  tell_line_rate();
-  if (report.delivered || report.lost) fec_.on_report(report, rtt().smoothed(), now);
-  if (!events.probes) return;
-  maker_.owe_probes(events.probes);
-  // Rather than only ask, the newest packet is sent once more.
-  if (state() == State::up) flight_.repeat_newest(session_.outgoing(), now);
 }
 
 }  // namespace longhaul::link::udp

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both sides derive from the TLS secrets of a new control connection: the keys of blocks' checksums and
+// those of packets.
+#pragma once
+#include "proxy/link/io/peer_dial.h"
+
+namespace longhaul::link {
+
+// The block codec of a new session. Null: one of the sides makes no blocks.
+Result<std::unique_ptr<reduction::Reduction>> make_codec(const LinkShared& shared, const config::Peer& peer,
+                                                         Agreed& agreed);
+// Also written to the key log, where there is one.
+Result<udp::CarrierKeys> packet_keys(const LinkShared& shared, Agreed& agreed, const Token& session);
+
+}  // namespace longhaul::link

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the frames of a packet that has been opened do: those of the session go there, the carrier's own
+// acknowledge, challenge an address, or restore lost packets. When packets are opened and acknowledged is
+// udp_carrier.h's.
+#pragma once
+#include "proxy/link/session.h"
+#include "proxy/link/udp/carrier_frames.h"
+#include "proxy/link/udp/packet_maker.h"
+#include "proxy/link/udp/peer_address.h"
+
+namespace longhaul::link::udp {
+
+class PacketReader {
+ public:
+  class Carrier {
+   public:
+    virtual ~Carrier() = default;
+    // PacketsInFlight::events() has news.
+    virtual void on_acknowledged(TimePoint now) = 0;
+    virtual void on_probed(TimePoint now) = 0;
+  };
+
+  // Everything outlives this object.
+  PacketReader(Carrier& carrier, Session& session, PacketSealer& sealer, PacketsInFlight& flight,
+               PeerAddress& address, PacketFec& fec, PacketMaker& maker)
+      : carrier_(carrier),
+        session_(session),
+        sealer_(sealer),
+        flight_(flight),
+        address_(address),
+        fec_(fec),
+        maker_(maker) {}
+
+  // The session's name for the carrier.
+  void set_carrier(CarrierId id) { id_ = id; }
+
+  struct Packet {
+    Bytes payload;  // decrypted
+    PacketNumber number = 0;
+    UdpAddress from{};
+    TimePoint arrived{};
+  };
+  // Raises `ask` to how soon the packet must be acknowledged. An error is the peer's breach of the protocol.
+  Result<void> read(const Packet& packet, AckAsk& ask, TimePoint now) {
+    came_from_ = packet.from;
+    arrived_ = packet.arrived;
+    return take_frames(packet.payload, packet.number, false, ask, now);
+  }
+  // Packets that were lost and that others restore. `end_received`: one more than the highest number that
+  // came.
+  Result<void> read_restored(PacketNumber end_received, AckAsk& ask, TimePoint now);
+
+ private:
+  Result<void> take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask, TimePoint now);
+  Result<void> take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind, PacketNumber number,
+                                  AckAsk& ask, TimePoint now);
+
+  Carrier& carrier_;
+  Session& session_;
+  PacketSealer& sealer_;
+  PacketsInFlight& flight_;
+  PeerAddress& address_;
+  PacketFec& fec_;
+  PacketMaker& maker_;
+  CarrierId id_ = 0;
+  UdpAddress came_from_;  // the packet that is read
+  TimePoint arrived_{};
+};
+
+}  // namespace longhaul::link::udp
