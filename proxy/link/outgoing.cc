@@ -14,7 +14,7 @@ constexpr std::size_t kAlone = 16 * 1024;
 }  // namespace
 
 bool Outgoing::wants_to_transmit(CarrierId carrier, TimePoint now) const {
-  if (stopped_ || carriers_.preferred() == 0 || carriers_.preferred() != carrier) return false;
+  if (stopped_ || carriers_.preferred() == kNoCarrier || carriers_.preferred() != carrier) return false;
   return control_taken_ < control_frames_.size() || due_.urgent() || due_.ack_timer().is_due(now) ||
          control_.sending().wants_to_send() || !scheduler_.empty() || control_.codec_is_due(now);
 }

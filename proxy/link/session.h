@@ -39,7 +39,7 @@ class Session final : private StreamOwner {
   void detach(CarrierId carrier, TimePoint now);
   // Nothing is sent again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
-  CarrierId preferred() const { return carriers_.preferred(); }  // 0: none
+  CarrierId preferred() const { return carriers_.preferred(); }  // or kNoCarrier
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
   // Frames out.
@@ -99,7 +99,7 @@ class Session final : private StreamOwner {
   void send_on(SessionCarriers::Carrier& carrier, Duration rtt);
   void say_everything_again();
   void visit_streams();
-  bool has_carrier() const { return carriers_.preferred() != 0; }
+  bool has_carrier() const { return carriers_.preferred() != kNoCarrier; }
   bool busy() const { return !streams_.empty(); }
 
   SessionConfig config_;

@@ -28,13 +28,13 @@ class SessionCarriers {
     if (preferred_ != id) return;
     const auto next =
         std::find_if(carriers_.rbegin(), carriers_.rend(), [](const Carrier& c) { return c.may_send; });
-    preferred_ = next == carriers_.rend() ? 0 : next->id;
+    preferred_ = next == carriers_.rend() ? kNoCarrier : next->id;
   }
   void prefer(Carrier& carrier) {
     carrier.may_send = true;
     preferred_ = carrier.id;
   }
-  CarrierId preferred() const { return preferred_; }  // 0: none
+  CarrierId preferred() const { return preferred_; }  // or kNoCarrier
   std::vector<CarrierId> ids() const {
     std::vector<CarrierId> ids;
     for (const Carrier& carrier : carriers_) ids.push_back(carrier.id);
@@ -43,7 +43,7 @@ class SessionCarriers {
 
  private:
   std::vector<Carrier> carriers_;  // the last one is the newest
-  CarrierId preferred_ = 0;
+  CarrierId preferred_;
 };
 
 }  // namespace longhaul::link

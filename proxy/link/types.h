@@ -2,6 +2,7 @@
 // The named integer types of the link, which cannot be confused, and the protocol errors.
 #pragma once
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -22,8 +23,25 @@ inline constexpr StreamId kControlStream = 0;
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
 inline constexpr std::size_t kMaxFeatureNames = 64;
 
+// A number that names something of one kind: it is compared and counted up, and cannot be taken for a number
+// of another kind, nor for a size.
+template <class Kind, class Number>
+class Id {
+ public:
+  constexpr Id() = default;
+  constexpr explicit Id(Number number) : number_(number) {}
+
+  constexpr Number number() const { return number_; }
+  constexpr Id& operator++() { return ++number_, *this; }
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+
+ private:
+  Number number_ = 0;
+};
+
 // A carrier within one session; counts up, never used twice.
-using CarrierId = std::uint32_t;
+using CarrierId = Id<struct CarrierKind, std::uint32_t>;
+inline constexpr CarrierId kNoCarrier{};
 
 enum class Side : std::uint8_t { dialler, acceptor };
 

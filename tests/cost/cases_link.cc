@@ -24,7 +24,7 @@ class Peer {
         retained_(cap),
         session_({.max_peer_streams = streams, .work_per_turn = work_per_turn}, pool_, retained_, nullptr,
                  now_) {
-    session_.attach(1, now_, 20ms);
+    session_.attach(CarrierId(1), now_, 20ms);
   }
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -34,7 +34,7 @@ class Peer {
     bytes_.clear();
     write_frame(frame, bytes_);
     paid_ += bytes_.size();
-    return session_.receive(1, bytes_, now_).has_value();
+    return session_.receive(CarrierId(1), bytes_, now_).has_value();
   }
   bool send_stream(StreamId stream, std::uint64_t offset, Bytes bytes) {
     return send(StreamFrame{stream, offset, bytes});
@@ -187,7 +187,7 @@ std::uint64_t a_session_of_many_streams_ends(std::size_t size) {
   peer.events();
   Turns turns;
   turns.take([&] { peer.session().abandon(peer.now()); });
-  turns.take([&] { peer.session().detach(1, peer.now()); });
+  turns.take([&] { peer.session().detach(CarrierId(1), peer.now()); });
   constexpr std::size_t kAtOnce = 16;  // as a link
   for (bool left = true; left;)
     turns.take([&] {
@@ -212,7 +212,7 @@ class ManyStreams {
       Stream& stream = *session().find(peers(i));
       stream.give_answer({});
       stream.write(bytes);
-      transmit(1);
+      transmit(CarrierId(1));
     }
   }
   Session& session() { return peer_.session(); }
@@ -249,9 +249,9 @@ class ManyStreams {
 std::uint64_t a_carrier_is_replaced(std::size_t size) {
   ManyStreams many(size);
   Session& session = many.session();
-  many.take(2, [&] { session.attach(2, many.peer().now(), 20ms); });
-  many.take(2, [&] { session.detach(1, many.peer().now()); });
-  many.take(2, [&] { session.prefer(1, many.peer().now()); });  // nothing: it is gone
+  many.take(CarrierId(2), [&] { session.attach(CarrierId(2), many.peer().now(), 20ms); });
+  many.take(CarrierId(2), [&] { session.detach(CarrierId(1), many.peer().now()); });
+  many.take(CarrierId(2), [&] { session.prefer(CarrierId(1), many.peer().now()); });  // nothing: it is gone
   for (std::size_t i = 0; i < size; ++i)
     if (session.find(peers(i))->sending().repeats()) std::abort();
   return many.longest();
@@ -262,7 +262,7 @@ std::uint64_t memory_is_reclaimed(std::size_t size) {
   Session& session = many.session();
   for (int i = 0; i < 5; ++i) {
     many.peer().pass(1s);
-    many.take(1, [&] {
+    many.take(CarrierId(1), [&] {
       session.work().begin_turn();
       session.on_timeout(many.peer().now());
     });

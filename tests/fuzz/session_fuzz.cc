@@ -371,7 +371,7 @@ class Fuzzed {
   RetainedBudget retained_;
   std::unique_ptr<Session> session_;
   std::vector<CarrierId> carriers_;
-  CarrierId last_carrier_ = 0;
+  CarrierId last_carrier_;
   std::uint64_t control_offset_ = 0;
   int own_ = 0;
   bool over_ = false;

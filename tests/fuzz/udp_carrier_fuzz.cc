@@ -390,7 +390,7 @@ class Fuzzed {
   RetainedBudget retained_;
   TimePoint now_{1h};
   Side side_ = Side::dialler;
-  CarrierId last_carrier_ = 0;
+  CarrierId last_carrier_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<UdpCarrier> carrier_;
   std::optional<PacketSealer> sealer_;  // the peer's

@@ -31,7 +31,7 @@ PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
   const Session* session = host_.session();
-  if (!host_.resumable() || session->is_over() || session->preferred() == 0)
+  if (!host_.resumable() || session->is_over() || session->preferred() == kNoCarrier)
     return ever_up_ ? LinkState::down : LinkState::never_up;
   return session->silent() || udp_.in_doubt() ? LinkState::silent : LinkState::up;
 }
@@ -181,7 +181,7 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
   if (!carriers_.forget(id, host_.session())) return;
   dial_.set_last_error(why);
   choose_carrier();
-  const bool carries = host_.session() && session().preferred() != 0;
+  const bool carries = host_.session() && session().preferred() != kNoCarrier;
   log::warn(carries ? "link_tcp_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
   doubt_.set(by == EndedBy::peer && carriers_.empty());
   after_activity();
@@ -210,7 +210,7 @@ void PeerLink::choose_carrier() {
 }
 
 void PeerLink::count_for_total_rate() {
-  const bool carries = host_.session() && session().preferred() != 0;
+  const bool carries = host_.session() && session().preferred() != kNoCarrier;
   if (carries == counted_) return;
   counted_ = carries;
   shared_.total_rate.links += carries ? 1 : -1;

@@ -115,7 +115,7 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   bool carrier_dialled_here_ = false;
   std::string peer_key_;        // shown by the peer on the newest connection
   bool wants_new_key_ = false;  // a connection with this site's new key
-  CarrierId last_carrier_ = 0;
+  CarrierId last_carrier_;
   bool stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
   PeerDoubt doubt_;       // the peer ended the last control connection, and nothing arrived since

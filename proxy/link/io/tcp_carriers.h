@@ -14,7 +14,7 @@ namespace longhaul::link {
 class TcpCarriers {
  public:
   bool empty() const { return carriers_.empty(); }
-  CarrierId newest() const { return empty() ? 0 : carriers_.back()->id(); }  // 0: none
+  CarrierId newest() const { return empty() ? kNoCarrier : carriers_.back()->id(); }
   void add(std::unique_ptr<TcpCarrier> carrier);
   void kick() {
     if (!empty()) carriers_.back()->kick();

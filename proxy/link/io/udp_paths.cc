@@ -180,18 +180,18 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   }
   UdpPath* target = best();
   const bool tcp_wished = situation.features.transport == config::Transport::tcp;
-  if (tcp_wished && situation.tcp != 0) {
+  if (tcp_wished && situation.tcp != kNoCarrier) {
     if (target) reason = "transport = tcp is configured";
     target = nullptr;
-  } else if (target && situation.tcp != 0 && situation.features.transport == config::Transport::automatic &&
-             rate_bits_ == 0 &&
+  } else if (target && situation.tcp != kNoCarrier &&
+             situation.features.transport == config::Transport::automatic && rate_bits_ == 0 &&
              target->carrier().minimum_rtt() < (target == sending_ ? kClearlyShort : kShortLine)) {
     reason = "low round-trip time: TCP is as fast and needs less CPU";
     target = nullptr;
   }
   if (target) {
     if (sending_ != target || session_->preferred() == situation.tcp) {
-      if (situation.tcp == 0 && tcp_wished) reason = "the TCP connection was lost";
+      if (situation.tcp == kNoCarrier && tcp_wished) reason = "the TCP connection was lost";
       send_on(*target, now);
     }
     if (!up_since_) up_since_ = now;
@@ -202,14 +202,14 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   } else {
     sending_ = nullptr;
     up_since_.reset();
-    if (situation.tcp != 0) {
+    if (situation.tcp != kNoCarrier) {
       if (session_->preferred() != situation.tcp) session_->prefer(situation.tcp, now);
       note("tcp", reason);
     }
   }
 
   // No control connection: the newest keys continue for a while.
-  if (situation.tcp != 0) {
+  if (situation.tcp != kNoCarrier) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = now;
@@ -223,10 +223,10 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
 
   for (std::size_t i = paths_.size(); i-- > 0;)
     if (paths_[i].ends && now >= *paths_[i].ends && paths_[i].path.get() != sending_) drop(i);
-  if (!tcp_wished && situation.tcp != 0) renew_keys(situation.tcp);
+  if (!tcp_wished && situation.tcp != kNoCarrier) renew_keys(situation.tcp);
   plan_retry(now);
   keep_standby(now);
-  watch_for_answer(situation.tcp != 0 && !tcp_wished, now);
+  watch_for_answer(situation.tcp != kNoCarrier && !tcp_wished, now);
   watch_for_bursts();
   arm_timer();
 }
@@ -245,10 +245,11 @@ void UdpPaths::watch_for_answer(bool is_wanted, TimePoint now) {
     return;
   }
   unanswered_ = true;
-  log::warn("udp_unanswered",
-            {{"peer", peer_},
-             {"effect", "TCP carries the link: slow on lossy lines"},
-             {"remedy", "let the firewalls between the sites pass UDP on the link's port, in both directions"}});
+  log::warn(
+      "udp_unanswered",
+      {{"peer", peer_},
+       {"effect", "TCP carries the link: slow on lossy lines"},
+       {"remedy", "let the firewalls between the sites pass UDP on the link's port, in both directions"}});
 }
 
 void UdpPaths::watch_for_bursts() {
@@ -257,8 +258,9 @@ void UdpPaths::watch_for_bursts() {
   log::warn("udp_bursts_dropped",
             {{"peer", peer_},
              {"effect", "packets are sent one by one, which needs more CPU"},
-             {"remedy", "look for a virtual interface or an emulator with a short queue on the path; try "
-                        "ethtool -K INTERFACE tx-udp-segmentation off"}});
+             {"remedy",
+              "look for a virtual interface or an emulator with a short queue on the path; try "
+              "ethtool -K INTERFACE tx-udp-segmentation off"}});
 }
 
 // The control connection is closed and dialled again by whichever side can, which the acceptor alone could

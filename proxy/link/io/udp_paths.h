@@ -29,7 +29,7 @@ class UdpPaths final : private UdpPathOwner {
 
   struct Situation {
     config::Features features;    // what both sides allow
-    CarrierId tcp = 0;            // the control connection; 0: there is none
+    CarrierId tcp;                // the control connection, or kNoCarrier
     std::uint64_t rate_bits = 0;  // this side's configured rate; 0: measured
     std::uint64_t most_bits = 0;  // measured or not; 0: no bound
   };
@@ -88,11 +88,11 @@ class UdpPaths final : private UdpPathOwner {
   Duration retry_after_;
   bool renewing_ = false;  // the control connection was ended for new keys
   std::uint64_t fallbacks_ = 0;
-  std::optional<TimePoint> begun_;      // the session's first keys
-  std::optional<TimePoint> answer_by_;  // of the peer, or it is said that there is none
+  std::optional<TimePoint> begun_;              // the session's first keys
+  std::optional<TimePoint> answer_by_;          // of the peer, or it is said that there is none
   bool answered_ = false, unanswered_ = false;  // in this session
   bool drops_bursts_ = false;                   // the path, as was logged
-  UdpCounters ended_;  // of paths that are gone
+  UdpCounters ended_;                           // of paths that are gone
 
   boost::asio::steady_timer timer_;
   std::optional<TimePoint> timer_at_;

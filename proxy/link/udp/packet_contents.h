@@ -11,7 +11,7 @@ namespace longhaul::link::udp {
 
 struct SentContent {
   std::uint32_t datagram_bytes = 0;
-  CarrierId carrier = 0;            // the session's number for us at that time
+  CarrierId carrier;                // the session's number for us at that time
   bool restored = false;            // the peer has the content without the packet
   bool asks_at_once = false;        // with a PROBE in it
   std::optional<PacketNumber> ack;  // the largest number of the PACKET_ACK in it

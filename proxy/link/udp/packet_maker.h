@@ -80,7 +80,7 @@ class PacketMaker {
   PacketFec& fec_;
   CarrierRate& rate_;
   PathHealth& health_;
-  CarrierId carrier_ = 0;
+  CarrierId carrier_;
   fec::Mode fec_mode_{};
   RecoveredNumbers recovered_;
 

@@ -62,7 +62,7 @@ class PacketReader {
   PeerAddress& address_;
   PacketFec& fec_;
   PacketMaker& maker_;
-  CarrierId id_ = 0;
+  CarrierId id_;
   UdpAddress came_from_;  // the packet that is read
   TimePoint arrived_{};
 };

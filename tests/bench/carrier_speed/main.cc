@@ -38,7 +38,7 @@ struct End {
                  .rate_bits = 20'000'000'000,
                  .new_carrier = [this] { return ++names; }},
                 session, now) {}
-  CarrierId names = 0;
+  CarrierId names;
   CreditPool pool;
   RetainedBudget retained;
   Session session;
@@ -80,7 +80,7 @@ void measure(Cipher cipher, const char* name) {
     move(b, a, there, now);
   };
   for (int i = 0; i < 2000; ++i) step(100us);
-  if (a.session.preferred() == 0) std::abort();
+  if (a.session.preferred() == kNoCarrier) std::abort();
   OpenRequest request;
   request.destination.address = boost::asio::ip::make_address("10.0.0.3");
   StreamId id = a.session.open(request, now).id();

@@ -48,7 +48,7 @@ struct OnePair {
 
   Toys codecs;
   Pair pair;
-  CarrierId carrier = 0;
+  CarrierId carrier;
   Stream* here = nullptr;
   Stream* there = nullptr;
 };

@@ -21,15 +21,15 @@ struct Bounded {
         retained(cap),
         session({.side = Side::acceptor, .max_peer_streams = 1000, .work_per_turn = kWork}, pool, retained,
                 codec, now) {
-    session.attach(1, now, 20ms);
+    session.attach(CarrierId(1), now, 20ms);
     Buffer out;
-    session.outgoing().transmit(1, 1 << 20, 16 * 1024, out, now);
+    session.outgoing().transmit(CarrierId(1), 1 << 20, 16 * 1024, out, now);
   }
 
   Result<void> send(const Frame& frame) {
     Buffer bytes;
     write_frame(frame, bytes);
-    return session.receive(1, bytes, now);
+    return session.receive(CarrierId(1), bytes, now);
   }
   Result<void> send_stream(StreamId stream, std::uint64_t offset, const Buffer& bytes) {
     return send(StreamFrame{stream, offset, bytes});

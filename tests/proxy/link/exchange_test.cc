@@ -56,15 +56,15 @@ TEST_CASE("a complete session sends exactly the bytes of the golden exchange") {
   RetainedBudget kept_a(1 << 20), kept_b(1 << 20);
   Session a({.side = Side::dialler}, pool_a, kept_a, nullptr, now);
   Session b({.side = Side::acceptor}, pool_b, kept_b, nullptr, now);
-  a.attach(1, now, 20ms);
-  b.attach(1, now, 20ms);
+  a.attach(CarrierId(1), now, 20ms);
+  b.attach(CarrierId(1), now, 20ms);
   auto say = [&](Session& from) {
     Buffer out;
     from.on_timeout(now);
-    from.outgoing().transmit(1, 1 << 16, 1 << 14, out, now);
+    from.outgoing().transmit(CarrierId(1), 1 << 16, 1 << 14, out, now);
     Buffer heard = script.check(&from == &a ? "dialler" : "acceptor", out);
     now += 10ms;
-    REQUIRE((&from == &a ? b : a).receive(1, heard, now));
+    REQUIRE((&from == &a ? b : a).receive(CarrierId(1), heard, now));
   };
   say(a);
   say(b);

@@ -100,7 +100,7 @@ class HandPeer {
   }
 
   TimePoint now{std::chrono::hours(1)};
-  CarrierId carrier = 1;
+  CarrierId carrier{1};
   CreditPool pool;
   RetainedBudget retained;
   Session session;

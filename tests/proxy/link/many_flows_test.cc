@@ -110,8 +110,8 @@ TEST_CASE("two sessions that share one memory both make progress") {
          RetainedBudget& retained_there, TimePoint start)
         : here({.side = Side::acceptor, .max_peer_streams = 64}, pool_here, retained_here, nullptr, start),
           there({.side = Side::dialler, .max_peer_streams = 64}, pool_there, retained_there, nullptr, start) {
-      here.attach(1, start, 20ms);
-      there.attach(1, start, 20ms);
+      here.attach(CarrierId(1), start, 20ms);
+      there.attach(CarrierId(1), start, 20ms);
     }
     Session here, there;
     std::uint64_t read = 0;
@@ -135,8 +135,8 @@ TEST_CASE("two sessions that share one memory both make progress") {
       for (auto [from, to] : {std::pair(&link.there, &link.here), std::pair(&link.here, &link.there)}) {
         from->on_timeout(now);
         Buffer out;
-        from->outgoing().transmit(1, 100'000, 16'384, out, now);
-        REQUIRE(to->receive(1, out, now));
+        from->outgoing().transmit(CarrierId(1), 100'000, 16'384, out, now);
+        REQUIRE(to->receive(CarrierId(1), out, now));
       }
       if (quick ? quick_opened : stuck_opened)
         for (StreamId id = 1; id < 41; id += 2)

@@ -24,9 +24,9 @@ TEST_CASE("only the preferred carrier gets something to send, and nothing after 
   SessionParts parts;
   start_flow(parts);
   CHECK(parts.outgoing.wants_to_transmit(SessionParts::kCarrier, parts.context.now));
-  CHECK_FALSE(parts.outgoing.wants_to_transmit(2, parts.context.now));
+  CHECK_FALSE(parts.outgoing.wants_to_transmit(CarrierId(2), parts.context.now));
   Buffer out;
-  parts.outgoing.transmit(2, 1 << 20, 1400, out, parts.context.now);
+  parts.outgoing.transmit(CarrierId(2), 1 << 20, 1400, out, parts.context.now);
   CHECK(out.empty());
   parts.outgoing.stop();
   parts.outgoing.transmit(SessionParts::kCarrier, 1 << 20, 1400, out, parts.context.now);

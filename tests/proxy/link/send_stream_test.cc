@@ -19,7 +19,7 @@ Slice bytes_of(std::size_t size, std::uint64_t start) {
 
 // The obvious way: for each byte, on which carrier it was sent last, or that it has to go.
 struct Model {
-  static constexpr CarrierId kUnsent = 0;
+  static constexpr CarrierId kUnsent{};
   std::map<std::uint64_t, CarrierId> kept;
   std::uint64_t end = 0, sent_end = 0;
 };
@@ -31,14 +31,14 @@ TEST_CASE("the bytes to send are right after any order of sending, acknowledgeme
     std::mt19937_64 random(seed);
     SendStream stream;
     Model model;
-    CarrierId carrier = 1;
-    std::set<CarrierId> alive{1};
+    CarrierId carrier{1};
+    std::set<CarrierId> alive{CarrierId(1)};
     for (int step = 0; step < 600; ++step) {
       INFO("seed " << seed << ", step " << step);
       switch (random() % 7) {
         case 6: {
           std::uint64_t begin = random() % (model.end + 1), size = random() % 30;
-          CarrierId on = 1 + static_cast<CarrierId>(random() % carrier);
+          CarrierId on(static_cast<std::uint32_t>(1 + random() % carrier.number()));
           stream.on_lost({begin, begin + size}, on);
           for (auto& [position, last] : model.kept)
             if (position >= begin && position < begin + size && last == on) last = Model::kUnsent;
@@ -122,12 +122,12 @@ TEST_CASE("the last byte is sent again only if its acknowledgement may be lost")
   stream.append(bytes_of(10, 0));
   stream.repeat_last_byte();
   CHECK(*stream.next(100) == Interval{0, 10});
-  stream.on_sent({0, 10}, 1);
+  stream.on_sent({0, 10}, CarrierId(1));
   stream.repeat_last_byte();
   CHECK(*stream.next(100) == Interval{9, 10});
-  stream.on_sent({9, 10}, 2);
+  stream.on_sent({9, 10}, CarrierId(2));
   CHECK_FALSE(stream.wants_to_send());
-  stream.on_carrier_lost(1);
+  stream.on_carrier_lost(CarrierId(1));
   CHECK(*stream.next(100) == Interval{0, 9});
   CHECK(stream.on_acknowledged(10) == 10);
   stream.repeat_last_byte();
@@ -137,13 +137,13 @@ TEST_CASE("the last byte is sent again only if its acknowledgement may be lost")
 TEST_CASE("data that was declared lost and arrives after all is not sent again") {
   SendStream stream;
   stream.append(bytes_of(30, 0));
-  stream.on_sent({0, 30}, 1);
-  stream.on_lost({0, 20}, 2);  // sent there by nobody
+  stream.on_sent({0, 30}, CarrierId(1));
+  stream.on_lost({0, 20}, CarrierId(2));  // sent there by nobody
   CHECK_FALSE(stream.wants_to_send());
-  stream.on_lost({5, 20}, 1);
+  stream.on_lost({5, 20}, CarrierId(1));
   stream.on_arrived({10, 12});
   CHECK(*stream.next(100) == Interval{5, 10});
-  stream.on_sent({5, 10}, 1);
+  stream.on_sent({5, 10}, CarrierId(1));
   CHECK(*stream.next(100) == Interval{12, 20});
   stream.on_arrived({0, 30});
   CHECK_FALSE(stream.wants_to_send());

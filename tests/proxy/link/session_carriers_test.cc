@@ -7,24 +7,24 @@ using namespace longhaul::link;
 
 TEST_CASE("if the preferred carrier goes, the newest that may send is preferred") {
   SessionCarriers carriers;
-  CHECK(carriers.preferred() == 0);
-  carriers.add(1, true);
-  carriers.add(2, true);
-  carriers.add(3, false);
-  carriers.prefer(*carriers.find(1));
-  carriers.remove(2);
-  CHECK(carriers.preferred() == 1);
-  carriers.add(4, true);
-  carriers.add(5, false);
-  carriers.remove(1);
-  CHECK(carriers.preferred() == 4);
-  CHECK(carriers.ids() == std::vector<CarrierId>{3, 4, 5});
-  carriers.remove(4);
-  CHECK(carriers.preferred() == 0);
+  CHECK(carriers.preferred() == kNoCarrier);
+  carriers.add(CarrierId(1), true);
+  carriers.add(CarrierId(2), true);
+  carriers.add(CarrierId(3), false);
+  carriers.prefer(*carriers.find(CarrierId(1)));
+  carriers.remove(CarrierId(2));
+  CHECK(carriers.preferred() == CarrierId(1));
+  carriers.add(CarrierId(4), true);
+  carriers.add(CarrierId(5), false);
+  carriers.remove(CarrierId(1));
+  CHECK(carriers.preferred() == CarrierId(4));
+  CHECK(carriers.ids() == std::vector{CarrierId(3), CarrierId(4), CarrierId(5)});
+  carriers.remove(CarrierId(4));
+  CHECK(carriers.preferred() == kNoCarrier);
   // A carrier that was preferred once may send.
-  carriers.prefer(*carriers.find(3));
-  carriers.prefer(*carriers.find(5));
-  carriers.remove(5);
-  CHECK(carriers.preferred() == 3);
-  CHECK_FALSE(carriers.find(5));
+  carriers.prefer(*carriers.find(CarrierId(3)));
+  carriers.prefer(*carriers.find(CarrierId(5)));
+  carriers.remove(CarrierId(5));
+  CHECK(carriers.preferred() == CarrierId(3));
+  CHECK_FALSE(carriers.find(CarrierId(5)));
 }

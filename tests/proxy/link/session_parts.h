@@ -20,7 +20,7 @@ struct SessionParts : TableOfStreams {
     carriers.prefer(*carriers.find(kCarrier));
     lifetimes.grant_open_credit();
   }
-  static constexpr CarrierId kCarrier = 1;
+  static constexpr CarrierId kCarrier{1};
 
   Result<void> receive(const Frame& frame) {
     Buffer bytes;

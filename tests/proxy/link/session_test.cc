@@ -377,7 +377,7 @@ TEST_CASE("a peer that sends more than its credit is an error") {
   write_record_head(RecordType::data, too_much, record);
   record.resize(record.size() + too_much);
   write_frame(StreamFrame{1, 0, record}, bytes);
-  auto taken = pair.b.session.receive(1, bytes, pair.now());
+  auto taken = pair.b.session.receive(CarrierId(1), bytes, pair.now());
   REQUIRE_FALSE(taken);
   CHECK(taken.error() == LinkError::credit_exceeded);
 }

@@ -155,7 +155,8 @@ class Pair {
   CarrierId connect() { return connect(options_.line); }
   CarrierId connect(const LineOptions& line) {
     CarrierId id = ++last_carrier_;
-    carriers_.emplace(id, Carrier{Pipe(line, options_.seed * 31 + id), Pipe(line, options_.seed * 37 + id)});
+    carriers_.emplace(id, Carrier{Pipe(line, options_.seed * 31 + id.number()),
+                                  Pipe(line, options_.seed * 37 + id.number())});
     a.session.attach(id, now_, 2 * line.delay);
     b.session.attach(id, now_, 2 * line.delay);
     return id;
@@ -302,7 +303,7 @@ class Pair {
 
   std::map<CarrierId, Carrier> carriers_;
   std::map<CarrierId, TimePoint> frozen_until_;
-  CarrierId last_carrier_ = 0;
+  CarrierId last_carrier_;
 };
 
 }  // namespace longhaul::link::simulation

@@ -19,16 +19,16 @@ std::string text_of(const std::optional<Buffer>& bytes) {
 struct Sender {
   explicit Sender(BlockCodec* codec = nullptr)
       : session({.side = Side::dialler}, pool, retained, codec, now) {
-    session.attach(1, now, 20ms);
+    session.attach(CarrierId(1), now, 20ms);
     transmit();
     Buffer credit;
     write_frame(OpenCreditFrame{1 << 20, 64 << 10}, credit);
-    REQUIRE(session.receive(1, credit, now));
+    REQUIRE(session.receive(CarrierId(1), credit, now));
     transmit();
   }
   void transmit(std::size_t budget = 1 << 20) {
     Buffer out;
-    session.outgoing().transmit(1, budget, 16 * 1024, out, now);
+    session.outgoing().transmit(CarrierId(1), budget, 16 * 1024, out, now);
   }
 
   TimePoint now{std::chrono::hours(1)};
@@ -80,7 +80,7 @@ TEST_CASE("data that was handed to a carrier cannot be taken back, acknowledged 
   SECTION("all of it, and the carrier is gone") {
     stream.write(as_bytes("an order"));
     sender.transmit();
-    sender.session.detach(1, sender.now);
+    sender.session.detach(CarrierId(1), sender.now);
   }
   SECTION("the first byte, and more waits") {
     sender.transmit();

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using config::Transport;
 
-constexpr CarrierId kTcp = 1;
+constexpr CarrierId kTcp{1};
 
 CarrierKeys keys_of(int epoch) {
   Buffer exported(kExportedBytes);
@@ -40,7 +40,8 @@ struct End final : CarrierOwner {
     features.transport = transport;
     if (!tcp_gone && session.preferred() == kTcp) post_tcp();
     // Told the rate, so that what is tested does not wait for it to be measured.
-    paths.choose({.features = features, .tcp = tcp_gone ? 0 : kTcp, .rate_bits = rate_bits}, Clock::now());
+    paths.choose({.features = features, .tcp = tcp_gone ? kNoCarrier : kTcp, .rate_bits = rate_bits},
+                 Clock::now());
     while (auto event = session.poll_event())
       if (on_event) on_event(*event);
   }

@@ -27,7 +27,7 @@ constexpr std::size_t kMessage = 200;
 
 Delays message_delays(const UdpPairOptions& options, bool bulk, int messages) {
   UdpPair pair(options);
-  REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 3s));
+  REQUIRE(pair.run_until([&] { return pair.up(); }, 3s));
   FlowsOn<UdpPair> flows(pair);
   Flow* transfer = bulk ? &flows.start(4ull << 30, 0) : nullptr;
   pair.run_for(3s);

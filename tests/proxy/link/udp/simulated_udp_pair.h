@@ -95,7 +95,7 @@ class UdpEnd final : public simulator::Endpoint {
   Session session;
 
  private:
-  CarrierId last_carrier_ = 0;
+  CarrierId last_carrier_;
   udp::DatagramBatch batch_;
   Duration retry_after_;
   std::optional<TimePoint> retry_at_{};
@@ -158,7 +158,7 @@ class UdpPair {
 
   TimePoint now() const { return network_.now(); }
   simulator::Network& network() { return network_; }
-  bool up() const { return a.session.preferred() && b.session.preferred(); }
+  bool up() const { return a.session.preferred() != kNoCarrier && b.session.preferred() != kNoCarrier; }
 
   // Answers whether `done` became true in time; looks every millisecond.
   bool run_until(const std::function<bool()>& done, Duration time) {

@@ -84,7 +84,7 @@ struct HandPeer {
   CreditPool pool{1 << 20, 8};
   RetainedBudget retained{1 << 20};
   Session session;
-  CarrierId names = 0;
+  CarrierId names;
   UdpCarrier carrier;
   PacketSealer sealer;
   PacketOpener opener;

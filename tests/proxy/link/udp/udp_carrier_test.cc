@@ -31,7 +31,7 @@ TEST_CASE("flows arrive complete over a lossy line, with or without a configured
     for (std::uint64_t rate : {0u, 51'840'000u}) {
       INFO("loss " << loss << " rate " << rate);
       UdpPair pair({.seed = 7, .line = oc1(50ms, loss), .rate_bits = rate});
-      REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+      REQUIRE(pair.run_until([&] { return pair.up(); }, 2s));
       FlowsOn<UdpPair> flows(pair);
       for (int i = 0; i < 50; ++i) flows.start(1000 + 2000 * i, 300'000 - 3000 * i);
       REQUIRE(pair.run_until([&] { return flows.all_complete(); }, 30s));
@@ -43,7 +43,7 @@ TEST_CASE("flows arrive complete over a lossy line, with or without a configured
 
 TEST_CASE("each flow's rule sets its number of repairs, and may change") {
   UdpPair pair({.seed = 2, .line = oc1(20ms, 0), .rate_bits = 51'840'000});
-  REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+  REQUIRE(pair.run_until([&] { return pair.up(); }, 2s));
   FlowsOn<UdpPair> flows(pair);
   auto transfer = [&](config::Fec fec) {
     std::uint64_t repairs = pair.a.carrier.counters().repairs_sent,
@@ -79,7 +79,7 @@ TEST_CASE("bulk over OC-1", "[.figures]") {
     for (double loss : {0.0, 0.001, 0.01, 0.05, 0.1})
       for (std::uint64_t rate : {0u, 51'840'000u}) {
         UdpPair pair({.seed = 3, .line = oc1(rtt, loss), .rate_bits = rate});
-        REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+        REQUIRE(pair.run_until([&] { return pair.up(); }, 2s));
         pair.run_for(1s);
         FlowsOn<UdpPair> flows(pair);
         Flow& flow = flows.start(1 << 30, 0);
@@ -109,7 +109,7 @@ TEST_CASE("a 30 MB file over OC-1 at 250 ms", "[.figures]") {
     for (std::uint64_t rate : {0u, 51'840'000u})
       for (std::uint64_t seed : {1, 2, 3}) {
         UdpPair pair({.seed = seed, .line = oc1(250ms, loss), .rate_bits = rate});
-        REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+        REQUIRE(pair.run_until([&] { return pair.up(); }, 2s));
         pair.run_for(500ms);
         FlowsOn<UdpPair> flows(pair);
         for (int transfer = 0; transfer < 2; ++transfer) {
