@@ -17,6 +17,10 @@ class Category : public boost::system::error_category {
         return "a header of SMB that cannot be read";
       case Error::malformed_record:
         return "a request or response of SMB that cannot be read";
+      case Error::forged:
+        return "a message of SMB with an invalid signature or encryption";
+      case Error::unprotected:
+        return "a message of SMB that should be signed or encrypted, and is not";
     }
     return "unknown error of SMB";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a connection cannot be parsed any further. The effect is the same for all: from the first byte of that
-// frame on the bytes pass unchanged. None of them ends a flow.
+// Why a connection cannot be parsed any further: from the first byte of that frame on the bytes pass unchanged.
+// Only the last two end a flow.
 #pragma once
 #include "codecs/result.h"
 
@@ -11,6 +11,9 @@ enum class Error {
   unknown_frame,        // no packet type of the NetBIOS session service, or no message of SMB
   malformed_header,     // an invalid SMB header, or chain of headers
   malformed_record,     // a request or response whose lengths and offsets do not fit
+  // Of sessions whose keys are known (seal/leg.h):
+  forged,       // a signature or an encryption that does not fit its session's key
+  unprotected,  // less protected than its session, its tree or its request
 };
 
 const boost::system::error_category& error_category();

@@ -23,6 +23,12 @@ class Half : public twin::Half<Frame, TwinMessage, Surroundings> {
   // Whether the next frame from there may have no header, as in raw transfers of SMB1.
   virtual Bare bare_from_lan() const { return Bare::unexpected; }
   virtual Bare bare_from_stream() const { return Bare::unexpected; }
+
+  // Signatures and encryption end before this half (seal/): what NEGOTIATE, a session or a share demands of them
+  // changes nothing here.
+  virtual void seals() {}
+  // The key of a session is not known after all: its messages will come signed or encrypted.
+  virtual void cannot_open(modules::Reason) {}
 };
 
 // With smb.metadata_relaxed, answers may be older than the last contact.

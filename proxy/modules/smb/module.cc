@@ -52,10 +52,43 @@ void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs
     auto far = std::make_unique<smb2::Far>(out, site_.lost, ends_);
     if (offer_) far->begun_with_smb1();
     half_ = std::move(far);
+    offer_sealing(now, out);
   }
   if (!half_) return;
+  if (is_offered_) half_->seals();
   offer_.reset();
   half_->on_surroundings(now, surroundings);
+}
+
+void Dialects::offer_sealing(TimePoint now, Outputs& out) {
+  auto keys = site_.keys->of(ends_.server);
+  if (!keys) return;
+  if (const auto why = site_.unopened->why(now, ends_)) return half_->cannot_open(*why);
+  sealing_ = std::make_unique<seal::FarSealing>(std::move(keys), *half_, site_.unopened, ends_);
+  half_->seals();
+  out.tell(SealOffered{});
+}
+
+std::optional<Frame> Dialects::for_half(TimePoint now, const Frame& frame, Way way, Outputs& out) {
+  if (!sealing_) return frame;
+  if (way == Way::to_lan) return sealing_->from_stream(frame);
+  return sealing_->from_lan(now, frame, out);
+}
+
+// The first may arrive before the near half: after an SMB1 NEGOTIATE.
+bool Dialects::takes_message(const TwinMessage& message, Outputs& out) {
+  if (side_ != Side::near) return false;
+  if (std::holds_alternative<SealOffered>(message)) {
+    is_offered_ = true;
+    if (half_) half_->seals();
+    return true;
+  }
+  if (const auto* unsealed = std::get_if<Unsealed>(&message)) {
+    if (half_) half_->cannot_open(reasons::with_code(as_text(unsealed->reason.bytes())));
+    return true;
+  }
+  if (std::holds_alternative<SealKeys>(message) && !sealing_) sealing_ = std::make_unique<seal::NearSealing>();
+  return sealing_ && sealing_->takes(message, out);
 }
 
 void Dialects::make_smb1_half(Outputs& out) {

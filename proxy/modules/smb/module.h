@@ -7,6 +7,7 @@
 #include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/seal/sealing.h"
 #include "proxy/modules/smb/seal/server_keys.h"
 #include "proxy/modules/twin/framed_module.h"
 
@@ -16,7 +17,7 @@ class Channels;
 }
 
 // The version of the messages between the halves: a different one counts as another module.
-inline constexpr std::uint64_t kModuleVersion = 9;
+inline constexpr std::uint64_t kModuleVersion = 10;
 
 // State that the flows of a site share.
 struct Site {
@@ -25,6 +26,7 @@ struct Site {
   std::shared_ptr<smb2::Channels> channels;
   // Of the far side: ask it for each login, with Ends::server (seal/login.h).
   std::shared_ptr<seal::CurrentKeys> keys = std::make_shared<seal::CurrentKeys>();
+  std::shared_ptr<seal::Unopened> unopened = std::make_shared<seal::Unopened>();
   Site();
 };
 
@@ -47,15 +49,27 @@ class Dialects {
   Half* half() const { return half_.get(); }
   std::size_t held_bytes() const { return offer_ ? offer_->bytes.size() : 0; }
 
+  // As framed_module.h wants them: signatures and encryption end here (seal/).
+  std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs& out);
+  bool takes_message(const TwinMessage& message, Outputs& out);
+  bool changes_bytes() const { return sealing_ != nullptr; }
+  std::vector<Slice> for_lan(Slice bytes) { return sealing_->to_lan(std::move(bytes)); }
+  bool must_stay() const { return sealing_ && sealing_->is_needed(); }
+  std::size_t state_bytes() const { return sealing_ ? sealing_->state_bytes() : 0; }
+  modules::Reason why_reset() const { return sealing_ ? sealing_->why_reset() : reasons::optimised; }
+
  private:
   void make_half_for(TimePoint now, const Frame& frame, modules::Way way, Outputs& out,
                      const Surroundings& surroundings);
   void make_smb1_half(Outputs& out);
+  void offer_sealing(TimePoint now, Outputs& out);
 
   Side side_;
   Site site_;
   modules::Ends ends_;
   std::unique_ptr<Half> half_;  // none until the dialect is known
+  std::unique_ptr<seal::Sealing> sealing_;
+  bool is_offered_ = false;  // to the near half, before it had a half
   // An SMB1 NEGOTIATE that offers SMB2 too: its answer decides.
   std::optional<Frame> offer_;
 };

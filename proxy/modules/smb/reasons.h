@@ -49,6 +49,20 @@ inline constexpr ReasonText smb_login{
     "The client's login uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or another), or was not seen "
     "whole, so its signed or encrypted requests save no round trips.",
     "see the far side's log (smb_login); have the client use Kerberos with a domain controller that it reaches"};
+inline constexpr ReasonText smb_wrong_key{
+    "smb_wrong_key",
+    "The client's login was opened, but the server's answer shows another session key, so its signed or encrypted "
+    "requests save no round trips.",
+    "none needed for a single session; otherwise please report the client and server software"};
+// The connection was reset, and nothing of that message went any further:
+inline constexpr ReasonText smb_forged{
+    "smb_forged",
+    "A message of this SMB session had an invalid signature or encryption, so the connection was reset.",
+    "if it happens again: something between this proxy and its client or server changes the messages; find out what"};
+inline constexpr ReasonText smb_unprotected{
+    "smb_unprotected",
+    "A message that this SMB session must sign or encrypt came without, so the connection was reset.",
+    "if it happens again, please report the client and server software"};
 inline constexpr ReasonText smb_multichannel{
     "smb_multichannel",
     "The flow is deduplicated and compressed, but its SMB session uses several connections "
@@ -104,6 +118,9 @@ inline constexpr std::array kAll{&smb_signed,
                                  &smb_ntlmv1,
                                  &smb_anonymous,
                                  &smb_login,
+                                 &smb_wrong_key,
+                                 &smb_forged,
+                                 &smb_unprotected,
                                  &smb_multichannel,
                                  &smb_session,
                                  &smb_not_understood,
@@ -112,5 +129,12 @@ inline constexpr std::array kAll{&smb_signed,
                                  &smb_other_paths,
                                  &smb_not_recorded,
                                  &smb_hides_errors};
+
+// A twin of another version may have others.
+inline modules::Reason with_code(std::string_view code) {
+  for (const ReasonText* const each : kAll)
+    if (each->code == code) return *each;
+  return smb_signed;
+}
 
 }  // namespace longhaul::smb::reasons

@@ -147,9 +147,34 @@ struct MakeReal {
   static constexpr std::tuple kFields{&MakeReal::open, &MakeReal::request};
 };
 
+// ---- signatures and encryption that end at the halves (seal/, SMB2)
+
+// far -> near, before the answer to NEGOTIATE: the far side has keys of this server, so what is announced about
+// signatures and encryption is no reason to step aside.
+struct SealOffered {
+  static constexpr std::tuple<> kFields{};
+};
+// far -> near, before the answer that begins this session: the keys of the client's leg. Numbers as in
+// seal/agreement.h. They are in this message alone, in memory and on the link.
+struct SealKeys {
+  std::uint64_t session = 0;
+  std::uint16_t dialect = 0, signing = 0, cipher = 0;
+  bool must_sign = false;
+  Slice signing_key, to_server, to_client;
+  static constexpr std::tuple kFields{&SealKeys::session,     &SealKeys::dialect,   &SealKeys::signing,
+                                      &SealKeys::cipher,      &SealKeys::must_sign, &SealKeys::signing_key,
+                                      &SealKeys::to_server, &SealKeys::to_client};
+};
+// far -> near: a session begins whose key is not known, and passes as it is; the reason's code.
+struct Unsealed {
+  Slice reason;
+  static constexpr std::tuple kFields{&Unsealed::reason};
+};
+
 using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
                                  Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp,
-                                 MakeReal, Allowance, Remembers, Settled, Watched, Paths, Marked>;
+                                 MakeReal, Allowance, Remembers, Settled, Watched, Paths, Marked, SealOffered,
+                                 SealKeys, Unsealed>;
 
 Slice encode(const TwinMessage& message);
 // An error means that the twin is another program: reset the flow.

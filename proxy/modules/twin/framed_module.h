@@ -18,8 +18,19 @@
 //                const Half::Surroundings& surroundings);
 //     Half* half() const;    // null: not made yet
 //     std::size_t held_bytes() const;
+//
+//     // All or none of these: where the LAN's bytes are not what the halves see, as with encryption.
+//     std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>& out);
+//                                      // none: dropped, and the flow has been aborted
+//     bool takes_message(const Message& message, Outputs<Message>& out);  // the half does not see it
+//     bool changes_bytes() const;      // for_lan() is asked
+//     std::vector<Slice> for_lan(Slice bytes);
+//     bool must_stay() const;          // the module may not step aside: what it would pass cannot be read
+//     std::size_t state_bytes() const;
+//     modules::Reason why_reset() const;
 //   };
 #pragma once
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -49,6 +60,7 @@ class FramedModule : public modules::Module {
   void from_lan(TimePoint now, Slice bytes) override {
     // A server that has ended answers nothing more, and nothing may answer in its place.
     const bool is_unanswered = side_ == Side::near && stream_ended_;
+    if (is_unanswered && must_stay()) return;
     if (lan_state_ != State::frames || is_unanswered) return out_.pass_on(std::move(bytes));
     lan_.push(std::move(bytes));
     take_frames(now, modules::Way::to_stream);
@@ -69,6 +81,8 @@ class FramedModule : public modules::Module {
   void from_twin(TimePoint now, Slice bytes) override {
     if (stream_state_ == State::aside) return;
     auto message = decode<Message>(bytes.bytes());
+    if constexpr (kHasLayer)
+      if (message && protocol_.takes_message(*message, out_)) return review(now);
     // Only between frames, and only from a twin that has a half like ours: anything else is another program.
     const bool is_in_place =
         !attachment_.is_pending() && (stream_state_ != State::frames || stream_.held_bytes() == 0);
@@ -85,7 +99,8 @@ class FramedModule : public modules::Module {
 
   void lan_ended(TimePoint now, modules::Ending ending) override {
     if (lan_state_ == State::aside) return;
-    for (Slice& rest : lan_.take_rest()) out_.pass_on(std::move(rest));
+    for (Slice& rest : lan_.take_rest())
+      if (!must_stay()) out_.pass_on(std::move(rest));
     lan_ended_ = true;
     if (half())
       half()->lan_ended(now, ending);
@@ -107,7 +122,7 @@ class FramedModule : public modules::Module {
       out_.abort();
     else
       out_.end_lan();
-    if (side_ == Side::near && lan_state_ == State::frames)
+    if (side_ == Side::near && lan_state_ == State::frames && !must_stay())
       for (Slice& rest : lan_.take_rest()) out_.pass_on(std::move(rest));
     review(now);
   }
@@ -136,13 +151,33 @@ class FramedModule : public modules::Module {
   std::optional<TimePoint> next_timeout() const override {
     return half() ? half()->next_timeout() : std::nullopt;
   }
-  std::optional<modules::Output> poll_output() override { return out_.poll(); }
+  std::optional<modules::Output> poll_output() override {
+    while (for_lan_.empty()) {
+      auto next = out_.poll();
+      if constexpr (kHasLayer) {
+        auto* const lan = next ? std::get_if<modules::ToLan>(&*next) : nullptr;
+        if (lan && protocol_.changes_bytes()) {
+          for (Slice& bytes : protocol_.for_lan(std::move(lan->bytes)))
+            for_lan_.push_back(modules::ToLan{std::move(bytes)});
+          continue;
+        }
+      }
+      return next;
+    }
+    std::optional<modules::Output> first(std::move(for_lan_.front()));
+    for_lan_.pop_front();
+    return first;
+  }
 
   std::size_t held_bytes() const override {
     return lan_.held_bytes() + stream_.held_bytes() + protocol_.held_bytes() + attachment_.held_bytes();
   }
   std::size_t queued_bytes() const override { return half() ? half()->queued_bytes() : 0; }
-  std::size_t state_bytes() const override { return half() ? half()->state_bytes() : 0; }
+  std::size_t state_bytes() const override {
+    std::size_t bytes = half() ? half()->state_bytes() : 0;
+    if constexpr (kHasLayer) bytes += protocol_.state_bytes();
+    return bytes;
+  }
   void give_up_memory(TimePoint now) override {
     gives_up_ = true;
     review(now);
@@ -154,6 +189,8 @@ class FramedModule : public modules::Module {
     return shown_;
   }
   modules::Reason reason() const override {
+    if constexpr (kHasLayer)
+      if (const auto why = protocol_.why_reset(); why != modules::reasons::optimised) return why;
     return reason_ != modules::reasons::optimised || !half() ? reason_ : half()->reason();
   }
 
@@ -166,6 +203,12 @@ class FramedModule : public modules::Module {
   };
 
   auto* half() const { return protocol_.half(); }
+
+  static constexpr bool kHasLayer = requires(const Protocol& protocol) { protocol.must_stay(); };
+  bool must_stay() const {
+    if constexpr (kHasLayer) return protocol_.must_stay();
+    return false;
+  }
 
   void take_frames(TimePoint now, modules::Way way) {
     const bool up = way == modules::Way::to_stream;
@@ -186,8 +229,17 @@ class FramedModule : public modules::Module {
     const bool was_made = half();
     const bool is_taken = protocol_.takes(now, frame, way, out_, surroundings_);
     if (half() && !was_made) half()->set_wake(wake_);
-    if (is_taken)
-      return up ? half()->frame_from_lan(now, frame) : half()->frame_from_stream(now, frame);
+    if (is_taken) {
+      const auto give = [&](const Frame& shown) {
+        up ? half()->frame_from_lan(now, shown) : half()->frame_from_stream(now, shown);
+      };
+      if constexpr (kHasLayer) {
+        if (const auto shown = protocol_.for_half(now, frame, way, out_)) give(*shown);
+      } else {
+        give(frame);
+      }
+      return;
+    }
     if (up)
       out_.pass_on(frame.bytes);
     else
@@ -196,6 +248,7 @@ class FramedModule : public modules::Module {
 
   void lan_opaque(TimePoint now, modules::Reason reason) {
     if (lan_state_ != State::frames) return;
+    if (must_stay()) return out_.abort();
     if (half()) half()->lan_opaque(now);
     lan_state_ = State::aside;
     reason_ = reason;
@@ -204,6 +257,7 @@ class FramedModule : public modules::Module {
 
   void stream_opaque(TimePoint now) {
     if (stream_state_ != State::frames) return;
+    if (must_stay()) return out_.abort();
     if (half()) half()->stream_opaque(now);
     stream_state_ = State::bytes;
     for (Slice& rest : stream_.take_rest()) out_.to_lan(std::move(rest));
@@ -211,6 +265,7 @@ class FramedModule : public modules::Module {
 
   // Whether this module has anything left to do.
   void review(TimePoint now) {
+    if (must_stay()) return;
     // The near half owes the server nothing; the far half must not take answers to its own requests for the
     // client's.
     if (gives_up_ && takes_from_lan() && (side_ == Side::near || !half() || half()->quiet()))
@@ -238,6 +293,7 @@ class FramedModule : public modules::Module {
   bool lan_ended_ = false, stream_ended_ = false;
   bool gives_up_ = false;  // there is too little memory to continue
   modules::Reason reason_ = modules::reasons::optimised;
+  std::deque<modules::Output> for_lan_;
   mutable modules::Counters shown_;
 };
 

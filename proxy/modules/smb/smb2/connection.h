@@ -179,6 +179,15 @@ class Connection {
   // None if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
   // changed.
   std::optional<Message> parse(const Frame& frame);
+
+  // As Half::seals() and Half::cannot_open().
+  void seals() { is_sealed_ = true; }
+  void cannot_open(modules::Reason reason) {
+    is_sealed_ = false;
+    leave_alone(reason);
+  }
+  bool is_sealed() const { return is_sealed_; }
+
   // A frame was encrypted, or cannot be parsed: this connection passes unchanged from here on.
   void leave_alone(modules::Reason reason);
 
@@ -262,6 +271,7 @@ class Connection {
   bool multi_credit_ = false;
   bool multi_channel_ = false, client_has_channels_ = false;
   bool all_untouchable_ = false, ids_are_fixed_ = false;
+  bool is_sealed_ = false;
   std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
   using TreeKey = std::pair<SessionId, TreeId>;
   struct LeaseHash {

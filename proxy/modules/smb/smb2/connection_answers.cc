@@ -48,7 +48,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       max_read_bytes_ = std::min(answer->max_read_bytes, kLargestTransfer);
       max_write_bytes_ = std::min(answer->max_write_bytes, kLargestTransfer);
       max_transact_bytes_ = std::min(answer->max_transact_bytes, kLargestTransfer);
-      if (answer->signing_required()) leave_alone(reasons::smb_signed);
+      if (answer->signing_required() && !is_sealed_) leave_alone(reasons::smb_signed);
       break;
     }
     case Command::session_setup: {
@@ -56,7 +56,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       if (sessions_.size() >= kMostSessions) return leave_alone(reasons::smb_not_understood);
       sessions_[header.session_id].expired = false;
       auto answer = parse_session_setup_response(element.bytes);
-      if (answer && answer->flags & session_flags::encrypt_data)
+      if (answer && answer->flags & session_flags::encrypt_data && !is_sealed_)
         make_untouchable(header.session_id, reasons::smb_encrypted);
       break;
     }
@@ -65,7 +65,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       if (!success || !answer) break;
       if (trees_.size() >= kMostTrees) return leave_alone(reasons::smb_not_understood);
       trees_[{request.session, header.tree_id}] = {answer->type, answer->flags, answer->capabilities};
-      if (answer->flags & share_flags::encrypt_data)
+      if (answer->flags & share_flags::encrypt_data && !is_sealed_)
         make_untouchable(request.session, reasons::smb_encrypted);
       break;
     }

@@ -38,6 +38,8 @@ class Far final : public Half, private FarSide {
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_lost() override { losses_.twin_lost(); }
+  void seals() override { connection_.seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;

@@ -13,11 +13,11 @@ namespace {
 constexpr std::uint64_t kKeptForSigned = 16;
 
 // NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), TREE_CONNECT and LOGOFF may be signed
-// alone.
-bool must_stay(const Header& header) {
+// alone, which our own signatures replace.
+bool must_stay(const Header& header, bool is_sealed) {
   return header.is_signed() || header.command == Command::negotiate ||
-         header.command == Command::session_setup || header.command == Command::tree_connect ||
-         header.command == Command::logoff;
+         header.command == Command::session_setup ||
+         (!is_sealed && (header.command == Command::tree_connect || header.command == Command::logoff));
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     return Sent::yes;
   }
   bool fixed = connection_.ids_are_fixed();
-  for (const Element& element : message.elements) fixed = fixed || must_stay(element.header);
+  for (const Element& element : message.elements) fixed = fixed || must_stay(element.header, connection_.is_sealed());
   for (std::size_t i = outgoing.ids.size(); i < message.elements.size(); ++i) {
     const Header& header = message.elements[i].header;
     if (header.command == Command::cancel) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a message is protected on a leg. Between the legs every message of a session whose keys are known is plain,
+// and unused bits of its Flags ([MS-SMB2] 2.2.1.2) say how it arrived: so the other leg protects it alike, and
+// what the halves make themselves, which has none of these bits, is told apart. The bits never leave a leg, and
+// those that a client or server sets are cleared.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace longhaul::smb::seal {
+
+// In the order of their strength.
+enum class Form : std::uint8_t { plain, with_signature, encrypted };
+
+namespace arrival_flags {
+inline constexpr std::uint32_t arrived = 0x00100000;  // from a client or server, verified
+inline constexpr std::uint32_t with_signature = 0x00200000;
+inline constexpr std::uint32_t encrypted = 0x00400000;
+inline constexpr std::uint32_t all = arrived | with_signature | encrypted;
+}  // namespace arrival_flags
+
+constexpr std::uint32_t flags_of(Form form) {
+  return arrival_flags::arrived | (form == Form::encrypted        ? arrival_flags::encrypted
+                                   : form == Form::with_signature ? arrival_flags::with_signature
+                                                                  : 0);
+}
+constexpr Form form_in(std::uint32_t flags) {
+  return flags & arrival_flags::encrypted        ? Form::encrypted
+         : flags & arrival_flags::with_signature ? Form::with_signature
+                                                 : Form::plain;
+}
+
+}  // namespace longhaul::smb::seal

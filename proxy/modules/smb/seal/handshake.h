@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's part in NEGOTIATE and SESSION_SETUP: what both legs agree on, and the keys of a session that has
+// logged in, from the keys of its server (login.h). Sees every such message once, before it goes on.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/seal/agreement.h"
+#include "proxy/modules/smb/seal/login.h"
+#include "proxy/modules/smb/smb2/header.h"
+
+namespace longhaul::smb::seal {
+
+class Handshake {
+ public:
+  explicit Handshake(std::shared_ptr<const ServerKeys> keys) : keys_(std::move(keys)) {}
+
+  // A request, as it is to go to the server.
+  Frame from_client(const Frame& frame);
+
+  // A session whose login the server has accepted.
+  struct Session {
+    smb2::SessionId id = 0;
+    Found found;
+    SessionKeys for_client, for_server;
+  };
+  struct Answer {
+    Frame frame;  // as it is to go to the client
+    std::optional<Session> session;
+    std::optional<Missing> missing;  // this answer begins a session whose key is not found
+    bool broken = false;             // NEGOTIATE cannot be followed, and has been changed: reset
+  };
+  Answer from_server(const Frame& frame);
+
+  const Agreement& agreement() const { return agreement_; }
+  // The legs have different keys: a session without a known key cannot go on.
+  bool is_changed() const { return changed_; }
+
+  static constexpr std::size_t kMostLogins = 64;
+
+ private:
+  struct Setup {
+    Login login;
+    PreauthValue client, server;
+  };
+  using Setups = KeyedMap<std::uint64_t, Setup>;
+
+  void negotiated(const Frame& frame, Answer& answer);
+  void set_up(const Frame& frame, const smb2::Element& element, Answer& answer);
+
+  std::shared_ptr<const ServerKeys> keys_;
+  std::optional<Frame> request_;  // NEGOTIATE, as the client sent it
+  bool negotiated_ = false, changed_ = false, request_changed_ = false;
+  Agreement agreement_;
+  PreauthValue client_{}, server_{};  // after NEGOTIATE
+  Setups asked_;                      // by the MessageId of the request without an answer
+  Setups between_;                    // by the session, between two requests
+  KeyedSet<smb2::SessionId> done_;    // logged in: later logins keep their keys
+};
+
+}  // namespace longhaul::smb::seal

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arrives; leg_out.cc has what is sent.
+#include "proxy/modules/smb/seal/leg.h"
+
+#include <cstring>
+
+#include "codecs/little_endian.h"
+
+namespace longhaul::smb::seal {
+
+using smb2::Command;
+using smb2::Header;
+
+namespace {
+
+constexpr std::uint32_t kSmb2Magic = 0x424D53FE;
+constexpr smb2::SessionId kPreviousSession = ~smb2::SessionId{0};
+constexpr std::size_t kSessionBytes = 2048, kEntryBytes = 96;
+constexpr std::size_t kFlagsAt = 16;
+
+// Servers cannot sign for a session that is gone, and answer a login before they know its key.
+bool may_be_weaker(const Header& answer) {
+  return answer.is_interim() || says_expired(answer.status) ||
+         (answer.command == Command::session_setup && answer.status != Status::success);
+}
+
+}  // namespace
+
+Leg::Session::Session(const Agreement& agreement, const SessionKeys& keys, To to)
+    : signer(agreement.signing, keys.signing),
+      least(agreement.must_sign ? Form::with_signature : Form::plain),
+      latest(least) {
+  if (agreement.cipher == Cipher::none) return;
+  const bool client = to == To::client;
+  in.emplace(agreement.cipher, client ? keys.to_server : keys.to_client);
+  out.emplace(agreement.cipher, client ? keys.to_client : keys.to_server);
+}
+
+bool Leg::begin(smb2::SessionId session, const Agreement& agreement, const SessionKeys& keys) {
+  sessions_.erase(session);
+  if (sessions_.size() >= kMostSessions) return false;
+  sessions_.try_emplace(session, agreement, keys, to_);
+  return true;
+}
+
+Leg::Session* Leg::find(smb2::SessionId session) {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+Result<Frame> Leg::open(const Frame& frame) {
+  Frame opened{FrameKind::smb2, {}};
+  std::byte* memory = nullptr;
+  smb2::SessionId outer = 0;
+  const bool encrypted = frame.kind == FrameKind::smb2_transform;
+  if (encrypted) {
+    const auto transform = smb2::parse_transform_header(frame.message());
+    Session* const session = transform ? find(transform->session_id) : nullptr;
+    if (!session) return frame;
+    if (!session->in) return Error::forged;
+    auto plain = session->in->open(frame.message(), memory);
+    if (!plain || plain->size() < kFrameHeadBytes + smb2::kHeaderBytes ||
+        load_le<std::uint32_t>(plain->bytes(), kFrameHeadBytes) != kSmb2Magic)
+      return Error::forged;
+    outer = transform->session_id;
+    opened.bytes = std::move(*plain);
+  } else if (frame.kind == FrameKind::smb2) {
+    opened.bytes = Slice::unfilled(frame.bytes.size(), memory);
+    std::memcpy(memory, frame.bytes.bytes().data(), frame.bytes.size());
+  } else {
+    return frame;
+  }
+
+  const auto elements = smb2::parse_elements(opened.message());
+  if (!elements) return elements.error();
+  smb2::SessionId id = 0;
+  for (const smb2::Element& element : *elements) {
+    const Header& header = element.header;
+    if (!header.is_related() || header.session_id != kPreviousSession) id = header.session_id;
+    // 3.3.5.2.1.1, 3.2.5.1.1.1: only a notification of the server may name no session in a transform.
+    const bool names_none = id == 0 && header.is_unsolicited() && to_ == To::server;
+    if (encrypted && id != outer && !names_none) return Error::forged;
+    std::byte* const at = memory + kFrameHeadBytes + element.offset;
+    std::uint32_t flags = header.flags & ~arrival_flags::all;
+    Session* const session = find(encrypted ? outer : id);
+    if (session) {
+      Form form = encrypted ? Form::encrypted : Form::plain;
+      if (header.is_signed() && !encrypted) {
+        if (!session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body())) return Error::forged;
+        form = Form::with_signature;
+      }
+      const auto noted = to_ == To::client ? note_request(header, id, form) : note_answer(header, form);
+      if (!noted) return noted.error();
+      flags = (flags & ~smb2::header_flags::is_signed) | flags_of(form);
+      std::memset(at + kSignatureAt, 0, sizeof(Signature));
+      // A transform's session, for a notification that names none: the other leg needs it.
+      if (names_none) store_le(at + kSignatureAt, outer);
+    }
+    store_le(at + kFlagsAt, flags);
+  }
+  return opened;
+}
+
+Result<void> Leg::note_request(const Header& header, smb2::SessionId session, Form form) {
+  if (header.is_response()) return Error::forged;
+  // The server decides about these, which nothing here answers.
+  if (header.command == Command::session_setup || header.command == Command::cancel) return {};
+  Form least = sessions_.find(session)->second.least;
+  if (const auto tree = trees_.find({session, header.tree_id}); !header.is_async() && tree != trees_.end())
+    least = std::max(least, tree->second.least);
+  if (form < least) return Error::unprotected;
+  if (requests_.size() >= kMostRequests) return Error::unprotected;
+  requests_[header.message_id] = {session, form};
+  return {};
+}
+
+Result<void> Leg::note_answer(const Header& header, Form form) {
+  if (!header.is_response()) return Error::forged;
+  const auto request = requests_.find(header.message_id);
+  if (header.is_unsolicited() || request == requests_.end()) return {};
+  if (form < request->second.form && !may_be_weaker(header)) return Error::unprotected;
+  if (!header.is_interim()) requests_.erase(request);
+  return {};
+}
+
+std::size_t Leg::state_bytes() const {
+  return sessions_.size() * kSessionBytes + (trees_.size() + requests_.size()) * kEntryBytes;
+}
+
+}  // namespace longhaul::smb::seal

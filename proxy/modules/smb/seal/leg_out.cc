@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a leg sends; see leg.h.
+#include <algorithm>
+#include <cstring>
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/seal/leg.h"
+#include "proxy/modules/smb/smb2/records_session.h"
+
+namespace longhaul::smb::seal {
+
+using smb2::Command;
+using smb2::Header;
+
+namespace {
+
+constexpr std::uint32_t kSmb2Magic = 0x424D53FE;
+constexpr smb2::SessionId kPreviousSession = ~smb2::SessionId{0};
+constexpr std::size_t kFlagsAt = 16, kNextCommandAt = 20;
+constexpr std::size_t kFrontBytes = kFrameHeadBytes + smb2::kHeaderBytes;
+constexpr std::size_t kJoinedBytes = 2048;
+
+// Messages of which more than the header is read here.
+bool is_read(std::uint16_t command) {
+  return command == std::uint16_t(Command::session_setup) || command == std::uint16_t(Command::tree_connect);
+}
+
+std::size_t frame_bytes(Bytes head) {
+  return kFrameHeadBytes + (std::to_integer<std::size_t>(head[1]) << 16 |
+                            std::to_integer<std::size_t>(head[2]) << 8 | std::to_integer<std::size_t>(head[3]));
+}
+
+Slice joined(const std::vector<Slice>& pieces, std::size_t size, std::byte*& memory) {
+  Slice all = Slice::unfilled(size, memory);
+  std::byte* end = memory;
+  for (const Slice& piece : pieces) end = std::copy(piece.bytes().begin(), piece.bytes().end(), end);
+  return all;
+}
+
+// The first `size` bytes in a piece of their own, which may be written to.
+std::byte* split_front(std::vector<Slice>& pieces, std::size_t size) {
+  std::byte* memory = nullptr;
+  Slice front = Slice::unfilled(size, memory);
+  std::size_t filled = 0, used = 0;
+  for (; filled < size; ++used) {
+    const std::size_t taken = std::min(size - filled, pieces[used].size());
+    std::memcpy(memory + filled, pieces[used].bytes().data(), taken);
+    filled += taken;
+    if (taken < pieces[used].size()) {
+      pieces[used] = pieces[used].from(taken);
+      break;
+    }
+  }
+  pieces.erase(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(used));
+  pieces.insert(pieces.begin(), std::move(front));
+  return memory;
+}
+
+}  // namespace
+
+void Leg::seal(Slice bytes, std::vector<Slice>& out) {
+  while (!bytes.empty()) {
+    gathered_bytes_ += bytes.size();
+    gathered_.push_back(std::move(bytes));
+    bytes = {};
+    if (gathered_bytes_ < kFrameHeadBytes) return;
+    if (gathered_.front().size() < kFrameHeadBytes) (void)split_front(gathered_, kFrameHeadBytes);
+    const std::size_t size = frame_bytes(gathered_.front().bytes());
+    if (gathered_bytes_ < size) return;
+    if (const std::size_t behind = gathered_bytes_ - size; behind > 0) {
+      Slice& last = gathered_.back();
+      bytes = last.from(last.size() - behind);
+      last = last.sub(0, last.size() - behind);
+    }
+    gathered_bytes_ = 0;
+    seal_frame(std::exchange(gathered_, {}), size, out);
+  }
+}
+
+void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out) {
+  const auto pass = [&] {
+    for (Slice& piece : pieces) out.push_back(std::move(piece));
+  };
+  if (size < kFrontBytes) return pass();
+  std::byte* memory = split_front(pieces, kFrontBytes);
+  const std::byte* const first = memory + kFrameHeadBytes;
+  const Bytes first_header(first, smb2::kHeaderBytes);
+  if (load_le<std::uint32_t>(first_header, 0) != kSmb2Magic) return pass();
+  const std::uint32_t next = load_le<std::uint32_t>(first_header, kNextCommandAt);
+  if (next != 0 || size <= kJoinedBytes || is_read(load_le<std::uint16_t>(first_header, 12)))
+    pieces = {joined(pieces, size, memory)};
+
+  // Of a compound, its elements with their padding; of anything else, its header and the pieces behind.
+  struct Part {
+    std::byte* at;
+    Header header;
+    Request wanted;
+  };
+  std::vector<Part> parts;
+  const auto note = [&](std::byte* at, const Header& header, smb2::SessionId session) {
+    Part& part = parts.emplace_back(Part{at, header, form_of(header, session)});
+    // A notification without a session is encrypted with the one whose transform it arrived in (form.h).
+    if (session == 0 && header.is_unsolicited() && part.wanted.form == Form::encrypted)
+      part.wanted.session = load_le<std::uint64_t>({at, smb2::kHeaderBytes}, kSignatureAt);
+  };
+  smb2::Elements elements;
+  if (pieces.size() == 1) {
+    auto parsed = smb2::parse_elements(pieces.front().bytes().subspan(kFrameHeadBytes));
+    if (!parsed) return pass();
+    elements = std::move(*parsed);
+    smb2::SessionId session = 0;
+    for (const smb2::Element& element : elements) {
+      if (!element.header.is_related() || element.header.session_id != kPreviousSession)
+        session = element.header.session_id;
+      note(memory + kFrameHeadBytes + element.offset, element.header, session);
+      if (to_ == To::client) learn(element);
+    }
+  } else {
+    const auto header = smb2::parse_header(first_header);
+    if (!header) return pass();
+    note(memory + kFrameHeadBytes, *header, header->session_id);
+  }
+
+  for (const Part& part : parts) {
+    const bool arrived = part.header.flags & arrival_flags::arrived;
+    store_le(part.at + kFlagsAt, part.header.flags & ~arrival_flags::all);
+    if (arrived) std::memset(part.at + kSignatureAt, 0, sizeof(Signature));
+  }
+  std::vector<Bytes> rest;
+  for (std::size_t i = 1; i < pieces.size(); ++i) rest.push_back(pieces[i].bytes());
+
+  // Elements of one message are encrypted together (3.1.4.3).
+  const auto encrypted = std::find_if(parts.begin(), parts.end(), [](const Part& part) {
+    return part.wanted.form == Form::encrypted;
+  });
+  if (encrypted != parts.end()) {
+    Session* const session = find(encrypted->wanted.session);
+    if (session && session->out) {
+      rest.insert(rest.begin(), pieces.front().bytes().subspan(kFrameHeadBytes));
+      out.push_back(session->out->seal(encrypted->wanted.session, rest, size - kFrameHeadBytes));
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    Session* const session = find(part.wanted.session);
+    if (part.wanted.form != Form::with_signature || !session) continue;
+    store_le(part.at + kFlagsAt, (part.header.flags & ~arrival_flags::all) | smb2::header_flags::is_signed);
+    const Bytes body = elements.empty() ? Bytes() : elements[i].body();
+    const Signature signature =
+        session->signer.sign({part.at, smb2::kHeaderBytes}, elements.empty() ? rest : std::vector<Bytes>{body});
+    std::copy(signature.begin(), signature.end(), part.at + kSignatureAt);
+  }
+  pass();
+}
+
+Leg::Request Leg::form_of(const Header& header, smb2::SessionId session) {
+  return to_ == To::server ? form_of_request(header, session) : form_of_answer(header, session);
+}
+
+// A request of ours is protected like the client's last one of the same tree.
+Leg::Request Leg::form_of_request(const Header& header, smb2::SessionId id) {
+  Session* const session = find(id);
+  if (!session) return {id, Form::plain};
+  Form form = session->latest;
+  const TreeKey key{id, header.tree_id};
+  if (header.flags & arrival_flags::arrived) {
+    form = form_in(header.flags);
+    if (header.command != Command::cancel && header.command != Command::session_setup) {
+      session->latest = form;
+      if (!header.is_async() && (trees_.contains(key) || trees_.size() < kMostTrees)) trees_[key].latest = form;
+    }
+  } else if (const auto tree = trees_.find(key); tree != trees_.end()) {
+    form = tree->second.latest;
+  }
+  if (header.command != Command::cancel && requests_.size() < kMostRequests)
+    requests_[header.message_id] = {id, form};
+  if (header.command == Command::tree_disconnect) trees_.erase(key);
+  return {id, form};
+}
+
+// An answer of the server keeps its form; one that was made here has that of its request.
+Leg::Request Leg::form_of_answer(const Header& header, smb2::SessionId id) {
+  Request wanted{id, Form::plain};
+  const auto request = requests_.find(header.message_id);
+  if (header.flags & arrival_flags::arrived) {
+    wanted.form = form_in(header.flags);
+  } else if (request != requests_.end()) {
+    wanted = request->second;
+  }
+  if (request != requests_.end() && !header.is_interim()) requests_.erase(request);
+  return wanted;
+}
+
+// 3.3.5.5.3, 3.3.5.7: what must be encrypted from now on.
+void Leg::learn(const smb2::Element& answer) {
+  const Header& header = answer.header;
+  if (header.status != Status::success) return;
+  Session* const session = find(header.session_id);
+  if (!session) return;
+  if (header.command == Command::session_setup) {
+    const auto setup = smb2::parse_session_setup_response(answer.bytes);
+    if (setup && setup->flags & smb2::session_flags::encrypt_data) session->least = Form::encrypted;
+  } else if (header.command == Command::tree_connect) {
+    const auto connect = smb2::parse_tree_connect_response(answer.bytes);
+    if (connect && connect->flags & smb2::share_flags::encrypt_data && trees_.size() < kMostTrees)
+      trees_[{header.session_id, header.tree_id}].least = Form::encrypted;
+  } else if (header.command == Command::logoff) {
+    session->least = Form::plain;
+  }
+}
+
+}  // namespace longhaul::smb::seal

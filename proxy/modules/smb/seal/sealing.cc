@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/seal/sealing.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::seal {
+namespace {
+
+template <std::size_t Size>
+Slice slice_of(const Secret<Size>& secret) {
+  return Slice::copy_of(secret.bytes);
+}
+
+SealKeys message_of(const Handshake::Session& session, const Agreement& agreement) {
+  SealKeys message{.session = session.id,
+                   .dialect = static_cast<std::uint16_t>(agreement.dialect),
+                   .signing = static_cast<std::uint16_t>(agreement.signing),
+                   .cipher = static_cast<std::uint16_t>(agreement.cipher),
+                   .must_sign = agreement.must_sign,
+                   .signing_key = slice_of(session.for_client.signing),
+                   .to_server = Slice::copy_of(session.for_client.to_server),
+                   .to_client = Slice::copy_of(session.for_client.to_client)};
+  return message;
+}
+
+// What another program than ours might send is not taken.
+std::optional<Agreement> agreement_in(const SealKeys& message) {
+  Agreement agreement{.dialect = static_cast<smb2::Dialect>(message.dialect),
+                      .signing = static_cast<Signing>(message.signing),
+                      .cipher = static_cast<Cipher>(message.cipher),
+                      .must_sign = message.must_sign};
+  const std::size_t size = agreement.cipher == Cipher::none ? 0 : key_bytes(agreement.cipher);
+  const bool fits = agreement.signing <= Signing::aes_gmac && agreement.cipher <= Cipher::aes_256_gcm &&
+                    message.signing_key.size() == 16 && message.to_server.size() == size &&
+                    message.to_client.size() == size;
+  return fits ? std::optional(agreement) : std::nullopt;
+}
+
+SecretBytes secret_of(const Slice& bytes) {
+  SecretBytes secret(bytes.size());
+  std::copy(bytes.bytes().begin(), bytes.bytes().end(), secret.data());
+  return secret;
+}
+
+}  // namespace
+
+void Sealing::reset(modules::Reason reason, Outputs& out) {
+  why_reset_ = reason;
+  out.abort();
+}
+
+std::optional<Frame> Sealing::from_lan(TimePoint, const Frame& frame, Outputs& out) {
+  if (why_reset_ != reasons::optimised) return std::nullopt;
+  auto opened = leg_.open(frame);
+  if (opened) return std::move(*opened);
+  reset(opened.error() == make_error_code(Error::unprotected) ? reasons::smb_unprotected : reasons::smb_forged, out);
+  return std::nullopt;
+}
+
+std::vector<Slice> Sealing::to_lan(Slice bytes) {
+  std::vector<Slice> sealed;
+  leg_.seal(std::move(bytes), sealed);
+  return sealed;
+}
+
+bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
+  const auto* given = std::get_if<SealKeys>(&message);
+  if (!given) return false;
+  const auto agreement = agreement_in(*given);
+  SessionKeys keys;
+  if (agreement) {
+    std::copy_n(given->signing_key.bytes().begin(), keys.signing.bytes.size(), keys.signing.bytes.begin());
+    keys.to_server = secret_of(given->to_server);
+    keys.to_client = secret_of(given->to_client);
+  }
+  if (!agreement || !leg_.begin(given->session, *agreement, keys)) out.abort();
+  return true;
+}
+
+FarSealing::FarSealing(std::shared_ptr<const ServerKeys> keys, Half& half, std::shared_ptr<Unopened> unopened,
+                       const modules::Ends& ends)
+    : Sealing(Leg::To::server), handshake_(std::move(keys)), half_(half), unopened_(std::move(unopened)), ends_(ends) {}
+
+std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Outputs& out) {
+  Handshake::Answer answer = handshake_.from_server(frame);
+  if (answer.broken) {
+    unopened_->note(now, ends_, reasons::smb_not_understood);
+    reset(reasons::smb_not_understood, out);
+    return std::nullopt;
+  }
+  if (answer.session) {
+    if (!leg_.begin(answer.session->id, handshake_.agreement(), answer.session->for_server)) {
+      reset(reasons::smb_not_understood, out);
+      return std::nullopt;
+    }
+    // The server proves by its answer that it has the same key.
+    if (const auto opened = leg_.open(answer.frame); !opened) {
+      leg_.end(answer.session->id);
+      return cannot_open(now, {.reason = reasons::smb_wrong_key, .detail = {}}, answer.frame, out);
+    }
+    out.tell(message_of(*answer.session, handshake_.agreement()));
+  }
+  if (answer.missing) return cannot_open(now, *answer.missing, answer.frame, out);
+  return Sealing::from_lan(now, answer.frame, out);
+}
+
+// The session goes on untouched where the legs have the same keys; otherwise its client must begin again.
+std::optional<Frame> FarSealing::cannot_open(TimePoint now, const Missing& missing, const Frame& frame,
+                                             Outputs& out) {
+  if (handshake_.is_changed()) {
+    unopened_->note(now, ends_, missing.reason);
+    reset(missing.reason, out);
+    return std::nullopt;
+  }
+  half_.cannot_open(missing.reason);
+  out.tell(Unsealed{.reason = Slice::copy_of(as_bytes(missing.reason->code))});
+  return frame;
+}
+
+}  // namespace longhaul::smb::seal

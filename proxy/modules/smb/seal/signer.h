@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signatures of SMB2 messages ([MS-SMB2] 3.1.4.1) with the key of one session on one leg.
+#pragma once
+#include <openssl/evp.h>
+
+#include <array>
+#include <memory>
+#include <span>
+
+#include "proxy/modules/smb/seal/agreement.h"
+
+namespace longhaul::smb::seal {
+
+inline constexpr std::size_t kSignatureAt = 48;  // in the header
+using Signature = std::array<std::byte, 16>;
+
+class Signer {
+ public:
+  Signer(Signing signing, const Secret<16>& key);
+
+  // Of one element of a message: its header (64 bytes, whose own signature counts as zero) and the pieces of
+  // what follows, up to the next element. Throws std::bad_alloc if OpenSSL has no memory.
+  Signature sign(Bytes header, std::span<const Bytes> rest);
+  // Whether the element has the signature that its header shows. Takes the same time wherever they differ.
+  [[nodiscard]] bool verify(Bytes header, Bytes rest);
+
+ private:
+  struct Free {
+    void operator()(EVP_MAC* mac) const { EVP_MAC_free(mac); }
+    void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+  };
+  Signing signing_;
+  Secret<16> key_;
+  std::unique_ptr<EVP_MAC, Free> mac_;
+  std::unique_ptr<EVP_MAC_CTX, Free> context_;
+};
+
+}  // namespace longhaul::smb::seal
