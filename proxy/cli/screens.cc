@@ -318,8 +318,10 @@ void show_why(const json::value& why, std::ostream& out) {
     if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
     line(out, "bytes", bytes_line(flow.at("bytes")));
     const auto& blocks = flow.at("blocks");
-    if (const auto& module = flow.at("module"); !module.is_null())
+    if (const auto& module = flow.at("module"); !module.is_null()) {
       line(out, "module", module_text(module) + ": " + counters_line(module.at("counters")));
+      if (const auto detail = text(module.at("detail")); !detail.empty()) line(out, "", detail);
+    }
     line(out, "blocks", "sent: " + stages(blocks.at("out")) + "; received: " + stages(blocks.at("in")));
   }
   line(out, "reason", text(why.at("reason")));

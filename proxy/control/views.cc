@@ -74,6 +74,7 @@ json::value view_module(const FlowRecord& flow) {
   if (!flow.module) return nullptr;
   return {{"name", flow.module->name},
           {"state", flow.module->steps_aside ? "stepped_aside" : "running"},
+          {"detail", flow.module->detail},
           {"counters", view_counters(flow.module->counters)}};
 }
 

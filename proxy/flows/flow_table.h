@@ -34,6 +34,7 @@ struct ModuleRecord {
   std::string_view name;     // from the list of modules: lives as long as the program
   bool steps_aside = false;  // everything passes unchanged now
   modules::Counters counters;
+  std::string detail;  // modules::Module::detail()
 };
 
 struct FlowRecord {

@@ -184,9 +184,23 @@ asio::awaitable<void> Flows::start_recognised(Accepted accepted, Candidates cand
 LinkedFlow::TellReason Flows::tell_reason() {
   return [this](FlowRecord& record, Reason reason) {
     table_.give_reason(record, reason);
+    log_reason(record);
     if (const auto flow = linked_.find(record.id); flow != linked_.end() && record.module->steps_aside)
       leave_doubt(*flow->second);
   };
+}
+
+// Only where the module knows more than the reason says.
+void Flows::log_reason(const FlowRecord& record) {
+  if (record.reason == reasons::optimised || record.module->detail.empty()) return;
+  const std::string client = record.client.address().to_string();
+  if (const auto left_out = reason_lines_.may_write(client, std::chrono::steady_clock::now()))
+    log::warn("flow_reason", {{"flow", record.id},
+                              {"client", client},
+                              {"to", record.destination.to_text()},
+                              {"reason", record.reason->code},
+                              {"detail", record.module->detail},
+                              {"not_logged", *left_out}});
 }
 
 void Flows::own(std::unique_ptr<LinkedFlow> flow) {

@@ -110,6 +110,7 @@ class Flows {
   const modules::Listed* agree_on(const modules::Listed* module, const config::Features& wanted,
                                   FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
+  void log_reason(const FlowRecord& record);
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,
                                           Buffer first);
   boost::asio::awaitable<std::optional<RelayEnd>> guard_past(boost::asio::ip::tcp::socket& client,
@@ -143,6 +144,7 @@ class Flows {
   Relay relay_;
   OwnAddresses own_;
   log::LineLimit peer_refusals_{1};
+  log::LineLimit reason_lines_{50};
   Closed closed_ = Closed::enforced;
   PeerShares shares_;
   Sweeps::LinkedFlows linked_;

@@ -78,6 +78,7 @@ class ModuleHost {
   bool gave_up() const { return gave_up_; }  // the end has taken too long: at once
 
   const modules::Counters& counters() const { return module_->counters(); }
+  std::string_view detail() const { return module_->detail(); }
   Reason reason() const { return aside_reason_ ? *aside_reason_ : module_->reason(); }
 
  private:

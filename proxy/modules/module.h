@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <variant>
 
 #include "codecs/slice.h"
@@ -137,6 +138,8 @@ class Module {
   virtual const Counters& counters() const = 0;
   // The reason why it cannot optimise fully, while it runs; optimised: none.
   virtual Reason reason() const { return {}; }
+  // What else is known of the connection, for people: a short line in the protocol's own terms, or nothing.
+  virtual std::string_view detail() const { return {}; }
 };
 
 // The largest message; a small one costs a few bytes more than its size.

@@ -56,6 +56,7 @@ class Dialects {
   std::vector<Slice> for_lan(Slice bytes) { return sealing_->to_lan(std::move(bytes)); }
   bool must_stay() const { return sealing_ && sealing_->is_needed(); }
   std::size_t state_bytes() const { return sealing_ ? sealing_->state_bytes() : 0; }
+  std::string_view detail() const { return sealing_ ? sealing_->detail() : std::string_view(); }
   modules::Reason why_reset() const { return sealing_ ? sealing_->why_reset() : reasons::optimised; }
 
  private:

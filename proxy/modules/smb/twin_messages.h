@@ -161,9 +161,10 @@ struct SealKeys {
   std::uint16_t dialect = 0, signing = 0, cipher = 0;
   bool must_sign = false;
   Slice signing_key, to_server, to_client;
+  Slice detail;  // Module::detail()
   static constexpr std::tuple kFields{&SealKeys::session,     &SealKeys::dialect,   &SealKeys::signing,
                                       &SealKeys::cipher,      &SealKeys::must_sign, &SealKeys::signing_key,
-                                      &SealKeys::to_server, &SealKeys::to_client};
+                                      &SealKeys::to_server,   &SealKeys::to_client, &SealKeys::detail};
 };
 // far -> near: a session begins whose key is not known, and passes as it is; the reason's code.
 struct Unsealed {

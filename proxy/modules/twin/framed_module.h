@@ -28,6 +28,7 @@
 //     bool must_stay() const;          // the module may not step aside: what it would pass cannot be read
 //     std::size_t state_bytes() const;
 //     modules::Reason why_reset() const;
+//     std::string_view detail() const;
 //   };
 #pragma once
 #include <deque>
@@ -192,6 +193,10 @@ class FramedModule : public modules::Module {
     if constexpr (kHasLayer)
       if (const auto why = protocol_.why_reset(); why != modules::reasons::optimised) return why;
     return reason_ != modules::reasons::optimised || !half() ? reason_ : half()->reason();
+  }
+  std::string_view detail() const override {
+    if constexpr (kHasLayer) return protocol_.detail();
+    return {};
   }
 
  private:

@@ -42,17 +42,17 @@ Handshake::Answer Handshake::from_server(const Frame& frame) {
   const auto elements = smb2::parse_elements(frame.message());
   if (!elements || elements->size() != 1) return answer;
   const smb2::Element& element = elements->front();
-  if (element.header.command == Command::negotiate && !negotiated_) negotiated(frame, answer);
+  if (element.header.command == Command::negotiate && !negotiated_) negotiated(frame, element, answer);
   if (element.header.command == Command::session_setup) set_up(frame, element, answer);
   if (element.header.command == Command::logoff && element.header.status == Status::success)
     done_.erase(element.header.session_id);
   return answer;
 }
 
-void Handshake::negotiated(const Frame& frame, Answer& answer) {
+void Handshake::negotiated(const Frame& frame, const smb2::Element& element, Answer& answer) {
+  if (element.header.status != Status::success) return request_.reset();  // the client may try again
   auto result = answer_for_client(request_ ? &*request_ : nullptr, frame);
   if (!result) {
-    // An error of the server, after which the client may try again, or something not known here.
     answer.broken = request_.has_value();
     return;
   }
@@ -69,11 +69,15 @@ void Handshake::negotiated(const Frame& frame, Answer& answer) {
 void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer& answer) {
   const smb2::Header& header = element.header;
   auto asked = asked_.extract(header.message_id);
-  const auto response = smb2::parse_session_setup_response(element.bytes);
-  if (asked.empty() || !response) return;
-  Setup setup = std::move(asked.mapped());
   const bool goes_on = header.status == Status::more_processing_required;
-  if (!goes_on && header.status != Status::success) return;
+  if ((!goes_on && header.status != Status::success) || done_.contains(header.session_id)) return;
+  const auto response = smb2::parse_session_setup_response(element.bytes);
+  if (asked.empty() || !response || done_.size() >= kMostSessions) {
+    // More at a time than are followed, or one that binds a session of another connection.
+    if (!goes_on) answer.missing = Missing{.reason = reasons::smb_login, .detail = "its beginning was not followed"};
+    return;
+  }
+  Setup setup = std::move(asked.mapped());
   setup.login.from_server(response->security);
   if (goes_on) {
     extend(setup.client, frame.message());
@@ -98,7 +102,7 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   session.for_client = derive(agreement_, found->key, setup.client);
   session.for_server = derive(agreement_, found->key, setup.server);
   answer.session = std::move(session);
-  if (done_.size() < kMostLogins) done_.insert(header.session_id);
+  done_.insert(header.session_id);
 }
 
 }  // namespace longhaul::smb::seal

@@ -38,7 +38,7 @@ class Handshake {
   // The legs have different keys: a session without a known key cannot go on.
   bool is_changed() const { return changed_; }
 
-  static constexpr std::size_t kMostLogins = 64;
+  static constexpr std::size_t kMostLogins = 64, kMostSessions = 256;
 
  private:
   struct Setup {
@@ -47,12 +47,12 @@ class Handshake {
   };
   using Setups = KeyedMap<std::uint64_t, Setup>;
 
-  void negotiated(const Frame& frame, Answer& answer);
+  void negotiated(const Frame& frame, const smb2::Element& element, Answer& answer);
   void set_up(const Frame& frame, const smb2::Element& element, Answer& answer);
 
   std::shared_ptr<const ServerKeys> keys_;
   std::optional<Frame> request_;  // NEGOTIATE, as the client sent it
-  bool negotiated_ = false, changed_ = false, request_changed_ = false;
+  bool negotiated_ = false, changed_ = false;
   Agreement agreement_;
   PreauthValue client_{}, server_{};  // after NEGOTIATE
   Setups asked_;                      // by the MessageId of the request without an answer

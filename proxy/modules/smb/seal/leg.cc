@@ -13,10 +13,7 @@ using smb2::Header;
 
 namespace {
 
-constexpr std::uint32_t kSmb2Magic = 0x424D53FE;
-constexpr smb2::SessionId kPreviousSession = ~smb2::SessionId{0};
 constexpr std::size_t kSessionBytes = 2048, kEntryBytes = 96;
-constexpr std::size_t kFlagsAt = 16;
 
 // Servers cannot sign for a session that is gone, and answer a login before they know its key.
 bool may_be_weaker(const Header& answer) {
@@ -60,7 +57,7 @@ Result<Frame> Leg::open(const Frame& frame) {
     if (!session->in) return Error::forged;
     auto plain = session->in->open(frame.message(), memory);
     if (!plain || plain->size() < kFrameHeadBytes + smb2::kHeaderBytes ||
-        load_le<std::uint32_t>(plain->bytes(), kFrameHeadBytes) != kSmb2Magic)
+        load_le<std::uint32_t>(plain->bytes(), kFrameHeadBytes) != smb2::kProtocolId)
       return Error::forged;
     outer = transform->session_id;
     opened.bytes = std::move(*plain);
@@ -76,7 +73,7 @@ Result<Frame> Leg::open(const Frame& frame) {
   smb2::SessionId id = 0;
   for (const smb2::Element& element : *elements) {
     const Header& header = element.header;
-    if (!header.is_related() || header.session_id != kPreviousSession) id = header.session_id;
+    if (!header.is_related() || header.session_id != smb2::kPreviousSession) id = header.session_id;
     // 3.3.5.2.1.1, 3.2.5.1.1.1: only a notification of the server may name no session in a transform.
     const bool names_none = id == 0 && header.is_unsolicited() && to_ == To::server;
     if (encrypted && id != outer && !names_none) return Error::forged;
@@ -92,11 +89,11 @@ Result<Frame> Leg::open(const Frame& frame) {
       const auto noted = to_ == To::client ? note_request(header, id, form) : note_answer(header, form);
       if (!noted) return noted.error();
       flags = (flags & ~smb2::header_flags::is_signed) | flags_of(form);
-      std::memset(at + kSignatureAt, 0, sizeof(Signature));
+      std::memset(at + smb2::header_at::signature, 0, sizeof(Signature));
       // A transform's session, for a notification that names none: the other leg needs it.
-      if (names_none) store_le(at + kSignatureAt, outer);
+      if (names_none) store_le(at + smb2::header_at::signature, outer);
     }
-    store_le(at + kFlagsAt, flags);
+    store_le(at + smb2::header_at::flags, flags);
   }
   return opened;
 }

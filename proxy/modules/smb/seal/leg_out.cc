@@ -14,9 +14,6 @@ using smb2::Header;
 
 namespace {
 
-constexpr std::uint32_t kSmb2Magic = 0x424D53FE;
-constexpr smb2::SessionId kPreviousSession = ~smb2::SessionId{0};
-constexpr std::size_t kFlagsAt = 16, kNextCommandAt = 20;
 constexpr std::size_t kFrontBytes = kFrameHeadBytes + smb2::kHeaderBytes;
 constexpr std::size_t kJoinedBytes = 2048;
 
@@ -85,9 +82,9 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
   std::byte* memory = split_front(pieces, kFrontBytes);
   const std::byte* const first = memory + kFrameHeadBytes;
   const Bytes first_header(first, smb2::kHeaderBytes);
-  if (load_le<std::uint32_t>(first_header, 0) != kSmb2Magic) return pass();
-  const std::uint32_t next = load_le<std::uint32_t>(first_header, kNextCommandAt);
-  if (next != 0 || size <= kJoinedBytes || is_read(load_le<std::uint16_t>(first_header, 12)))
+  if (load_le<std::uint32_t>(first_header, 0) != smb2::kProtocolId) return pass();
+  const std::uint32_t next = load_le<std::uint32_t>(first_header, smb2::header_at::next_command);
+  if (next != 0 || size <= kJoinedBytes || is_read(load_le<std::uint16_t>(first_header, smb2::header_at::command)))
     pieces = {joined(pieces, size, memory)};
 
   // Of a compound, its elements with their padding; of anything else, its header and the pieces behind.
@@ -101,7 +98,7 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     Part& part = parts.emplace_back(Part{at, header, form_of(header, session)});
     // A notification without a session is encrypted with the one whose transform it arrived in (form.h).
     if (session == 0 && header.is_unsolicited() && part.wanted.form == Form::encrypted)
-      part.wanted.session = load_le<std::uint64_t>({at, smb2::kHeaderBytes}, kSignatureAt);
+      part.wanted.session = load_le<std::uint64_t>({at, smb2::kHeaderBytes}, smb2::header_at::signature);
   };
   smb2::Elements elements;
   if (pieces.size() == 1) {
@@ -110,7 +107,7 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     elements = std::move(*parsed);
     smb2::SessionId session = 0;
     for (const smb2::Element& element : elements) {
-      if (!element.header.is_related() || element.header.session_id != kPreviousSession)
+      if (!element.header.is_related() || element.header.session_id != smb2::kPreviousSession)
         session = element.header.session_id;
       note(memory + kFrameHeadBytes + element.offset, element.header, session);
       if (to_ == To::client) learn(element);
@@ -123,8 +120,8 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
 
   for (const Part& part : parts) {
     const bool arrived = part.header.flags & arrival_flags::arrived;
-    store_le(part.at + kFlagsAt, part.header.flags & ~arrival_flags::all);
-    if (arrived) std::memset(part.at + kSignatureAt, 0, sizeof(Signature));
+    store_le(part.at + smb2::header_at::flags, part.header.flags & ~arrival_flags::all);
+    if (arrived) std::memset(part.at + smb2::header_at::signature, 0, sizeof(Signature));
   }
   std::vector<Bytes> rest;
   for (std::size_t i = 1; i < pieces.size(); ++i) rest.push_back(pieces[i].bytes());
@@ -145,11 +142,11 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     const Part& part = parts[i];
     Session* const session = find(part.wanted.session);
     if (part.wanted.form != Form::with_signature || !session) continue;
-    store_le(part.at + kFlagsAt, (part.header.flags & ~arrival_flags::all) | smb2::header_flags::is_signed);
+    store_le(part.at + smb2::header_at::flags, (part.header.flags & ~arrival_flags::all) | smb2::header_flags::is_signed);
     const Bytes body = elements.empty() ? Bytes() : elements[i].body();
     const Signature signature =
         session->signer.sign({part.at, smb2::kHeaderBytes}, elements.empty() ? rest : std::vector<Bytes>{body});
-    std::copy(signature.begin(), signature.end(), part.at + kSignatureAt);
+    std::copy(signature.begin(), signature.end(), part.at + smb2::header_at::signature);
   }
   pass();
 }

@@ -71,12 +71,12 @@ std::optional<std::uint16_t> chosen(Bytes data) {
 }
 
 // Whether the client requires signatures.
-Result<bool> requires_signing(const Frame* request) {
+std::optional<bool> requires_signing(const Frame* request) {
   if (!request) return false;
   const auto element = single_element(*request);
-  if (!element) return Error::malformed_record;
+  if (!element) return std::nullopt;
   const auto asked = smb2::parse_negotiate_request(*element);
-  if (!asked) return asked.error();
+  if (!asked) return std::nullopt;
   return (asked->security_mode & smb2::security_mode::signing_required) != 0;
 }
 

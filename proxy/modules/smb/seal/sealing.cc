@@ -11,7 +11,46 @@ Slice slice_of(const Secret<Size>& secret) {
   return Slice::copy_of(secret.bytes);
 }
 
-SealKeys message_of(const Handshake::Session& session, const Agreement& agreement) {
+std::string_view name_of(smb2::Dialect dialect) {
+  switch (dialect) {
+    case smb2::Dialect::smb_2_0_2:
+      return "2.0.2";
+    case smb2::Dialect::smb_2_1:
+      return "2.1";
+    case smb2::Dialect::smb_3_0:
+      return "3.0";
+    case smb2::Dialect::smb_3_0_2:
+      return "3.0.2";
+    default:
+      return "3.1.1";
+  }
+}
+
+std::string_view name_of_signing(Signing signing) {
+  return signing == Signing::aes_gmac   ? "AES-GMAC"
+         : signing == Signing::aes_cmac ? "AES-CMAC"
+                                        : "HMAC-SHA256";
+}
+
+std::string_view name_of_cipher(Cipher cipher) {
+  constexpr std::string_view kNames[] = {"no encryption", "AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"};
+  return kNames[static_cast<std::size_t>(cipher)];
+}
+
+// "SMB 3.1.1, AES-GMAC, AES-128-GCM; key of the keytab (aes256-cts-hmac-sha1-96, version 3)"
+std::string detail_of(const Agreement& agreement, const Found& found) {
+  std::string text = "SMB ";
+  text.append(name_of(agreement.dialect)).append(", ").append(name_of_signing(agreement.signing));
+  text.append(", ").append(name_of_cipher(agreement.cipher));
+  if (found.mechanism == Mechanism::ntlm) return text + "; key from an NTLM hash";
+  return text.append("; key from the keytab (")
+      .append(to_text(found.etype))
+      .append(", version ")
+      .append(std::to_string(found.kvno))
+      .append(")");
+}
+
+SealKeys message_of(const Handshake::Session& session, const Agreement& agreement, std::string_view detail) {
   SealKeys message{.session = session.id,
                    .dialect = static_cast<std::uint16_t>(agreement.dialect),
                    .signing = static_cast<std::uint16_t>(agreement.signing),
@@ -19,7 +58,8 @@ SealKeys message_of(const Handshake::Session& session, const Agreement& agreemen
                    .must_sign = agreement.must_sign,
                    .signing_key = slice_of(session.for_client.signing),
                    .to_server = Slice::copy_of(session.for_client.to_server),
-                   .to_client = Slice::copy_of(session.for_client.to_client)};
+                   .to_client = Slice::copy_of(session.for_client.to_client),
+                   .detail = Slice::copy_of(as_bytes(detail))};
   return message;
 }
 
@@ -34,6 +74,14 @@ std::optional<Agreement> agreement_in(const SealKeys& message) {
                     message.signing_key.size() == 16 && message.to_server.size() == size &&
                     message.to_client.size() == size;
   return fits ? std::optional(agreement) : std::nullopt;
+}
+
+// The twin's words are shown on terminals.
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  std::string clean(text.substr(0, kMost));
+  std::erase_if(clean, [](char letter) { return letter < ' ' || letter > '~'; });
+  return clean;
 }
 
 SecretBytes secret_of(const Slice& bytes) {
@@ -74,6 +122,7 @@ bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
     keys.to_client = secret_of(given->to_client);
   }
   if (!agreement || !leg_.begin(given->session, *agreement, keys)) out.abort();
+  detail_ = printable(as_text(given->detail.bytes()));
   return true;
 }
 
@@ -98,7 +147,8 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
       leg_.end(answer.session->id);
       return cannot_open(now, {.reason = reasons::smb_wrong_key, .detail = {}}, answer.frame, out);
     }
-    out.tell(message_of(*answer.session, handshake_.agreement()));
+    detail_ = detail_of(handshake_.agreement(), answer.session->found);
+    out.tell(message_of(*answer.session, handshake_.agreement(), detail_));
   }
   if (answer.missing) return cannot_open(now, *answer.missing, answer.frame, out);
   return Sealing::from_lan(now, answer.frame, out);
@@ -107,6 +157,7 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
 // The session goes on untouched where the legs have the same keys; otherwise its client must begin again.
 std::optional<Frame> FarSealing::cannot_open(TimePoint now, const Missing& missing, const Frame& frame,
                                              Outputs& out) {
+  detail_ = missing.detail;
   if (handshake_.is_changed()) {
     unopened_->note(now, ends_, missing.reason);
     reset(missing.reason, out);

@@ -5,6 +5,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "proxy/modules/smb/half.h"
@@ -32,11 +33,14 @@ class Sealing {
   // Messages must be opened and sealed here: the module may not step aside.
   virtual bool is_needed() const { return !leg_.empty(); }
   modules::Reason why_reset() const { return why_reset_; }
+  // What the last session that began is protected with and how its key was found, or why it was not.
+  std::string_view detail() const { return detail_; }
   std::size_t state_bytes() const { return leg_.state_bytes(); }
 
  protected:
   void reset(modules::Reason reason, Outputs& out);
   Leg leg_;
+  std::string detail_;
 
  private:
   modules::Reason why_reset_ = reasons::optimised;

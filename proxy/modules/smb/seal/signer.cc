@@ -9,13 +9,14 @@
 #include <new>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/header.h"
 
 namespace longhaul::smb::seal {
 namespace {
 
-const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+const unsigned char* raw_of(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 
-const char* name_of(Signing signing) {
+const char* mac_of(Signing signing) {
   switch (signing) {
     case Signing::aes_cmac:
       return "CMAC";
@@ -29,7 +30,7 @@ const char* name_of(Signing signing) {
 }  // namespace
 
 Signer::Signer(Signing signing, const Secret<16>& key)
-    : signing_(signing), key_(key), mac_(EVP_MAC_fetch(nullptr, name_of(signing), nullptr)) {
+    : signing_(signing), key_(key), mac_(EVP_MAC_fetch(nullptr, mac_of(signing), nullptr)) {
   if (mac_) context_.reset(EVP_MAC_CTX_new(mac_.get()));
   char digest[] = "SHA256", cbc[] = "AES-128-CBC", gcm[] = "AES-128-GCM";
   const OSSL_PARAM params[] = {
@@ -45,22 +46,22 @@ Signature Signer::sign(Bytes header, std::span<const Bytes> rest) {
   assert(header.size() == smb2::kHeaderBytes);
   std::array<std::byte, smb2::kHeaderBytes> head;
   std::copy(header.begin(), header.end(), head.begin());
-  std::fill_n(head.begin() + kSignatureAt, sizeof(Signature), std::byte{0});
+  std::fill_n(head.begin() + smb2::header_at::signature, sizeof(Signature), std::byte{0});
 
   std::array<std::byte, 12> nonce{};
   OSSL_PARAM params[] = {OSSL_PARAM_construct_end(), OSSL_PARAM_construct_end()};
   if (signing_ == Signing::aes_gmac) {
-    std::copy_n(head.begin() + 24, 8, nonce.begin());
-    const bool from_server = load_le<std::uint32_t>(head, 16) & smb2::header_flags::response;
-    const bool cancels = load_le<std::uint16_t>(head, 12) == std::uint16_t(smb2::Command::cancel);
+    std::copy_n(head.begin() + smb2::header_at::message_id, 8, nonce.begin());
+    const bool from_server = load_le<std::uint32_t>(head, smb2::header_at::flags) & smb2::header_flags::response;
+    const bool cancels = load_le<std::uint16_t>(head, smb2::header_at::command) == std::uint16_t(smb2::Command::cancel);
     nonce[8] = std::byte((from_server ? 1 : 0) | (cancels ? 2 : 0));
     params[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_IV, nonce.data(), nonce.size());
   }
   bool done =
-      EVP_MAC_init(context_.get(), raw(key_.bytes), key_.bytes.size(), params) == 1 &&
-      EVP_MAC_update(context_.get(), raw(head), head.size()) == 1;
+      EVP_MAC_init(context_.get(), raw_of(key_.bytes), key_.bytes.size(), params) == 1 &&
+      EVP_MAC_update(context_.get(), raw_of(head), head.size()) == 1;
   for (Bytes piece : rest)
-    done = done && (piece.empty() || EVP_MAC_update(context_.get(), raw(piece), piece.size()) == 1);
+    done = done && (piece.empty() || EVP_MAC_update(context_.get(), raw_of(piece), piece.size()) == 1);
   std::array<unsigned char, 32> found{};
   std::size_t size = 0;
   if (!done || EVP_MAC_final(context_.get(), found.data(), &size, found.size()) != 1) throw std::bad_alloc();
@@ -72,7 +73,7 @@ Signature Signer::sign(Bytes header, std::span<const Bytes> rest) {
 
 bool Signer::verify(Bytes header, Bytes rest) {
   const Signature right = sign(header, std::span(&rest, 1));
-  return CRYPTO_memcmp(right.data(), header.data() + kSignatureAt, right.size()) == 0;
+  return CRYPTO_memcmp(right.data(), header.data() + smb2::header_at::signature, right.size()) == 0;
 }
 
 }  // namespace longhaul::smb::seal

@@ -11,7 +11,6 @@
 
 namespace longhaul::smb::seal {
 
-inline constexpr std::size_t kSignatureAt = 48;  // in the header
 using Signature = std::array<std::byte, 16>;
 
 class Signer {

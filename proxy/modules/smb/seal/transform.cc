@@ -13,7 +13,7 @@
 namespace longhaul::smb::seal {
 namespace {
 
-constexpr std::size_t kTagAt = 4, kNonceAt = 20, kSizeAt = 36, kFlagsAt = 42, kSessionAt = 44, kTagBytes = 16;
+constexpr std::size_t kTransformTagAt = 4, kTransformNonceAt = 20, kTransformSizeAt = 36, kTransformFlagsAt = 42, kTransformSessionAt = 44, kTransformTagBytes = 16;
 constexpr std::uint16_t kEncrypted = 1;
 
 const char* name_of(Cipher cipher) {
@@ -40,7 +40,7 @@ Transform::Transform(Cipher cipher, Bytes key)
       cipher_(EVP_CIPHER_fetch(nullptr, name_of(cipher), nullptr)),
       context_(EVP_CIPHER_CTX_new()) {
   std::copy(key.begin(), key.end(), key_.data());
-  if (!cipher_ || !context_ || RAND_bytes(raw(nonce_.data()), nonce_.size()) != 1) throw std::bad_alloc();
+  if (!cipher_ || !context_ || RAND_bytes(raw(nonce_.data()), sizeof(Nonce)) != 1) throw std::bad_alloc();
   // 2.2.41: 11 bytes for CCM, 12 for GCM; the rest is zero.
   std::fill(nonce_.begin() + (is_ccm(cipher) ? 11 : 12), nonce_.end(), std::byte{0});
 }
@@ -59,7 +59,7 @@ bool Transform::begin(bool seals, const std::byte* nonce, const std::byte* tag, 
   // CCM must know its sizes before the key, and the size of the text before the associated data.
   return EVP_CipherInit_ex2(context, cipher_.get(), nullptr, nullptr, seals, nullptr) == 1 &&
          EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, ccm ? 11 : 12, nullptr) == 1 &&
-         (!(ccm || tag) || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTagBytes,
+         (!(ccm || tag) || EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTransformTagBytes,
                                                const_cast<std::byte*>(tag)) == 1) &&
          EVP_CipherInit_ex2(context, nullptr, raw(key_.data()), raw(nonce), seals, nullptr) == 1 &&
          (!ccm ||
@@ -76,34 +76,34 @@ Slice Transform::seal(smb2::SessionId session, std::span<const Bytes> message, s
   std::memset(transform, 0, kTransformBytes);
   store_le(transform, std::uint32_t{0x424D53FD});
   const Nonce nonce = next_nonce();
-  std::copy(nonce.begin(), nonce.end(), transform + kNonceAt);
-  store_le(transform + kSizeAt, static_cast<std::uint32_t>(size));
-  store_le(transform + kFlagsAt, kEncrypted);
-  store_le(transform + kSessionAt, session);
+  std::copy(nonce.begin(), nonce.end(), transform + kTransformNonceAt);
+  store_le(transform + kTransformSizeAt, static_cast<std::uint32_t>(size));
+  store_le(transform + kTransformFlagsAt, kEncrypted);
+  store_le(transform + kTransformSessionAt, session);
 
   std::byte* const text = transform + kTransformBytes;
   std::byte* end = text;
   for (Bytes piece : message) end = std::copy(piece.begin(), piece.end(), end);
   int written = 0;
-  if (!begin(true, nonce.data(), nullptr, size, {transform + kNonceAt, kTransformBytes - kNonceAt}) ||
+  if (!begin(true, nonce.data(), nullptr, size, {transform + kTransformNonceAt, kTransformBytes - kTransformNonceAt}) ||
       EVP_CipherUpdate(context_.get(), raw(text), &written, raw(text), static_cast<int>(size)) != 1 ||
       EVP_CipherFinal_ex(context_.get(), raw(end), &written) != 1 ||
-      EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes, transform + kTagAt) != 1)
+      EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, kTransformTagBytes, transform + kTransformTagAt) != 1)
     throw std::bad_alloc();
   return frame;
 }
 
 std::optional<Slice> Transform::open(Bytes transform, std::byte*& memory) {
   if (transform.size() <= kTransformBytes ||
-      load_le<std::uint32_t>(transform, kSizeAt) != transform.size() - kTransformBytes)
+      load_le<std::uint32_t>(transform, kTransformSizeAt) != transform.size() - kTransformBytes)
     return std::nullopt;
   const Bytes text = transform.subspan(kTransformBytes);
   Slice frame = Slice::unfilled(kFrameHeadBytes + text.size(), memory);
   write_frame_head(text.size(), memory);
   std::byte* const plain = memory + kFrameHeadBytes;
   int written = 0;
-  if (!begin(false, transform.data() + kNonceAt, transform.data() + kTagAt, text.size(),
-             transform.subspan(kNonceAt, kTransformBytes - kNonceAt)))
+  if (!begin(false, transform.data() + kTransformNonceAt, transform.data() + kTransformTagAt, text.size(),
+             transform.subspan(kTransformNonceAt, kTransformBytes - kTransformNonceAt)))
     throw std::bad_alloc();
   if (EVP_CipherUpdate(context_.get(), raw(plain), &written, raw(text.data()),
                        static_cast<int>(text.size())) != 1)

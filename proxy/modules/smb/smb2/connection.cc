@@ -8,7 +8,6 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-constexpr SessionId kPreviousSession = ~SessionId{0};
 constexpr TreeId kPreviousTree = ~TreeId{0};
 
 // Requests that are signed (or not) whatever the session is like: 3.2.4.1.1, 3.2.5.5, 3.1.4.1.

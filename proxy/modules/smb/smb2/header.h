@@ -10,6 +10,14 @@
 
 namespace longhaul::smb::smb2 {
 
+// 2.2.1: where the fields of a header lie, for those that read or change one of them alone.
+namespace header_at {
+inline constexpr std::size_t command = 12, flags = 16, next_command = 20, message_id = 24, signature = 48;
+}  // namespace header_at
+inline constexpr std::uint32_t kProtocolId = 0x424D53FE;  // FE 'SMB', the first four bytes
+// Of a related element: the session of the element before.
+inline constexpr SessionId kPreviousSession = ~SessionId{0};
+
 // 2.2.1. `credits` requests in a request and grants in a response. The signature stays in the bytes.
 struct Header {
   std::uint16_t credit_charge = 0;     // 0 in 2.0.2, and from clients without multi-credit; see charge()

@@ -45,7 +45,11 @@ std::vector<TwinMessage> one_of_each() {
           Settled{key_of(13)},
           Watched{key_of(14), true},
           Paths{25, true},
-          Marked{key_of(15), 0xFFFFFFFF}};
+          Marked{key_of(15), 0xFFFFFFFF},
+          SealOffered{},
+          SealKeys{~0ull, 0x0311, 2, 4, true, Slice::copy_of(as_bytes("signs")), Slice::copy_of(as_bytes("up")),
+                   Slice::copy_of(as_bytes("down")), Slice::copy_of(as_bytes("detail"))},
+          Unsealed{Slice::copy_of(as_bytes("smb_ticket"))}};
 }
 
 }  // namespace

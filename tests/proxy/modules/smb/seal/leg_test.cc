@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both legs of a connection, with keys of their own: what a client sends arrives at the server protected alike,
+// and nothing that is forged or too weakly protected goes on.
+#include "proxy/modules/smb/seal/leg.h"
+
+#include <catch2/catch.hpp>
+
+#include "codecs/little_endian.h"
+#include "tests/proxy/modules/smb/smb2/conversation.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::seal;
+using namespace longhaul::smb::smb2::test;
+using smb2::Command;
+
+namespace {
+
+constexpr smb2::SessionId kOurs = 0x51;
+
+SessionKeys keys_of(std::uint8_t first) {
+  SessionKeys keys;
+  keys.signing.bytes.fill(std::byte{first});
+  keys.to_server = SecretBytes(16);
+  keys.to_client = SecretBytes(16);
+  std::fill_n(keys.to_server.data(), 16, std::byte(first + 1));
+  std::fill_n(keys.to_client.data(), 16, std::byte(first + 2));
+  return keys;
+}
+
+struct Ends {
+  explicit Ends(Signing signing = Signing::aes_gmac, bool must_sign = false)
+      : agreement{.dialect = smb2::Dialect::smb_3_1_1,
+                  .signing = signing,
+                  .cipher = Cipher::aes_128_gcm,
+                  .must_sign = must_sign} {
+    REQUIRE(near.begin(kOurs, agreement, keys_of(1)));
+    REQUIRE(far.begin(kOurs, agreement, keys_of(101)));
+  }
+  Agreement agreement;
+  // The client and the server themselves: each is the other end of a leg.
+  Signer client_signer{agreement.signing, keys_of(1).signing}, server_signer{agreement.signing, keys_of(101).signing};
+  Transform client_out{Cipher::aes_128_gcm, keys_of(1).to_server}, client_in{Cipher::aes_128_gcm, keys_of(1).to_client},
+      server_in{Cipher::aes_128_gcm, keys_of(101).to_server}, server_out{Cipher::aes_128_gcm, keys_of(101).to_client};
+  Leg near{Leg::To::client}, far{Leg::To::server};
+};
+
+Slice frame_of(Command command, smb2::MessageId id, std::uint32_t flags = 0, std::size_t body = 100,
+               Status status = Status::success) {
+  smb2::Header header{.credit_charge = 1, .command = command, .credits = 1, .flags = flags, .message_id = id,
+                      .tree_id = 7, .session_id = kOurs};
+  header.status = status;
+  Buffer bytes(body, std::byte{0x5a});
+  return smb2::build_message(header, bytes);
+}
+
+Slice with_signature(Signer& signer, const Slice& frame) {
+  std::byte* memory = nullptr;
+  Slice copy = Slice::unfilled(frame.size(), memory);
+  std::copy(frame.bytes().begin(), frame.bytes().end(), memory);
+  std::byte* const header = memory + kFrameHeadBytes;
+  store_le(header + smb2::header_at::flags,
+           load_le<std::uint32_t>({header, 64}, smb2::header_at::flags) | smb2::header_flags::is_signed);
+  const Bytes body = frame.bytes().subspan(kFrameHeadBytes + 64);
+  const Signature signature = signer.sign({header, 64}, std::span(&body, 1));
+  std::copy(signature.begin(), signature.end(), header + smb2::header_at::signature);
+  return copy;
+}
+
+Slice encrypted(Transform& transform, const Slice& frame) {
+  const Bytes message = frame.bytes().subspan(kFrameHeadBytes);
+  return transform.seal(kOurs, std::span(&message, 1), message.size());
+}
+
+bool is_signed_by(Signer& signer, const Slice& frame) {
+  const Bytes message = frame.bytes().subspan(kFrameHeadBytes);
+  return (load_le<std::uint32_t>(message, smb2::header_at::flags) & smb2::header_flags::is_signed) &&
+         signer.verify(message.first(64), message.subspan(64));
+}
+
+Slice sent(Leg& leg, const std::vector<Slice>& pieces) {
+  std::vector<Slice> out;
+  for (const Slice& piece : pieces) leg.seal(piece, out);
+  Buffer all;
+  for (const Slice& piece : out) all.insert(all.end(), piece.bytes().begin(), piece.bytes().end());
+  return Slice::copy_of(all);
+}
+
+Frame arrived(const Slice& bytes) {
+  const bool transform = bytes.bytes()[4] == std::byte{0xFD};
+  return {transform ? FrameKind::smb2_transform : FrameKind::smb2, bytes};
+}
+
+std::uint32_t flags_in(const Frame& frame) { return load_le<std::uint32_t>(frame.message(), smb2::header_at::flags); }
+
+}  // namespace
+
+TEST_CASE("seal: a signed request is plain between the legs, and signed with the server's key behind them") {
+  for (const Signing signing : {Signing::hmac_sha256, Signing::aes_cmac, Signing::aes_gmac}) {
+    Ends ends(signing);
+    const Slice request = frame_of(Command::read, 5);
+    const auto between = ends.near.open(arrived(with_signature(ends.client_signer, request)));
+    REQUIRE(between.has_value());
+    CHECK((flags_in(*between) & smb2::header_flags::is_signed) == 0);
+    CHECK(form_in(flags_in(*between)) == Form::with_signature);
+    const Slice out = sent(ends.far, {between->bytes});
+    CHECK(is_signed_by(ends.server_signer, out));
+    CHECK_FALSE(is_signed_by(ends.client_signer, out));
+    // Nothing of how it arrived is left in it.
+    CHECK((flags_in({FrameKind::smb2, out}) & arrival_flags::all) == 0);
+  }
+}
+
+TEST_CASE("seal: an encrypted request is encrypted behind the legs, and its answer on the way back") {
+  Ends ends;
+  const auto between = ends.near.open(arrived(encrypted(ends.client_out, frame_of(Command::read, 5))));
+  REQUIRE(between.has_value());
+  const Slice out = sent(ends.far, {between->bytes});
+  std::byte* memory = nullptr;
+  REQUIRE(ends.server_in.open(out.bytes().subspan(4), memory));
+  const Slice answer = frame_of(Command::read, 5, smb2::header_flags::response, 70'000);
+  const auto back = ends.far.open(arrived(encrypted(ends.server_out, answer)));
+  REQUIRE(back.has_value());
+  // In pieces, as the half sends data that it has.
+  const Slice to_client = sent(ends.near, {back->bytes.sub(0, 10), back->bytes.sub(10, 500), back->bytes.from(510)});
+  const auto plain = ends.client_in.open(to_client.bytes().subspan(4), memory);
+  REQUIRE(plain);
+  CHECK(std::equal(plain->bytes().begin(), plain->bytes().end(), answer.bytes().begin(), answer.bytes().end()));
+}
+
+TEST_CASE("seal: an answer made here is protected like its request") {
+  for (const Form form : {Form::plain, Form::with_signature, Form::encrypted}) {
+    Ends ends;
+    const Slice request = frame_of(Command::read, 5);
+    REQUIRE(ends.near.open(arrived(form == Form::encrypted        ? encrypted(ends.client_out, request)
+                                   : form == Form::with_signature ? with_signature(ends.client_signer, request)
+                                                                  : request)).has_value());
+    const Slice answer = frame_of(Command::read, 5, smb2::header_flags::response, 5000);
+    const Slice out = sent(ends.near, {answer.sub(0, 80), answer.from(80)});
+    std::byte* memory = nullptr;
+    CHECK(is_signed_by(ends.client_signer, out) == (form == Form::with_signature));
+    CHECK((arrived(out).kind == FrameKind::smb2_transform) == (form == Form::encrypted));
+    if (form == Form::encrypted) CHECK(ends.client_in.open(out.bytes().subspan(4), memory));
+    if (form == Form::plain) CHECK(std::equal(out.bytes().begin(), out.bytes().end(), answer.bytes().begin()));
+  }
+}
+
+TEST_CASE("seal: a request of ours is protected like the client's last one in that tree") {
+  Ends ends;
+  const Slice own = frame_of(Command::read, 6);
+  CHECK(arrived(sent(ends.far, {own})).kind == FrameKind::smb2);
+  const auto between = ends.near.open(arrived(encrypted(ends.client_out, frame_of(Command::read, 5))));
+  (void)sent(ends.far, {between->bytes});
+  CHECK(arrived(sent(ends.far, {own})).kind == FrameKind::smb2_transform);
+}
+
+TEST_CASE("seal: a forged message goes nowhere") {
+  Ends ends;
+  const Slice request = frame_of(Command::write, 5);
+  for (const Slice& good : {with_signature(ends.client_signer, request), encrypted(ends.client_out, request)}) {
+    for (std::size_t at = 30; at < good.size(); at += 7) {
+      Buffer bytes(good.bytes().begin(), good.bytes().end());
+      bytes[at] ^= std::byte{0x80};
+      const auto opened = ends.near.open(arrived(Slice::copy_of(bytes)));
+      // A bit of the next element's offset or the session may make it a message of another kind: never this one's.
+      if (opened) CHECK(form_in(flags_in(*opened)) == Form::plain);
+    }
+  }
+  CHECK(ends.near.open(arrived(with_signature(ends.server_signer, request))).error() ==
+        smb::make_error_code(Error::forged));
+  CHECK(ends.near.open(arrived(encrypted(ends.server_in, request))).error() == smb::make_error_code(Error::forged));
+}
+
+TEST_CASE("seal: marks that a client sets itself mean nothing") {
+  Ends ends(Signing::aes_gmac, true);
+  const auto opened = ends.near.open(arrived(frame_of(Command::read, 5, flags_of(Form::encrypted))));
+  CHECK(opened.error() == smb::make_error_code(Error::unprotected));
+}
+
+TEST_CASE("seal: an answer of the server that is weaker than its request goes nowhere") {
+  Ends ends;
+  for (const bool encrypts : {true, false}) {
+    const Slice request = frame_of(Command::read, 5);
+    const auto between = ends.near.open(
+        arrived(encrypts ? encrypted(ends.client_out, request) : with_signature(ends.client_signer, request)));
+    (void)sent(ends.far, {between->bytes});
+    const Slice answer = frame_of(Command::read, 5, smb2::header_flags::response);
+    CHECK(ends.far.open(arrived(answer)).error() == smb::make_error_code(Error::unprotected));
+    if (encrypts) CHECK_FALSE(ends.far.open(arrived(with_signature(ends.server_signer, answer))).has_value());
+    CHECK(ends.far.open(arrived(encrypts ? encrypted(ends.server_out, answer)
+                                         : with_signature(ends.server_signer, answer))).has_value());
+  }
+}
+
+TEST_CASE("seal: messages of sessions without keys stay as they are") {
+  Ends ends;
+  ends.near.end(kOurs);
+  const Slice request = with_signature(ends.client_signer, frame_of(Command::read, 5));
+  const auto opened = ends.near.open(arrived(request));
+  REQUIRE(opened.has_value());
+  CHECK(std::equal(request.bytes().begin(), request.bytes().end(), opened->bytes.bytes().begin()));
+  const Slice other = encrypted(ends.client_out, frame_of(Command::read, 6));
+  CHECK(ends.near.open(arrived(other))->kind == FrameKind::smb2_transform);
+}
