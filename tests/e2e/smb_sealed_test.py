@@ -29,11 +29,6 @@ class Ntlm(PairTest):
     line = ("51.84mbit,10",)
 
     @classmethod
-    def setUpClass(cls):
-        cls.datacenter_has = {}
-        super().setUpClass()
-
-    @classmethod
     def prepare(cls):
         cls.smbd = smb.Smbd(cls.lab)
         cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER, SERVER6],
