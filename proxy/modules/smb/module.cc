@@ -63,7 +63,11 @@ void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs
 void Dialects::offer_sealing(TimePoint now, Outputs& out) {
   auto keys = site_.keys->of(ends_.server);
   if (!keys) return;
-  if (const auto why = site_.unopened->why(now, ends_)) return half_->cannot_open(*why);
+  if (const auto why = site_.unopened->why(now, ends_)) {
+    half_->cannot_open(*why);
+    out.tell(seal::unsealed_for(*why));
+    return;
+  }
   sealing_ = std::make_unique<seal::FarSealing>(std::move(keys), *half_, site_.unopened, ends_);
   half_->seals();
   out.tell(SealOffered{});

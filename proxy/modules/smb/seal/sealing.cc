@@ -92,6 +92,8 @@ SecretBytes secret_of(const Slice& bytes) {
 
 }  // namespace
 
+Unsealed unsealed_for(modules::Reason reason) { return {.reason = Slice::copy_of(as_bytes(reason->code))}; }
+
 void Sealing::reset(modules::Reason reason, Outputs& out) {
   why_reset_ = reason;
   out.abort();
@@ -164,7 +166,7 @@ std::optional<Frame> FarSealing::cannot_open(TimePoint now, const Missing& missi
     return std::nullopt;
   }
   half_.cannot_open(missing.reason);
-  out.tell(Unsealed{.reason = Slice::copy_of(as_bytes(missing.reason->code))});
+  out.tell(unsealed_for(missing.reason));
   return frame;
 }
 

@@ -15,6 +15,9 @@
 
 namespace longhaul::smb::seal {
 
+// A session passes as it is, for this reason.
+Unsealed unsealed_for(modules::Reason reason);
+
 // Of one half.
 class Sealing {
  public:
