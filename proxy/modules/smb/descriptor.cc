@@ -57,6 +57,7 @@ class Installed final : public modules::Instance {
   modules::State* state() override { return &reports_; }
   modules::Journal* journal() override { return &site_.lost->marks(); }
   void use_secrets(std::shared_ptr<const modules::Secrets> secrets) override {
+    site_.unopened->clear();
     site_.keys->replace(std::static_pointer_cast<const seal::KeyRing>(std::move(secrets)));
   }
 

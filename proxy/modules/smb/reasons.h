@@ -27,7 +27,7 @@ inline constexpr ReasonText smb_ticket{
     "smb_ticket",
     "The client's Kerberos ticket fits no key in the keytab that the far side has for this server, so its signed "
     "or encrypted requests save no round trips.",
-    "see the far side's log (smb_login) for the encryption type and key version, export the keytab again, and "
+    "see the far side's log (flow_reason) for the encryption type and key version, export the keytab again, and "
     "run longhaul keytab test, then longhaul reload"};
 inline constexpr ReasonText smb_ntlm_user{
     "smb_ntlm_user",
@@ -48,7 +48,7 @@ inline constexpr ReasonText smb_login{
     "smb_login",
     "The client's login uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or another), or was not seen "
     "whole, so its signed or encrypted requests save no round trips.",
-    "see the far side's log (smb_login); have the client use Kerberos with a domain controller that it reaches"};
+    "see the far side's log (flow_reason); have the client use Kerberos with a domain controller that it reaches"};
 inline constexpr ReasonText smb_wrong_key{
     "smb_wrong_key",
     "The client's login was opened, but the server's answer shows another session key, so its signed or encrypted "

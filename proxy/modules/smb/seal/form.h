@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "proxy/modules/smb/smb2/header.h"
+
 namespace longhaul::smb::seal {
 
 // In the order of their strength.
@@ -16,7 +18,7 @@ namespace arrival_flags {
 inline constexpr std::uint32_t arrived = 0x00100000;  // from a client or server, verified
 inline constexpr std::uint32_t with_signature = 0x00200000;
 inline constexpr std::uint32_t encrypted = 0x00400000;
-inline constexpr std::uint32_t all = arrived | with_signature | encrypted;
+static_assert((arrived | with_signature | encrypted) == smb2::kArrivalFlags);
 }  // namespace arrival_flags
 
 constexpr std::uint32_t flags_of(Form form) {

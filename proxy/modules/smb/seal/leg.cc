@@ -78,7 +78,7 @@ Result<Frame> Leg::open(const Frame& frame) {
     const bool names_none = id == 0 && header.is_unsolicited() && to_ == To::server;
     if (encrypted && id != outer && !names_none) return Error::forged;
     std::byte* const at = memory + kFrameHeadBytes + element.offset;
-    std::uint32_t flags = header.flags & ~arrival_flags::all;
+    std::uint32_t flags = header.flags;
     Session* const session = find(encrypted ? outer : id);
     if (session) {
       Form form = encrypted ? Form::encrypted : Form::plain;

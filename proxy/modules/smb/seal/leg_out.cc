@@ -119,8 +119,8 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
   }
 
   for (const Part& part : parts) {
-    const bool arrived = part.header.flags & arrival_flags::arrived;
-    store_le(part.at + smb2::header_at::flags, part.header.flags & ~arrival_flags::all);
+    const bool arrived = part.header.arrival & arrival_flags::arrived;
+    store_le(part.at + smb2::header_at::flags, part.header.flags);
     if (arrived) std::memset(part.at + smb2::header_at::signature, 0, sizeof(Signature));
   }
   std::vector<Bytes> rest;
@@ -142,7 +142,7 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     const Part& part = parts[i];
     Session* const session = find(part.wanted.session);
     if (part.wanted.form != Form::with_signature || !session) continue;
-    store_le(part.at + smb2::header_at::flags, (part.header.flags & ~arrival_flags::all) | smb2::header_flags::is_signed);
+    store_le(part.at + smb2::header_at::flags, part.header.flags | smb2::header_flags::is_signed);
     const Bytes body = elements.empty() ? Bytes() : elements[i].body();
     const Signature signature =
         session->signer.sign({part.at, smb2::kHeaderBytes}, elements.empty() ? rest : std::vector<Bytes>{body});
@@ -161,8 +161,8 @@ Leg::Request Leg::form_of_request(const Header& header, smb2::SessionId id) {
   if (!session) return {id, Form::plain};
   Form form = session->latest;
   const TreeKey key{id, header.tree_id};
-  if (header.flags & arrival_flags::arrived) {
-    form = form_in(header.flags);
+  if (header.arrival & arrival_flags::arrived) {
+    form = form_in(header.arrival);
     if (header.command != Command::cancel && header.command != Command::session_setup) {
       session->latest = form;
       if (!header.is_async() && (trees_.contains(key) || trees_.size() < kMostTrees)) trees_[key].latest = form;
@@ -180,8 +180,8 @@ Leg::Request Leg::form_of_request(const Header& header, smb2::SessionId id) {
 Leg::Request Leg::form_of_answer(const Header& header, smb2::SessionId id) {
   Request wanted{id, Form::plain};
   const auto request = requests_.find(header.message_id);
-  if (header.flags & arrival_flags::arrived) {
-    wanted.form = form_in(header.flags);
+  if (header.arrival & arrival_flags::arrived) {
+    wanted.form = form_in(header.arrival);
   } else if (request != requests_.end()) {
     wanted = request->second;
   }

@@ -25,7 +25,9 @@ Result<Header> parse_header(Bytes message) {
   const std::uint32_t status_or_channel = in.u32();
   const std::uint16_t command = in.u16();
   header.credits = in.u16();
-  header.flags = in.u32();
+  const std::uint32_t flags = in.u32();
+  header.flags = flags & ~kArrivalFlags;
+  header.arrival = flags & kArrivalFlags;
   header.next_command = in.u32();
   header.message_id = in.u64();
   if (header.is_async()) {

@@ -18,6 +18,10 @@ inline constexpr std::uint32_t kProtocolId = 0x424D53FE;  // FE 'SMB', the first
 // Of a related element: the session of the element before.
 inline constexpr SessionId kPreviousSession = ~SessionId{0};
 
+// Unused bits of Flags, in which the legs of seal/ mark messages between the halves (seal/form.h). The halves do
+// not see them.
+inline constexpr std::uint32_t kArrivalFlags = 0x00700000;
+
 // 2.2.1. `credits` requests in a request and grants in a response. The signature stays in the bytes.
 struct Header {
   std::uint16_t credit_charge = 0;     // 0 in 2.0.2, and from clients without multi-credit; see charge()
@@ -25,7 +29,8 @@ struct Header {
   std::uint16_t channel_sequence = 0;  // of a request, from 3.0 on: the low half of the same field
   Command command = Command::negotiate;
   std::uint16_t credits = 0;
-  std::uint32_t flags = 0;
+  std::uint32_t flags = 0;    // without kArrivalFlags
+  std::uint32_t arrival = 0;  // these; write_header() writes none
   std::uint32_t next_command = 0;
   MessageId message_id = 0;
   AsyncId async_id = 0;          // with header_flags::async only
