@@ -102,6 +102,7 @@ class Domain(Files):
         self.client_conf.write_text(smb.section("global", {**smb.CLIENT, "workgroup": DOMAIN, "realm": REALM},
                                                 self.folder / "client"))
         (self.folder / "client").mkdir()
+        (self.folder / "run").mkdir(mode=0o755)
         self.conf = self.folder / "dc" / "etc" / "smb.conf"
         self.process = None
 
@@ -150,7 +151,9 @@ class Domain(Files):
         """The command line of a program to which the names and the realm of the domain are its host's; nothing that it
         stores has to outlive the host, or a busy disk would delay it by a minute. What runs
         inside a namespace has mounts of its own, so the host's files stay as they are."""
+        # And its winbindd's socket: the smbd of any other test would ask it for its own users.
         mounts = ('for f in hosts resolv.conf; do [ ! -e /etc/$f ] || mount --bind "$0/$f" /etc/$f || exit; done; '
+                  'mkdir -p /run/samba && mount --bind "$0/run" /run/samba || exit; '
                   'exec env KRB5_CONFIG="$0/krb5.conf" KRB5CCNAME="FILE:$0/tickets" KRB5RCACHENAME=none: TDB_NO_FSYNC=1 "$@"')
         return ("sh", "-c", mounts, self.folder, *words)
 

@@ -10,13 +10,12 @@ import smb
 import smb_client
 from guest import Guest, ScriptFailed
 from kernel_client import Mount
-from lab import early, long_test, until
+from lab import SERVER, early, long_test, until
 from pair import PairTest
+from smb_sealed_test import hashes_of
 
 
-@unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
-@early
-class Kernel(PairTest):
+class Mounts(PairTest):
     line = ("51.84mbit,20",)
 
     @classmethod
@@ -53,6 +52,10 @@ class Kernel(PairTest):
         data = b"".join((folder / f"file-{number:04}").read_bytes() for number in range(30))
         self.assertEqual(hashlib.sha256(data).hexdigest(), found["sha256"])
 
+
+@unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
+@early
+class Kernel(Mounts):
     def test_mounts_of_smb_1_and_3_read_write_and_pass_random_operations(self):
         self.story("NT1", "cache=none", operations=120, size=600_000)
         self.story("3.1.1", "cache=none", operations=120, size=600_000)
@@ -113,6 +116,25 @@ class Kernel(PairTest):
                                     ("3.0", "seal"), ("3.1.1", "seal")):
             for cache in "cache=none", "cache=strict":
                 self.story(dialect, protection, cache, operations=300, size=3_000_001)
+
+
+@unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
+@early
+class Sealed(Mounts):
+    """Where the far side has the key, signed and encrypted mounts are accelerated."""
+
+    @classmethod
+    def prepare(cls):
+        super().prepare()
+        cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER],
+                                                  "ntlm_hashes": hashes_of(cls.lab, cls.smbd)}]
+
+    def test_signed_and_encrypted_mounts_pass_random_operations(self):
+        for dialect, protection in ("2.1", "sign"), ("3.1.1", "sign"), ("3.1.1", "seal"):
+            before = self.branch.reasons()
+            self.story(dialect, protection, "cache=none", operations=120, size=600_000)
+            self.assertNotIn("smb_signed", self.reasons_given(before))
+            self.assertNotIn("smb_encrypted", self.reasons_given(before))
 
 
 if __name__ == "__main__":

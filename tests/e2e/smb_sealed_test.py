@@ -5,6 +5,7 @@ with protection on both legs as client and server agreed. Without a key: smb_tes
 import contextlib
 import unittest
 
+import domain
 import smb
 import smb_client
 import smb_work
@@ -122,6 +123,29 @@ class UserWithoutHash(PairTest):
                     with self.assertRaises(Exception):  # impacket's own, of many kinds
                         self.copies(dialect, protection)
                 self.copies(dialect, protection)
+
+
+@unittest.skipUnless(domain.is_there(), "samba and kinit are not installed: apt-get install samba-ad-dc krb5-user")
+class Kerberos(PairTest):
+    """A file server of a domain, whose keytab the far side has. Its clients log in with tickets."""
+
+    line = ("51.84mbit,10",)
+
+    @classmethod
+    def prepare(cls):
+        cls.site = cls.enterClassContext(domain.Domain(cls.lab))
+        cls.site.log_in()
+        cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER], "keytab": str(cls.site.export_keytab())}]
+
+    def test_files_are_copied_with_tickets(self):
+        for dialect, protection in PROTECTED[1:]:
+            with self.subTest(dialect=dialect, protection=protection):
+                how = {"dialect": dialect, "protection": protection}
+                before = self.branch.reasons()
+                there = self.site.make("there", 1_500_000, seed=seed_of(dialect, protection))
+                self.assertEqual(self.site.get("there", **how), there)
+                self.assertEqual(self.site.put(self.site.share / "there", "here", **how), there)
+                self.assertEqual(set(self.reasons_given(before)), {"optimised"})
 
 
 @contextlib.contextmanager

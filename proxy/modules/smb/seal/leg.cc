@@ -46,6 +46,7 @@ Leg::Session* Leg::find(smb2::SessionId session) {
 }
 
 Result<Frame> Leg::open(const Frame& frame) {
+  if (sessions_.empty()) return frame;
   Frame opened{FrameKind::smb2, {}};
   std::byte* memory = nullptr;
   smb2::SessionId outer = 0;
