@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signed and encrypted SMB where the far side has the server's keys: files read and written by clients that wait for
+each block, beside the same in a plain session through the same pair, and on the bare line."""
+
+import contextlib
+
+import kernel_client
+import smb
+from features import reasons
+from figures import Row, at_least
+from guest import Guest
+from kernel_client import Mount
+from lab import SERVER, Lab
+from pair import Pair
+from smb_clients import Impacket, Kernel
+from smb_rows import KB, LINES, MB, ROUND_TRIPS_MS, payload
+from smb_sealed_test import hashes_of
+
+import conditions
+import smb_client
+
+# A session's dialect, its protection, and what the client's implementation chooses of the algorithms.
+SESSIONS = {Impacket: (("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-CCM")),
+            Kernel: (("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-GCM"))}
+PLAIN = "none"
+
+
+class ProtectedImpacket(Impacket):
+    protection = PLAIN
+
+    def connect(self):
+        return smb_client.connect(self.lab, self.smbd, self.dialect, protection=self.protection)
+
+
+class ProtectedKernel(Kernel):
+    protection = PLAIN
+
+    def mount(self):
+        words = {PLAIN: (), "sign": ("sign",), "encrypt": ("seal",)}[self.protection]
+        return Mount(self.guest, self.smbd, self.dialect, "cache=none", *words)
+
+
+KINDS = {Impacket: ProtectedImpacket, Kernel: ProtectedKernel}
+
+
+def run(bench):
+    for round_trip in (100,) if bench.quick else ROUND_TRIPS_MS:
+        transfers(bench, "OC-1", round_trip)
+
+
+def transfers(bench, line, round_trip):
+    rate, size = LINES[line], (2 if bench.quick else 10) * MB
+    cases = [(kind, *session, way) for kind in (Kernel, Impacket)[0 if kernel_client.is_there() else 1:]
+             for session in SESSIONS[kind] for way in ("read", "write")
+             if bench.wants(f"{way} {line} {round_trip} ms {session[0]} {session[1]} {kind.name}")]
+    if not cases:
+        return
+    with contextlib.ExitStack() as stack:
+        lab = stack.enter_context(Lab(f"{rate / 1e6:g}mbit,{round_trip}"))
+        smbd = smb.Smbd(lab)
+        guest = stack.enter_context(Guest(lab)) if any(case[0] is Kernel for case in cases) else None
+        pair = Pair(lab, both={"log": {"level": "warn"}}, datacenter={
+            "smb_server": [{"addresses": [SERVER], "ntlm_hashes": hashes_of(lab, smbd)}]})
+
+        def speed(kind, dialect, protection, way):
+            subject = KINDS[kind](lab, smbd, dialect, guest)
+            subject.protection = protection
+            return [size / KB / getattr(subject, way)(size) for _ in range(bench.times(1))]
+
+        bare = {case: speed(case[0], case[1], case[2], case[4]) for case in cases}
+        with pair:
+            for way in ("read", "write"):
+                speed(Impacket, "3.1.1", PLAIN, way)
+            sealed = {case: speed(case[0], case[1], case[2], case[4]) for case in cases}
+            plain = {key: speed(key[0], key[1], PLAIN, key[2])
+                     for key in dict.fromkeys((case[0], case[1], case[4]) for case in cases)}
+            why = reasons(pair.branch)
+        for case in cases:
+            kind, dialect, protection, algorithm, way = case
+            row = Row(f"{way} {size // MB} MB, {line} {round_trip} ms, {dialect} {protection} ({algorithm}), {kind.name}",
+                      "KB/s", sealed[case], None, plain[kind, dialect, way], "plain", at_least(0.97),
+                      conditions=conditions.of_lab(lab))
+            row.note = (f"{row.measured / max(bare[case]):.1f} times bare; "
+                        f"{100 * row.measured * KB / payload(rate):.1f} % of the line's payload rate; {why}")
+            bench.report(row)
