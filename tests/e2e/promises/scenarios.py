@@ -40,7 +40,9 @@ def drawn(seed, faults, kinds, most=8, longest=70):
     fault = FAULTS[chance.choices(faults, [FAULTS[name].weight for name in faults])[0]]
     named = [KINDS[name] for name in kinds if KINDS[name].flushes or not fault.unsynced]
     scenarios = []
-    if "kernel" in kinds:  # one at a time: the guest runs one program
+    # One at a time: the guest runs one program. Not where the server loses what was not flushed: Linux opens the file again by itself,
+    # and its next FLUSH succeeds although the server has forgotten what it answered before, without the pair as with it.
+    if "kernel" in kinds and not fault.unsynced:
         scenarios.append(scenario(chance, KINDS["kernel"], fault, longest, chance.getrandbits(32)))
     while len(scenarios) < most and any(kind.weight for kind in named):
         kind = chance.choices(named, [kind.weight for kind in named])[0]
