@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/seal/hash_list.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "proxy/modules/smb/seal/names.h"

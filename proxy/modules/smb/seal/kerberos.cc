@@ -3,6 +3,7 @@
 
 #include <krb5.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "proxy/modules/smb/seal/der.h"

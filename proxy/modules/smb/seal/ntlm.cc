@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/seal/names.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/seal/login.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
@@ -70,7 +71,7 @@ TEST_CASE("a captured Kerberos login yields the server's sub-key, and before its
 }
 
 TEST_CASE("captured NTLM logins open with the user's hash, from a list or from a keytab") {
-  for (const char* name : {"smbclient_ntlm", "impacket_ntlm"})
+  for (const char* name : {"smbclient_ntlm", "impacket_ntlm", "linux_ntlm"})
     for (const auto& keys : {server_keys("", alice()), server_keys("", alice("longhaul\\")),
                              server_keys("", alice("other\\")), server_keys(kCapturedUserKeytab)}) {
       Login login(keys);
