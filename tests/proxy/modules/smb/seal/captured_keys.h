@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of the logins in tests/fuzz/corpus/smb_login/, which smbclient 4.17, impacket and Linux 6.18 did
+// The keys of the logins in tests/fuzz/corpus/smb_login/, which smbclient 4.17, impacket and Linux 6.1 did
 // at a Samba domain controller that no longer exists. Each is a row of tokens: who sent it (0 the client, 1
 // the server), its length as two bytes, and the token.
 #pragma once
