@@ -7,26 +7,30 @@ direct runs."""
 import unittest
 
 import torture
-from lab import Lab, early, long_test
+from lab import SERVER, Lab, early, long_test
 from pair import Pair
+from smb_sealed_test import hashes_of
 
 
 class Torture(unittest.TestCase):
-    def compare(self, suites, line=None):
+    def compare(self, suites, line=None, sealed=False, words=()):
+        """`sealed`: the far side has the server's keys. `words`: of smbtorture."""
         lab = self.enterContext(Lab(line))
-        server, pair = torture.Server(lab), Pair(lab)
-        direct = {name: server.suite(name)[0] for name in suites}
+        server = torture.Server(lab)
+        key = [{"addresses": [SERVER], "ntlm_hashes": hashes_of(lab, server)}] if sealed else None
+        pair = Pair(lab, datacenter={"smb_server": key})
+        direct = {name: server.suite(name, words=words)[0] for name in suites}
         with pair:
-            through = {name: server.suite(name) for name in suites}
+            through = {name: server.suite(name, words=words) for name in suites}
             self.assertIn("optimised", pair.branch.reasons())
         differ = {name: found for name in suites if (found := torture.differences(direct[name], through[name][0]))}
         if differ:
             print("".join(f"        once more: {name}: {'; '.join(found)}\n" for name, found in differ.items()), end="")
-            again = {name: server.suite(name)[0] for name in differ}
+            again = {name: server.suite(name, words=words)[0] for name in differ}
             with pair:
-                second = {name: server.suite(name) for name in differ}
+                second = {name: server.suite(name, words=words) for name in differ}
             differ = {name: self.unexplained(server, name, [direct[name], again[name]],
-                                             [through[name][0], second[name][0]]) for name in differ}
+                                             [through[name][0], second[name][0]], words) for name in differ}
             through |= second
         for name in suites:
             with self.subTest(name):
@@ -36,10 +40,10 @@ class Torture(unittest.TestCase):
         print(f"        {results} results of {len(suites)} suites compared", flush=True)
 
     @staticmethod
-    def unexplained(server, name, direct, through):
+    def unexplained(server, name, direct, through, words):
         """Of a suite that differed; the pair is not there."""
         while (found := torture.unexplained(direct, through)) and len(direct) < 5:
-            direct.append(server.suite(name)[0])
+            direct.append(server.suite(name, words=words)[0])
         return found
 
     @early
@@ -49,6 +53,13 @@ class Torture(unittest.TestCase):
     @early
     def test_the_quick_suites_of_smb_1_give_the_same_list(self):
         self.compare(torture.QUICK_SMB1)
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_signed_and_encrypted(self):
+        for most, protection in ("SMB2_10", "sign"), ("SMB3_00", "encrypt"), ("SMB3_11", "sign"), ("SMB3_11", "encrypt"):
+            with self.subTest(most=most, protection=protection):
+                self.compare(torture.QUICK, sealed=True,
+                             words=(f"--option=clientmaxprotocol={most}", f"--client-protection={protection}"))
 
     @long_test
     def test_the_quick_suites_give_the_same_list_at_two_milliseconds(self):

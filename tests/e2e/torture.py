@@ -40,11 +40,11 @@ class Server(smb.Smbd):
         """Takes away what a suite has left, so that the next run begins as the first did."""
         self.lab.run(self.node, "find", self.share, "-mindepth", 1, "-delete")
 
-    def suite(self, name, seconds=900):
-        """One suite from the client: the outcome of each of its tests, and what it printed."""
+    def suite(self, name, seconds=900, words=()):
+        """One suite from the client: the outcome of each of its tests, and what it printed. `words` are more options."""
         self.clear()
         smb1 = not name.startswith("smb2.")
-        words = ["smbtorture", f"//{SERVER}/share", name, "-s", self.client_configuration,
+        words = ["smbtorture", f"//{SERVER}/share", name, *words, "-s", self.client_configuration,
                  "-U", f"{self.user}%{self.password}", "--option=torture:samba3=yes", "--format=subunit",
                  "-t", 30 if smb1 else 60]
         if smb1:
