@@ -12,6 +12,7 @@
 
 #include "proxy/config/identity_files.h"
 #include "proxy/config/listens.h"
+#include "proxy/config/module_tables.h"
 #include "proxy/config/peer_conflicts.h"
 #include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
@@ -28,13 +29,9 @@ constexpr std::array<std::string_view, 16> kTopKeys{
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
 
-// Each module of the program has a table of its name, and may have one for secrets of servers.
 std::vector<std::string_view> top_keys() {
-  std::vector<std::string_view> keys(kTopKeys.begin(), kTopKeys.end());
-  for (const modules::Descriptor* module : modules::descriptors()) {
-    keys.push_back(module->name);
-    if (!module->servers.name.empty()) keys.push_back(module->servers.name);
-  }
+  std::vector<std::string_view> keys = module_tables();
+  keys.insert(keys.begin(), kTopKeys.begin(), kTopKeys.end());
   return keys;
 }
 
@@ -55,8 +52,8 @@ class Reader {
     read_forwards(top);
     read_socks(top);
     read_features(top);
-    read_modules(top);
-    read_servers(top);
+    config_.modules = read_modules(top);
+    config_.servers = read_servers(top, config_.link.allow, folder_);
     read_rules(top);
     read_dictionary(top);
     read_export(top);
@@ -258,71 +255,6 @@ class Reader {
 
   std::optional<Section> feature_table(const Section& in) const {
     return in.table("features", feature_names_, modules_named_);
-  }
-
-  void read_modules(const Section& top) {
-    static constexpr std::array<std::string_view, 2> kKeys{"ports", "any_port"};
-    for (const modules::Descriptor* module : modules::descriptors()) {
-      ModuleSettings settings{.name = std::string(module->name),
-                              .ports = {module->ports.begin(), module->ports.end()}};
-      if (const auto section = top.table(module->name, kKeys)) {
-        if (section->has("ports")) settings.ports = section->ports("ports");
-        settings.any_port = section->boolean("any_port").value_or(false);
-        if (settings.any_port && !module->recognise)
-          section->fail(
-              section->line(), "any_port",
-              "cannot be true: this module does not recognise its protocol by the first bytes; name the "
-              "servers' ports in ports.");
-        for (const ModuleSettings& other : config_.modules)
-          for (const std::uint16_t port : settings.ports)
-            if (std::ranges::find(other.ports, port) != other.ports.end())
-              section->fail(section->line(), "ports",
-                            "has " + std::to_string(port) + ", which [" + other.name + "] already has.");
-      }
-      config_.modules.push_back(std::move(settings));
-    }
-  }
-
-  void read_servers(const Section& top) {
-    for (const modules::Descriptor* module : modules::descriptors()) {
-      const modules::ServerTable& known = module->servers;
-      if (known.name.empty()) continue;
-      std::vector<std::string_view> keys{"addresses"};
-      keys.insert(keys.end(), known.files.begin(), known.files.end());
-      keys.insert(keys.end(), known.kept.begin(), known.kept.end());
-      for (const Section& section : top.tables(known.name, keys)) read_server(section, known);
-    }
-  }
-
-  void read_server(const Section& section, const modules::ServerTable& known) {
-    ServerTable table{.name = std::string(known.name)};
-    (void)section.required_texts("addresses", "10.10.2.2");
-    table.addresses = networks(section, "addresses");
-    for (const Network& network : table.addresses)
-      if (std::ranges::none_of(config_.link.allow, [&](const Network& each) {
-            return contains(each, network.address) || contains(network, each.address);
-          }))
-        section.fail(section.line(), "addresses",
-                     "has " + to_text(network) +
-                         ", to which this site does not connect for its peers ([link] allow does not contain it). This table "
-                         "belongs to the far side, at the server: remove it here, so that its secrets stay there.");
-    for (const ServerTable& other : config_.servers)
-      for (const Network& network : table.addresses)
-        if (other.name == table.name && std::ranges::find(other.addresses, network) != other.addresses.end())
-          section.fail(section.line(), "addresses",
-                       "has " + to_text(network) +
-                           ", which another such table already has; of overlapping networks the longest prefix applies, "
-                           "but two equal ones are ambiguous.");
-    std::string names;
-    for (const std::string_view key : known.files) {
-      (names += names.empty() ? "" : " or ") += key;
-      if (const auto file = section.text(key, "/etc/longhaul/files." + std::string(key)))
-        table.files.emplace_back(key, beside_file(file->value));
-    }
-    if (table.files.empty()) section.fail(section.line(), "", "needs " + names + ".");
-    // Protection is never weakened: the keys exist so that a file can say so, and so that another value is refused.
-    for (const std::string_view key : known.kept) (void)section.choice<bool>(key, {{"keep", true}});
-    config_.servers.push_back(std::move(table));
   }
 
   void read_rules(const Section& top) {

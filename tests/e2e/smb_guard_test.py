@@ -43,9 +43,9 @@ class ComesBack(unittest.TestCase):
         again = self.connect(dialect)
         again.open(f"whole-{name}", READ | WRITE).close()
         for access in READ, READ | WRITE:  # a client that only reads would get old bytes
-            with self.assertRaises(SmbError) as told:
+            with self.assertRaises(SmbError) as refused:
                 again.open(name, access)
-            self.assertEqual(told.exception.status, smb_client.LOST_WRITES)
+            self.assertEqual(refused.exception.status, smb_client.LOST_WRITES)
         # The same connection goes on, and the file is the client's again.
         with again.open(name, READ | WRITE) as file:
             self.assertEqual(file.read(0, 1000), made(1000, 15))

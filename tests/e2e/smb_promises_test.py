@@ -120,9 +120,9 @@ class PromisesMarked(unittest.TestCase):
         self.assertEqual(stage.smbd.path_of(f"cut {dialect}").read_bytes(), BLOCK)
         with smb_client.connect(stage.lab, stage.smbd, dialect) as again:
             again.open(f"whole {dialect}", READ | WRITE).close()
-            with self.assertRaises(SmbError) as told:
+            with self.assertRaises(SmbError) as refused:
                 again.open(f"cut {dialect}", READ | WRITE)
-            self.assertEqual(told.exception.status, LOST_WRITES)
+            self.assertEqual(refused.exception.status, LOST_WRITES)
             with again.open(f"cut {dialect}", READ | WRITE) as file:
                 file.write(len(BLOCK), BLOCK)
         self.assertEqual(stage.smbd.path_of(f"cut {dialect}").read_bytes(), 2 * BLOCK)
@@ -147,9 +147,9 @@ class PromisesMarked(unittest.TestCase):
             stage.fail_power("near")
         stage.pair.datacenter.start()
         with smb_client.connect(stage.lab, stage.smbd, dialect) as again:
-            with self.assertRaises(SmbError) as told:
+            with self.assertRaises(SmbError) as refused:
                 again.open(f"stopped {dialect}", READ | WRITE)
-            self.assertEqual(told.exception.status, LOST_WRITES)
+            self.assertEqual(refused.exception.status, LOST_WRITES)
         stage.pair.branch.start()
         stage.pair.wait_link(seconds=60)
 

@@ -12,7 +12,7 @@ import smb_work
 from lab import SERVER, SERVER6, until
 from pair import PairTest
 from reduction_test import Wan
-from smb_test import made, seed_of
+from smb_test import made, protected_copies, seed_of
 
 from impacket.ntlm import compute_nthash  # pylint: disable=wrong-import-order
 
@@ -59,14 +59,7 @@ class Ntlm(PairTest):
             until(lambda: not self.branch.flows(), what="the flow has ended")
 
     def test_smbclient_copies(self):
-        newer = (("3.0", "SMB3_00"), ("3.1.1", "SMB3_11"))
-        for protection, dialects in (("sign", list(smb.DIALECTS.items())[1:]), ("encrypt", newer)):
-            for name, word in dialects:
-                with self.subTest(protection=protection, dialect=name):
-                    words = ("-m", word, f"--client-protection={protection}")
-                    there = self.smbd.make("there", 1_500_000, seed=seed_of(protection, name))
-                    self.assertEqual(self.smbd.get("there", *words), there)
-                    self.assertEqual(self.smbd.put(self.smbd.share / "there", "copy", *words), there)
+        protected_copies(self, self.smbd)
 
     def test_what_is_encrypted_is_reduced_like_anything_else(self):
         data = made(1_500_000, 77)

@@ -61,14 +61,7 @@ class ThroughPair(PairTest):
                 self.assertEqual(self.smbd.put(self.smbd.share / "there", f"copy-{word}", "-m", word), there)
 
     def test_smbclient_copies_signed_and_encrypted(self):
-        newer = (("3.0", "SMB3_00"), ("3.1.1", "SMB3_11"))
-        for protection, dialects in (("sign", smb.DIALECTS.items()), ("encrypt", newer)):
-            for name, word in dialects:
-                with self.subTest(protection=protection, dialect=name):
-                    words = ("-m", word, f"--client-protection={protection}")
-                    there = self.smbd.make("there", 1_500_000, seed=seed_of(protection, name))
-                    self.assertEqual(self.smbd.get("there", *words), there)
-                    self.assertEqual(self.smbd.put(self.smbd.share / "there", "copy", *words), there)
+        protected_copies(self, self.smbd)
 
     def test_random_operations_match_a_model_in_memory(self):
         for dialect, oplock, offset in (("NT1", NO_OPLOCK, 0), ("2.1", BATCH, 0), ("3.1.1", NO_OPLOCK, 0),
@@ -405,6 +398,17 @@ def whole_story(test, lab, smbd):
             test.assertEqual(failed.exception.status, smb_client.NAME_NOT_FOUND)
             client.echo()
             client.disconnect()
+
+
+def protected_copies(test, smbd):
+    newer = (("3.0", "SMB3_00"), ("3.1.1", "SMB3_11"))
+    for protection, dialects in (("sign", smb.DIALECTS.items()), ("encrypt", newer)):
+        for name, word in dialects:
+            with test.subTest(protection=protection, dialect=name):
+                words = ("-m", word, f"--client-protection={protection}")
+                there = smbd.make("there", 1_500_000, seed=seed_of(protection, name))
+                test.assertEqual(smbd.get("there", *words), there)
+                test.assertEqual(smbd.put(smbd.share / "there", "copy", *words), there)
 
 
 def protected_story(test, lab, smbd):

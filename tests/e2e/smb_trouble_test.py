@@ -266,9 +266,9 @@ class LostWrites(Story):
         again = self.connect(dialect)
         again.open("whole", READ | WRITE).close()
         for access in READ, READ | WRITE:
-            with self.assertRaises(SmbError) as told:
+            with self.assertRaises(SmbError) as refused:
                 again.open("robbed", access)
-            self.assertEqual(told.exception.status, smb_client.LOST_WRITES)
+            self.assertEqual(refused.exception.status, smb_client.LOST_WRITES)
             again.open("robbed", access).close()
 
     def waiting_at(self, daemon):

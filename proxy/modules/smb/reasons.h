@@ -35,8 +35,8 @@ inline constexpr ReasonText smb_ntlm_user{
     "encrypted requests save no round trips.",
     "have the client use Kerberos (the server's name, not its address), or add the user to ntlm_hashes of the far "
     "side's [[smb_server]]"};
-inline constexpr ReasonText smb_ntlmv1{
-    "smb_ntlmv1",
+inline constexpr ReasonText smb_old_ntlm{
+    "smb_old_ntlm",
     "The user logged in with NTLMv1 or LM, whose keys this program does not use, so its signed or encrypted requests "
     "save no round trips.",
     "have the client use Kerberos or NTLMv2 (LmCompatibilityLevel 3 or higher)"};
@@ -115,7 +115,7 @@ inline constexpr std::array kAll{&smb_signed,
                                  &smb_encrypted,
                                  &smb_ticket,
                                  &smb_ntlm_user,
-                                 &smb_ntlmv1,
+                                 &smb_old_ntlm,
                                  &smb_anonymous,
                                  &smb_login,
                                  &smb_wrong_key,

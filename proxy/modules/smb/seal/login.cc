@@ -97,7 +97,7 @@ void Login::read_ntlm(Bytes token) {
   if (message->is_anonymous()) return fail(reasons::smb_anonymous, "the client logged in without a name");
   const std::u16string user = message->user_name(), domain = message->domain_name();
   const std::string shown = (domain.empty() ? "" : printable_name(domain) + "\\") + printable_name(user);
-  if (message->is_version1()) return fail(reasons::smb_ntlmv1, shown + " logged in with NTLMv1 or LM");
+  if (message->is_version1()) return fail(reasons::smb_old_ntlm, shown + " logged in with NTLMv1 or LM");
   if (!challenge_) return fail(reasons::smb_login, "the server sent no NTLM challenge");
   const auto hashes = keys_->hashes(user, domain);
   for (const UserHash* each : hashes)

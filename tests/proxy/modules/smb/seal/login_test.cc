@@ -97,7 +97,7 @@ TEST_CASE("a login that does not open says what is missing") {
   const Missing wrong = missing(listed, "smbclient_wrong_password");
   CHECK(wrong.reason == reasons::smb_ntlm_user);
   CHECK(wrong.detail == "the NTLM hash for LONGHAUL\\alice does not match the login");
-  CHECK(missing(listed, "smbclient_ntlmv1").reason == reasons::smb_ntlmv1);
+  CHECK(missing(listed, "smbclient_ntlmv1").reason == reasons::smb_old_ntlm);
   CHECK(missing(listed, "smbclient_anonymous").reason == reasons::smb_anonymous);
   const Missing no_key = missing(server_keys(kCapturedUserKeytab), "smbclient_kerberos");
   CHECK(no_key.reason == reasons::smb_ticket);
