@@ -40,6 +40,17 @@ bool Leg::begin(smb2::SessionId session, const Agreement& agreement, const Sessi
   return true;
 }
 
+void Leg::end(smb2::SessionId session) {
+  sessions_.erase(session);
+  trees_.erase(trees_.lower_bound({session, 0}), trees_.upper_bound({session, ~smb2::TreeId{0}}));
+}
+
+// 3.2.5.4: its answer is the last message with the session's key.
+void Leg::end_if_logged_off(const Header& answer) {
+  if (answer.command == Command::logoff && answer.is_response() && answer.status == Status::success)
+    end(answer.session_id);
+}
+
 Leg::Session* Leg::find(smb2::SessionId session) {
   const auto found = sessions_.find(session);
   return found == sessions_.end() ? nullptr : &found->second;
@@ -96,6 +107,7 @@ Result<Frame> Leg::open(const Frame& frame) {
     }
     store_le(at + smb2::header_at::flags, flags);
   }
+  for (const smb2::Element& element : *elements) end_if_logged_off(element.header);
   return opened;
 }
 

@@ -23,7 +23,7 @@ class Leg {
 
   // Replaces the keys of a session that has some. False: there are too many sessions.
   [[nodiscard]] bool begin(smb2::SessionId session, const Agreement& agreement, const SessionKeys& keys);
-  void end(smb2::SessionId session) { sessions_.erase(session); }
+  void end(smb2::SessionId session);
   bool empty() const { return sessions_.empty(); }
 
   // A frame as it arrived, for the half. Errors, after which nothing of this connection may go anywhere:
@@ -64,6 +64,7 @@ class Leg {
   Request form_of_request(const smb2::Header& header, smb2::SessionId session);
   Request form_of_answer(const smb2::Header& header, smb2::SessionId session);
   void learn(const smb2::Element& answer);
+  void end_if_logged_off(const smb2::Header& answer);
 
   To to_;
   KeyedMap<smb2::SessionId, Session> sessions_;

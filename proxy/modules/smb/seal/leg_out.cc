@@ -123,6 +123,10 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     store_le(part.at + smb2::header_at::flags, part.header.flags);
     if (arrived) std::memset(part.at + smb2::header_at::signature, 0, sizeof(Signature));
   }
+  const auto end_sessions = [&] {
+    if (to_ == To::client)
+      for (const Part& part : parts) end_if_logged_off(part.header);
+  };
   std::vector<Bytes> rest;
   for (std::size_t i = 1; i < pieces.size(); ++i) rest.push_back(pieces[i].bytes());
 
@@ -135,7 +139,7 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     if (session && session->out) {
       rest.insert(rest.begin(), pieces.front().bytes().subspan(kFrameHeadBytes));
       out.push_back(session->out->seal(encrypted->wanted.session, rest, size - kFrameHeadBytes));
-      return;
+      return end_sessions();
     }
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -149,6 +153,7 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     std::copy(signature.begin(), signature.end(), part.at + smb2::header_at::signature);
   }
   pass();
+  end_sessions();
 }
 
 Leg::Request Leg::form_of(const Header& header, smb2::SessionId session) {
@@ -202,8 +207,6 @@ void Leg::learn(const smb2::Element& answer) {
     const auto connect = smb2::parse_tree_connect_response(answer.bytes);
     if (connect && connect->flags & smb2::share_flags::encrypt_data && trees_.size() < kMostTrees)
       trees_[{header.session_id, header.tree_id}].least = Form::encrypted;
-  } else if (header.command == Command::logoff) {
-    session->least = Form::plain;
   }
 }
 

@@ -192,6 +192,17 @@ TEST_CASE("seal: an answer of the server that is weaker than its request goes no
   }
 }
 
+TEST_CASE("seal: a session ends with the answer to LOGOFF, which is still protected") {
+  Ends ends;
+  const auto between = ends.near.open(arrived(with_signature(ends.client_signer, frame_of(Command::logoff, 5, 0, 4))));
+  (void)sent(ends.far, {between->bytes});
+  const Slice answer = frame_of(Command::logoff, 5, smb2::header_flags::response, 4);
+  const auto back = ends.far.open(arrived(with_signature(ends.server_signer, answer)));
+  CHECK(ends.far.empty());
+  CHECK(is_signed_by(ends.client_signer, sent(ends.near, {back->bytes})));
+  CHECK(ends.near.empty());
+}
+
 TEST_CASE("seal: messages of sessions without keys stay as they are") {
   Ends ends;
   ends.near.end(kOurs);
