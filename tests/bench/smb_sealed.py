@@ -10,11 +10,10 @@ from features import reasons
 from figures import Row, at_least
 from guest import Guest
 from kernel_client import Mount
-from lab import SERVER, Lab
+from lab import Lab
 from pair import Pair
 from smb_clients import Impacket, Kernel
 from smb_rows import KB, LINES, MB, ROUND_TRIPS_MS, payload
-from smb_sealed_test import hashes_of
 
 import conditions
 import smb_client
@@ -59,8 +58,7 @@ def transfers(bench, line, round_trip):
         lab = stack.enter_context(Lab(f"{rate / 1e6:g}mbit,{round_trip}"))
         smbd = smb.Smbd(lab)
         guest = stack.enter_context(Guest(lab)) if any(case[0] is Kernel for case in cases) else None
-        pair = Pair(lab, both={"log": {"level": "warn"}}, datacenter={
-            "smb_server": [{"addresses": [SERVER], "ntlm_hashes": hashes_of(lab, smbd)}]})
+        pair = Pair(lab, both={"log": {"level": "warn"}}, datacenter={"smb_server": smbd.keys()})
 
         def speed(kind, dialect, protection, way):
             subject = KINDS[kind](lab, smbd, dialect, guest)

@@ -10,7 +10,7 @@ import socket
 import subprocess
 
 import tcp
-from lab import SERVER, until
+from lab import SERVER, SERVER6, until
 from web import sha256_of
 
 # All state is in a folder of its own, so that neither the host's Samba nor another test is met.
@@ -103,6 +103,18 @@ class Smbd:
         lab.run(node, "smbpasswd", "-c", self.configuration, "-s", "-a", USER, text=f"{self.password}\n" * 2)
         self.process = None
         self.start()
+
+    def ntlm_hashes(self):
+        """A file that opens the logins of its user: [[smb_server]] ntlm_hashes of the far side."""
+        listed = self.lab.run(self.node, "pdbedit", "-s", self.configuration, "-L", "-w", self.user)
+        path = self.folder / "ntlm_hashes"
+        path.touch(mode=0o600)
+        path.write_text(f"{self.user}:{listed.split(':')[3]}\n")  # as in the file smbpasswd
+        return path
+
+    def keys(self):
+        """[[smb_server]] of the far side: its signed and encrypted sessions are opened."""
+        return [{"addresses": [SERVER, SERVER6], "ntlm_hashes": str(self.ntlm_hashes())}]
 
     def folder_of(self, share):
         return self.folder / "shares" / share

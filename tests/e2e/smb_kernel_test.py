@@ -10,9 +10,8 @@ import smb
 import smb_client
 from guest import Guest, ScriptFailed
 from kernel_client import Mount
-from lab import SERVER, early, long_test, until
+from lab import early, long_test, until
 from pair import PairTest
-from smb_sealed_test import hashes_of
 
 
 class Mounts(PairTest):
@@ -126,8 +125,7 @@ class Sealed(Mounts):
     @classmethod
     def prepare(cls):
         super().prepare()
-        cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER],
-                                                  "ntlm_hashes": hashes_of(cls.lab, cls.smbd)}]
+        cls.datacenter.settings["smb_server"] = cls.smbd.keys()
 
     def test_signed_and_encrypted_mounts_pass_random_operations(self):
         for dialect, protection in ("2.1", "sign"), ("3.1.1", "sign"), ("3.1.1", "seal"):

@@ -9,23 +9,13 @@ import domain
 import smb
 import smb_client
 import smb_work
-from lab import SERVER, SERVER6, until
+from lab import SERVER, until
 from pair import PairTest
 from reduction_test import Wan
 from smb_test import made, protected_copies, seed_of
 
-from impacket.ntlm import compute_nthash  # pylint: disable=wrong-import-order
-
 PROTECTED = (("2.02", "sign"), ("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"), ("3.0", "encrypt"),
              ("3.1.1", "encrypt"))
-
-
-def hashes_of(lab, smbd):
-    """The file that opens NTLM logins of smbd's user."""
-    path = lab.scratch / "ntlm_hashes"
-    path.write_text(f"{smbd.user}:{compute_nthash(smbd.password).hex()}\n")
-    path.chmod(0o600)
-    return str(path)
 
 
 class Ntlm(PairTest):
@@ -34,8 +24,7 @@ class Ntlm(PairTest):
     @classmethod
     def prepare(cls):
         cls.smbd = smb.Smbd(cls.lab)
-        cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER, SERVER6],
-                                                  "ntlm_hashes": hashes_of(cls.lab, cls.smbd)}]
+        cls.datacenter.settings["smb_server"] = cls.smbd.keys()
 
     def counted(self, name):
         return sum(flow["module"]["counters"][name] for flow in self.branch.flows())

@@ -7,9 +7,8 @@ direct runs."""
 import unittest
 
 import torture
-from lab import SERVER, Lab, early, long_test
+from lab import Lab, early, long_test
 from pair import Pair
-from smb_sealed_test import hashes_of
 
 
 class Torture(unittest.TestCase):
@@ -17,8 +16,7 @@ class Torture(unittest.TestCase):
         """`sealed`: the far side has the server's keys. `words`: of smbtorture."""
         lab = self.enterContext(Lab(line))
         server = torture.Server(lab)
-        key = [{"addresses": [SERVER], "ntlm_hashes": hashes_of(lab, server)}] if sealed else None
-        pair = Pair(lab, datacenter={"smb_server": key})
+        pair = Pair(lab, datacenter={"smb_server": server.keys() if sealed else None})
         direct = {name: server.suite(name, words=words)[0] for name in suites}
         with pair:
             through = {name: server.suite(name, words=words) for name in suites}

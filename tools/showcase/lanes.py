@@ -28,8 +28,9 @@ class Lane:
         self.nginx = web.Nginx(self.lab) if "http" in needs else None
         self.smbd = smb.Smbd(self.lab) if "smb" in needs else None
         # The tests let an unknown system call kill the daemon; the demo runs what users run.
-        self.pair = stack.enter_context(Pair(self.lab, both={"log": {"level": "info"}, "process": None})) \
-            if way == "pair" else None
+        keys = {"smb_server": self.smbd.keys()} if self.smbd else None
+        self.pair = stack.enter_context(Pair(self.lab, both={"log": {"level": "info"}, "process": None},
+                                             datacenter=keys)) if way == "pair" else None
 
     def ask_emulator(self, command):
         """Directly, since it is asked ten times a second."""

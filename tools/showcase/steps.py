@@ -65,8 +65,8 @@ def _smb(pool, line, share):
     for protection, words, why in (
             ("none", "plain", "The client waits for each answer before it asks for the next. The pair reads ahead, so that "
              "most answers come from the near side."),
-            ("sign", "signed", "The session is signed: no proxy has its keys, so the SMB module steps aside and the client "
-             "waits for the line, with the pair as without. Files that compress still take fewer bytes.")):
+            ("sign", "signed", "Client and server sign every message. The far side has the server's keys, so the pair does the "
+             "same as before, and both ends stay signed.")):
         files, document = pool.small_texts(count), corpus.archive(pool.mixture(blocks * block))
         yield Step("smb", f"SMB folder and document, {words}",
                    f"{count} small files and a {_mb(document)} document over SMB, {words}", why, line.loss,
