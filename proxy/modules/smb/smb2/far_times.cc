@@ -9,7 +9,7 @@
 namespace longhaul::smb::smb2 {
 
 void FarTimes::add(TimePoint now, const Open& open) {
-  if (open.directory || !open.name.exact) return;
+  if (!open.on_behalf || open.directory || !open.name.exact) return;
   const bool is_new =
       files_
           .try_emplace(open.key, File{.session = open.session,
