@@ -176,11 +176,16 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
   const auto create = parse_nt_create_request(message.first(), message.header);
   constexpr std::uint32_t kData =
       kReadData | kWriteData | kAppendData | kGenericRead | kGenericWrite | kGenericAll;
-  if (!create || (create->flags & (kRequestOplock | kRequestBatch | kOpenTargetDirectory)) != 0 ||
-      create->root_fid != 0 || (create->access & kData) == 0 || (create->options & kOptionDirectory) != 0 ||
+  if (!create || (create->flags & kOpenTargetDirectory) != 0 || create->root_fid != 0 ||
+      (create->access & kData) == 0 || (create->options & kOptionDirectory) != 0 ||
       !connection_.is_disk(message.header.tid))
     return frame.bytes;
   const FileName name = file_name(message.header.tid, create->name, message.header.is_unicode());
+  if ((create->flags & (kRequestOplock | kRequestBatch)) != 0) {
+    // It may read from the server all the same, and must see then what others change.
+    if (!features.metadata_relaxed && !name.path.empty()) watch_.opening(message.header, name);
+    return frame.bytes;
+  }
   if (name.path.empty() || name.stream || taken_back_.contains(name.path) ||
       taken_back_.size() >= kMaxRemembered || !connection_.has_room_for_opens(on_behalf_.size() + 1))
     return frame.bytes;
@@ -238,8 +243,8 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     if (got) {
       open->on_behalf = true;
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
-      if (!surroundings_.features.metadata_relaxed) watch_.opened(now, *open);
     }
+    if (open->may_cache_reads() && !surroundings_.features.metadata_relaxed) watch_.opened(now, *open);
     if (open->may_write && open->may_cache_writes() && surroundings_.features.write_behind &&
         (open->on_behalf || surroundings_.features.write_behind_cached)) {
       questions_.ask_room(now, *open);
