@@ -14,6 +14,7 @@ import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LONGHAUL_BUILD") or REPOSITORY / "build" / "release")
+PYTHON = pathlib.Path(os.environ.get("LONGHAUL_PYTHON") or REPOSITORY / "build" / "python") / "bin" / "python"  # PyPI's packages
 
 CLIENT, CLIENT6 = "10.10.1.2", "fd10:1::2"
 BRANCH, BRANCH6 = "10.10.1.1", "fd10:1::1"  # on its LAN

@@ -5,8 +5,6 @@ Prometheus metrics; and a collector that fails."""
 import contextlib
 import http.server
 import json
-import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -14,11 +12,10 @@ import threading
 import unittest
 
 import tcp
-from lab import REPOSITORY, SERVER, until
+from lab import PYTHON, SERVER, until
 from pair import PairTest
 
 PORT, PATH = 4318, "/base"
-PYTHON = pathlib.Path(os.environ.get("LONGHAUL_PYTHON") or REPOSITORY / "build" / "python") / "bin" / "python"
 STRICT = """
 import sys
 from google.protobuf import json_format
