@@ -3,10 +3,10 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <optional>
 
+#include "proxy/link/udp/base_delay.h"
 #include "proxy/link/udp/rate_law.h"
-#include "proxy/link/udp/windowed.h"
+#include "proxy/link/udp/recent_delay.h"
 
 namespace longhaul::link::udp {
 
@@ -35,66 +35,35 @@ class LineWatch {
     return std::uint64_t{sample.packet_bytes} * 16 >= std::uint64_t{sample.full_packet_bytes} * 15;
   }
 
-  bool measured() const { return rtt_.base().has_value() || small_rtt_.value().has_value(); }
+  bool measured() const { return rtt_.base.value().has_value() || small_rtt_.value().has_value(); }
   // Without queue, as far as was seen within the last seconds.
-  Duration base_rtt() const { return rtt_.base() ? *rtt_.base() : small_rtt_.value().value_or(initial_rtt_); }
+  Duration base_rtt() const { return rtt_.base.value().value_or(small_rtt_.value().value_or(initial_rtt_)); }
   // The current queue, as time. A queue in the reverse direction shows only in the round trip, clock drift
   // only in the forward delay.
   Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
   // The mean difference of delays from one packet to the next: random delays of hosts and lines.
-  Duration variation() const { return forward_.variation(); }
+  Duration variation() const { return forward_.recent.variation(); }
   // A growing queue is detected this much later.
-  Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, kShortWhile, kLongWhile); }
+  Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, RecentDelay::kShortWhile, kLongWhile); }
 
  private:
-  // Long enough that a competing sender that keeps a queue for long is not taken for the line.
-  static constexpr Duration kMemory = std::chrono::seconds(60);
-  static constexpr Duration kShortWhile = std::chrono::milliseconds(12);
   static constexpr Duration kLongWhile = std::chrono::milliseconds(50);
 
-  class Delays {
-   public:
-    // The minimum of a short interval: jitter and batches of a busy host delay single packets, a queue all of
-    // them. On a slow line the interval is longer, or it would contain a single packet.
-    void add(TimePoint now, Duration short_while, Duration value) {
-      base_.add(now, value);
-      if (last_) {
-        variation_ += (std::chrono::abs(value - *last_) - variation_) / 16;
-        spacing_ += (std::min<Duration>(now - last_at_, 2 * short_while) - spacing_) / 16;
-      }
-      last_ = value;
-      last_at_ = now;
-      window_ = std::max(short_while, 5 * spacing_ / 2);
-      recent_.set_window(window_);
-      recent_.add(now, value);
-      recent_.advance(now);
-    }
-    std::optional<Duration> base() const { return base_.value(); }
-    Duration variation() const { return variation_; }
-    Duration above_base() const {
-      if (!recent_.value()) return Duration{0};
-      const Duration above = *recent_.value() - *base_.value();
-      // If few packets arrive in that interval even their minimum is late: of delays evenly spread over a
-      // span, one is late by half of the span, the minimum of two by a third; and consecutive ones differ by
-      // a third of it.
-      const auto count = std::max<Duration::rep>(window_ / std::max<Duration>(spacing_, Duration{1}), 1);
-      return std::max<Duration>(above - 3 * variation_ / (count + 1), Duration{0});
-    }
+  struct Delays {
+    BaseDelay base;
+    RecentDelay recent;
 
-   private:
-    WindowedMinimum<Duration> base_{kMemory};
-    WindowedMinimum<Duration> recent_{kShortWhile};
-    std::optional<Duration> last_;
-    TimePoint last_at_{};
-    Duration variation_{0};  // from one packet to the next
-    Duration spacing_{0};    // of packets in time
-    Duration window_{kShortWhile};
+    void add(TimePoint now, Duration short_while, Duration value) {
+      base.add(now, value);
+      recent.add(now, short_while, value);
+    }
+    Duration above_base() const { return recent.above(base.value()); }
   };
 
   Duration initial_rtt_;
   std::uint32_t full_packet_bytes_ = 0;
-  Delays rtt_, forward_;                          // of full packets
-  WindowedMinimum<Duration> small_rtt_{kMemory};  // of the others
+  Delays rtt_, forward_;  // of full packets
+  BaseDelay small_rtt_;   // of the others
 };
 
 }  // namespace longhaul::link::udp

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the rate of a line without a configured rate, keeps it full with a minimal queue, and shares it
-// fairly.
+// fairly. Each phase has a part of its own; this is the order in which they follow each other.
 #pragma once
-#include <array>
 #include <optional>
-#include <random>
-#include <utility>
 
-#include "proxy/link/udp/competition.h"
-#include "proxy/link/udp/faster_step.h"
-#include "proxy/link/udp/line_share.h"
-#include "proxy/link/udp/line_watch.h"
-#include "proxy/link/udp/loss_tests.h"
+#include "proxy/link/udp/burst_phase.h"
+#include "proxy/link/udp/compete_phase.h"
+#include "proxy/link/udp/cruise_phase.h"
+#include "proxy/link/udp/drain_phase.h"
+#include "proxy/link/udp/experiments.h"
+#include "proxy/link/udp/first_measurement.h"
+#include "proxy/link/udp/line_model.h"
+#include "proxy/link/udp/probe_phase.h"
 #include "proxy/link/udp/rate_law.h"
-#include "proxy/link/udp/standing_queue.h"
+#include "proxy/link/udp/seen_capacity.h"
 #include "proxy/link/udp/start_ramp.h"
+#include "proxy/link/udp/test_phase.h"
 
 namespace longhaul::link::udp {
 
@@ -40,120 +41,71 @@ class MeasuredLaw final : public RateLaw {
   void on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) override;
   std::uint64_t pacing_rate() const override;
   std::uint64_t window() const override;
-  std::uint16_t epoch() const override { return epoch_; }
+  std::uint16_t epoch() const override { return experiments_.number(); }
   RateView view() const override;
 
   // For the next carrier to this peer. No result if too little was sent to know.
   std::optional<PathMemory> memory() const;
 
-  double line_rate() const { return line_; }  // bytes per second, the current estimate
-  const LineWatch& watch() const { return watch_; }
-  const LossByRate& losses() const { return tests_.losses(); }
+  double line_rate() const { return line_.rate(); }  // bytes per second, the current estimate
+  const LineWatch& watch() const { return line_.watch; }
+  const LossByRate& losses() const { return line_.tests.losses(); }
   // Something that fills queues is on the line: do not give way to it.
-  bool competing() const { return phase_ == Phase::compete || phase_ == Phase::look; }
+  bool competing() const { return in(Phase::compete) || in(Phase::look); }
   // The line drops what is too much for it, without a queue.
-  bool policed() const { return tests_.is_policed(); }
+  bool policed() const { return line_.tests.is_policed(); }
   // Ours of what the line carries, 0 to 1.
-  double share() const { return share_.of(line_); }
-  const char* describe() const;  // the present phase, for logs and traces
-  bool settled() const {
-    return phase_ == Phase::cruise || phase_ == Phase::up || phase_ == Phase::down ||
-           phase_ == Phase::burst || phase_ == Phase::rest;
-  }
+  double share() const { return line_.share(); }
+  const char* describe() const { return name_of(experiments_.phase()); }  // the present phase
+  bool settled() const { return is_settled(experiments_.phase()); }
 
  private:
-  enum class Phase : std::uint8_t {
-    train,    // a few packets at once: their spacing at the receiver shows the line's rate
-    ramp,     // faster each round trip
-    drain,    // the excess leaves the queue
-    cruise,   // at the line's rate
-    up,       // a little faster, for a round trip
-    down,     // as much slower, while the answers to `up` come in
-    test,     // much slower, for a round trip: is less lost then?
-    compete,  // beside traffic that fills queues
-    look,     // competing, for a moment slower: how much of the queue is ours?
-    burst,    // some packets at once: what is the total capacity of the line?
-    rest,     // their excess leaves the queue
-  };
-  struct Epoch {
-    std::uint16_t number = 0;
-    Phase phase = Phase::train;
-    double rate = 0;
-    LossByRate::Level level = LossByRate::Level::normal;
-  };
+  bool in(Phase phase) const { return experiments_.in(phase); }
+  bool starting() const { return in(Phase::train) || in(Phase::ramp); }
 
-  void enter(Phase phase, double gain, Duration time, TimePoint now);
-  void step(TimePoint now, std::uint64_t in_flight_bytes);
+  // ---- What a sample says, by phase.
+  void note_losses(const RateSample& sample);
   void on_start(const RateSample& sample);
   void on_settled(const RateSample& sample);
+  void on_measured(const RateSample& sample, double rate);
   void on_competing(const RateSample& sample);
-  void after_up(TimePoint now);
-  void begin_up(TimePoint now);
-  void begin_cruise(TimePoint now);
-  void begin_drain(TimePoint now);
-  void give_way(TimePoint now, double rate);
-  void begin_competing(TimePoint now);
+
+  // ---- What follows when it is time.
+  void step(TimePoint now, std::uint64_t in_flight_bytes);
+  void answer_standing_queue(TimePoint now);
+  void next_phase(TimePoint now);
+  void after_cruise(TimePoint now);
+  void after_probe(TimePoint now);
+
+  // ---- The phases begin.
+  void begin(const Plan& plan, TimePoint now) { experiments_.begin(plan, line_.rate(), now); }
+  void cruise(TimePoint now);
+  void probe(TimePoint now);
+  void drain(TimePoint now) { begin(drain_.begin(now, line_), now); }
   void stop_competing(TimePoint now);
-  void after_test(TimePoint now);
-  std::optional<double> carried(const std::optional<DeliveryRate>& delivery) const;
-  void note_piece(const RateSample& sample);
-  void grow_by_piece(TimePoint now);
-  void learn_share(double after, bool more, TimePoint now);
-  void begin_burst(TimePoint now);
-  void rest_after_burst(TimePoint now);
+
+  // ---- Answers to a queue.
   void ease(TimePoint now);
-  Duration queue_limit() const;
-  std::optional<double> busy_rate() const;
-  bool drain_standstill(TimePoint now);
-  double chance();
-  const Epoch* find(std::uint16_t number) const;
-  void set_line(double rate);
-  Duration span() const;
-  double step_size() const { return share_.step_size(watch_, span()); }
-  bool is_calm() const;
-  Duration queue_target() const;
-  double packets(double count) const { return count * config_.packet_bytes; }
-
-  static Duration times(Duration time, double factor) {
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
-  }
-
-  static constexpr Duration kQueue = std::chrono::milliseconds(1);  // kept, so that the line is never idle
+  void give_way(TimePoint now, double rate);
+  bool may_drain(TimePoint now) const { return drain_.may_begin(now) && !in(Phase::drain); }
+  // The queue that the line made by standing still is drained, if none was just before.
+  void drain_standstill(TimePoint now);
 
   MeasuredConfig config_;
-  LineWatch watch_;
-  LossTests tests_;
-  std::minstd_rand random_;
-  double line_;
-  double gain_ = 1;
-  Phase phase_ = Phase::train;
-  TimePoint phase_until_{};
-  std::uint16_t epoch_ = 0;
-  std::array<Epoch, 64> epochs_{};
+  LineModel line_;
+  SeenCapacity capacity_;
+  Experiments experiments_;
 
-  // Start-up.
   StartRamp start_;
-  bool starting_ = true;               // nothing was measured yet at the rate found
-  std::optional<TimePoint> found_at_;  // when the first packet left at that rate
+  FirstMeasurement first_;
+  CruisePhase cruise_;
+  ProbePhase probe_;
+  TestPhase test_;
+  DrainPhase drain_;
+  CompetePhase compete_;
 
-  // Settled.
-  FasterStep faster_;
-  bool learnt_by_piece_ = false;
-  bool growing_ = false;
-  double growth_ = 0;  // step of the next `up` while there is more to be had
-  LineShare share_;
   std::uint64_t last_round_ = 0;
-  TimePoint cruise_since_{};
-  TimePoint eased_at_{};  // to a queue while cruising
-  TimePoint no_drain_before_{};
-  double carried_ = 0;  // by the latest ACK
-  double arrived_ = 0;  // bytes per second, lately
-
-  // Other traffic.
-  StandingQueue standing_;
-  Competition competition_;
-  double capacity_ = 0;  // of the line, ours or not, as far as was seen lately; bytes per second
-  TimePoint capacity_at_{};
+  bool measured_ = false;  // by the latest measurement, while settled
 };
 
 }  // namespace longhaul::link::udp

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The delay of the empty path: the least that was seen within a minute. What is above it is taken for a queue
+// (recent_delay.h).
+#pragma once
+#include <chrono>
+#include <optional>
+
+#include "proxy/link/udp/windowed.h"
+
+namespace longhaul::link::udp {
+
+class BaseDelay {
+ public:
+  void add(TimePoint now, Duration value) { least_.add(now, value); }
+  std::optional<Duration> value() const { return least_.value(); }
+
+  // Long enough that a competing sender that keeps a queue for long is not taken for the line.
+  static constexpr Duration kMemory = std::chrono::seconds(60);
+
+ private:
+  WindowedMinimum<Duration> least_{kMemory};
+};
+
+}  // namespace longhaul::link::udp

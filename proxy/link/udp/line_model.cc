@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/udp/line_model.h"
+
+#include <algorithm>
+
+namespace longhaul::link::udp {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr Duration kShortestPhase = 40ms;  // shorter ones measure timers
+constexpr double kFewestInPhase = 4;       // packets: fewer do not show a phase's rate
+}  // namespace
+
+LineModel::LineModel(const LineTerms& terms, TimePoint now)
+    : terms_(terms),
+      rate_(terms.rate),
+      watch(terms.initial_rtt),
+      tests(terms.packet_bytes, now),
+      sharing(terms.packet_bytes, static_cast<double>(terms.max_rate)) {}
+
+void LineModel::on_sample(const RateSample& sample) {
+  watch.on_sample(sample);
+  sharing.on_sample(sample);
+  standing.on_sample(sample, overflows());
+}
+
+double LineModel::bounded(double rate) const {
+  return terms_.max_rate > 0 ? std::min(rate, static_cast<double>(terms_.max_rate)) : rate;
+}
+
+void LineModel::set_rate(double rate) {
+  rate_ = std::max(bounded(rate), packets(2));  // two packets a second still measure the line
+}
+
+Duration LineModel::span() const {
+  const Duration few = times(1s, packets(kFewestInPhase) / rate_);
+  return std::max({watch.base_rtt(), kShortestPhase, few});
+}
+
+Duration LineModel::queue_target() const { return 4ms + watch.base_rtt() / 7; }
+
+Duration LineModel::queue_limit() const { return watch.base_rtt() / 2 + 15ms; }
+
+bool LineModel::is_calm() const { return watch.queue() < kQueue + 2ms + watch.base_rtt() / 32; }
+
+std::optional<double> LineModel::carried(const std::optional<DeliveryRate>& delivery) const {
+  if (!delivery) return std::nullopt;
+  const double time = seconds(delivery->interval);
+  const double by_sending = static_cast<double>(delivery->dispatched_bytes) / time;
+  const double by_arrival = static_cast<double>(delivery->delivered_bytes) / time;
+  return std::min(by_sending, by_arrival / (1 - std::min(tests.harmless_loss(), 0.6)));
+}
+
+bool LineModel::stood_still(TimePoint now) {
+  const auto busy = busy_rate();
+  if (!busy || *busy <= 0.97 * rate_ || !standing.came_at_once(watch)) return false;
+  return standing.believes_standstills(now, span());
+}
+
+}  // namespace longhaul::link::udp

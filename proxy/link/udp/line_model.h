@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a law that measures knows of its line: rate, delays, losses, queue and share, and the times and
+// lengths of queue that follow from them. What to send is left to the phases.
+#pragma once
+#include <optional>
+
+#include "proxy/link/udp/line_share.h"
+#include "proxy/link/udp/line_watch.h"
+#include "proxy/link/udp/loss_tests.h"
+#include "proxy/link/udp/rate_law.h"
+#include "proxy/link/udp/standing_queue.h"
+
+namespace longhaul::link::udp {
+
+struct LineTerms {
+  std::uint32_t packet_bytes = 1500;  // IP bytes of a full packet
+  std::uint64_t max_rate = 0;         // bytes per second that are never exceeded; 0: no bound
+  Duration initial_rtt{0};            // until one was measured
+  double rate = 0;                    // bytes per second, the first estimate
+};
+
+class LineModel {
+ public:
+  LineModel(const LineTerms& terms, TimePoint now);
+
+  void on_sample(const RateSample& sample);
+
+  double rate() const { return rate_; }  // bytes per second of ours that the line carries
+  void set_rate(double rate);
+  double bounded(double rate) const;  // by the most that is allowed
+
+  double packets(double count) const { return count * terms_.packet_bytes; }  // bytes
+  // A round trip, or the time of a few packets: the unit of all phases.
+  Duration span() const;
+  Duration queue_target() const;  // more than is left there on purpose
+  Duration queue_limit() const;   // beyond what this sender makes itself
+  // Hardly anything waits in the queue.
+  bool is_calm() const;
+  bool overflows() const { return watch.queue() > queue_target(); }
+
+  // The rate at which the line accepted our packets. By departures and arrivals, which chance does not
+  // change; limited by the arrivals if some of the loss is the line's answer to excess.
+  std::optional<double> carried(const std::optional<DeliveryRate>& delivery) const;
+  // The same while a queue stands.
+  std::optional<double> busy_rate() const { return standing.busy_rate(tests.harmless_loss()); }
+  // The line stood still for a moment, so there is a queue; but it is as fast as ever.
+  bool stood_still(TimePoint now);
+
+  double share() const { return sharing.of(rate_); }  // ours of what the line carries, 0 to 1
+  double step_size() const { return sharing.step_size(watch, span()); }
+
+  static constexpr Duration kQueue = std::chrono::milliseconds(1);  // kept, so that the line is never idle
+
+  static Duration times(Duration time, double factor) {
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
+  }
+
+ private:
+  LineTerms terms_;
+  double rate_;
+
+ public:
+  // Each part keeps its own rules.
+  LineWatch watch;
+  LossTests tests;
+  LineShare sharing;
+  StandingQueue standing;
+};
+
+}  // namespace longhaul::link::udp
