@@ -241,6 +241,8 @@ void Connection::on_negotiated(const Message& reply, const Pending& request) {
   constexpr std::uint16_t kMostMpx = 256;
   max_mpx_ = std::min(negotiated->max_mpx, kMostMpx);
   capabilities_ = negotiated->capabilities;
+  server_time_ =
+      std::chrono::local_seconds{negotiated->system_time.time_since_epoch()} - negotiated->time_zone;
   if (negotiated->security_mode & kSigningRequired) why_untouchable_ = reasons::smb_signed;
 }
 

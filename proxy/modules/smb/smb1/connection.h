@@ -56,7 +56,7 @@ struct Open {
   bool was_write_cached = false;  // ever: its WRITEs may have been promised
   bool settled = false;           // nothing is promised, until a WRITE requested after this is answered
   std::uint32_t times_settled = 0;
-  bool failed_promise = false;    // at the far half: the client may not have been told yet
+  bool failed_promise = false;  // at the far half: the client may not have been told yet
 
   bool may_cache_reads() const { return oplock != Oplock::none && !break_pending && !locked; }
   bool may_cache_writes() const {
@@ -134,6 +134,8 @@ class Connection {
   bool is_ready() const { return ready_ && why_untouchable_ == reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
   std::uint16_t max_mpx() const { return max_mpx_; }
+  // The server's local time was this when it answered the NEGOTIATE.
+  std::chrono::local_seconds server_time() const { return server_time_; }
   bool large_reads() const { return (capabilities_ & client_capabilities_ & kCapLargeReadX) != 0; }
   // The largest READ that one answer may carry to this client.
   std::uint32_t max_read_bytes() const;
@@ -151,6 +153,7 @@ class Connection {
   bool ready_ = false;
   modules::Reason why_untouchable_ = reasons::optimised;
   std::uint16_t max_mpx_ = 1;
+  std::chrono::local_seconds server_time_{};
   std::uint32_t capabilities_ = 0, client_capabilities_ = 0;
   std::uint32_t client_buffer_ = 0;
   static constexpr std::size_t kMostOpens = 256;

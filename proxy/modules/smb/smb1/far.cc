@@ -222,6 +222,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   const MessageNumber number = number_of(message.header);
   losses_.reply(message);
   leg_.set_max_mpx(connection_.max_mpx());
+  if (message.header.command == Command::negotiate) watch_.negotiated(now);
   if (answered.request && answered.request->effect != Effect::none) changed(*answered.request);
   const bool wished = answered.request && on_behalf_.erase(number) != 0;
   Open* open = answered.opened;

@@ -18,8 +18,13 @@ void FarTimes::look(TimePoint now, Files::iterator file) {
   const OpenKey key = file->first;
   const Open* open = connection_.open(key);
   file->second.due = now + kPeriod;
-  if (!open || open->closing || leg_.raw().under_way() || !leg_.has_room()) return;
+  if (!open || open->closing || leg_.raw().under_way() || !leg_.has_room()) {
+    // What was asked of the server since then may be older than the first look.
+    file->second.is_unsure = file->second.is_unsure || !file->second.shown;
+    return;
+  }
   file->second.is_asked = true;
+  file->second.looked = now;
   ++counters_.injected;
   leg_.inject(
       open->uid, open->tid, open->flags2, key,
@@ -41,10 +46,19 @@ void FarTimes::answered(const OpenKey& open, const Message& answer) {
   }
   file.is_asked = false;
   const Shown shown{info->written, info->bytes};
-  if (file.shown && *file.shown != shown) file.changing_until = now_ + kUnit + kPeriod;
-  const bool changes = file.shown && now_ < file.changing_until;
+  const bool differs = file.shown && *file.shown != shown;
+  if (differs || (!file.shown && is_recent(shown))) file.settled = now_ + kSettles;
   file.shown = shown;
-  if (changes) changed_(open);
+  if (std::exchange(file.is_unsure, file.looked < file.settled) || differs) changed_(open);
+}
+
+// The unit of its time is not over, or of the time before: clocks tell whole seconds, and their answers take
+// time.
+bool FarTimes::is_recent(const Shown& shown) const {
+  const auto written = moment_of(shown.written);
+  if (!written) return false;
+  const auto since = std::chrono::floor<std::chrono::seconds>(now_ - negotiated_);
+  return connection_.server_time() + since < *written + kUnit + std::chrono::seconds(1);
 }
 
 void FarTimes::on_timeout(TimePoint now) {

@@ -3,7 +3,8 @@
 // each watched file, through the client's handle, and says which are not what they were.
 //
 // smbd 4.17 shows the times of an open file as they were at its open to every other query. QUERY_INFORMATION2
-// counts in units of two seconds: a file that has changed counts as changing until its unit is over.
+// counts in units of two seconds: a second change within one does not show. So a file that was written a
+// moment before, by the server's clock, counts as changed at each look until one was made after its unit.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -19,6 +20,8 @@ class FarTimes {
   FarTimes(ServerLeg& leg, Connection& connection, modules::Counters& counters, OnChange changed)
       : leg_(leg), connection_(connection), counters_(counters), changed_(std::move(changed)) {}
 
+  // The server has told its time.
+  void negotiated(TimePoint now) { negotiated_ = now; }
   // The first look is made at once: what is asked of the server behind it is newer.
   void add(TimePoint now, const Open& open);
   void remove(const OpenKey& open) { files_.erase(open); }
@@ -32,17 +35,22 @@ class FarTimes {
     bool operator==(const Shown&) const = default;
   };
   struct File {
-    TimePoint due{};  // the next look; without effect while one is under way
-    TimePoint changing_until{};
+    TimePoint due{};      // the next look; without effect while one is under way
+    TimePoint looked{};   // when the last one was sent
+    TimePoint settled{};  // a look sent before this does not exclude a change behind it that shows the same
     std::optional<Shown> shown;
     bool is_asked = false;
+    bool is_unsure = false;  // it may have changed since the last look, although it shows the same
   };
   using Files = std::unordered_map<OpenKey, File, OpenKeyHash>;
 
   void look(TimePoint now, Files::iterator file);
   void answered(const OpenKey& open, const Message& answer);
+  bool is_recent(const Shown& shown) const;
 
   static constexpr std::chrono::seconds kPeriod{1}, kUnit{2};
+  // A unit, and what a look takes on its way.
+  static constexpr std::chrono::seconds kSettles{3};
   // More are not looked at: a server allows few requests at a time.
   static constexpr std::size_t kMostFiles = 16;
 
@@ -52,6 +60,7 @@ class FarTimes {
   OnChange changed_;
   Files files_;
   TimePoint now_{};  // as of the last call
+  TimePoint negotiated_{};
 };
 
 }  // namespace longhaul::smb::smb1

@@ -37,6 +37,7 @@ class FarWatch {
           changed_(open);
         }) {}
 
+  void negotiated(TimePoint now) { times_.negotiated(now); }
   // A file that should be watched is about to be opened.
   void opening(const Header& header, const FileName& name);
   // It was opened. Changes by others are reported from here on, or `open` is not watched.

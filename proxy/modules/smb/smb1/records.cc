@@ -39,6 +39,10 @@ Result<NegotiateReply> parse_negotiate_reply(const Block& block) {
   reply.max_mpx = u16_at(block.words, 3);
   reply.max_buffer = u32_at(block.words, 7);
   reply.capabilities = u32_at(block.words, 19);
+  // A FILETIME: 100 ns since 1601.
+  reply.system_time = std::chrono::sys_days{std::chrono::year{1601} / 1 / 1} +
+                      std::chrono::seconds(u64_at(block.words, 23) / 10'000'000);
+  reply.time_zone = std::chrono::minutes(static_cast<std::int16_t>(u16_at(block.words, 31)));
   return reply;
 }
 
@@ -116,6 +120,15 @@ Result<OpenedFile> parse_open_reply(const Block& block, std::uint16_t asked) {
 Result<FileTimeAndSize> parse_query_information2_reply(const Block& block) {
   if (block.word_count() != 11) return wrong_words();
   return FileTimeAndSize{u32_at(block.words, 8), u32_at(block.words, 12)};
+}
+
+std::optional<std::chrono::local_seconds> moment_of(std::uint32_t date_and_time) {
+  const std::uint32_t date = date_and_time & 0xFFFF, time = date_and_time >> 16;
+  const auto day = std::chrono::year{1980 + static_cast<int>(date >> 9)} /
+                   std::chrono::month{date >> 5 & 0xF} / std::chrono::day{date & 0x1F};
+  if (!day.ok()) return std::nullopt;
+  return std::chrono::local_days{day} + std::chrono::hours(time >> 11) +
+         std::chrono::minutes(time >> 5 & 0x3F) + std::chrono::seconds(2 * (time & 0x1F));
 }
 
 Result<CloseRequest> parse_close_request(const Block& block) {

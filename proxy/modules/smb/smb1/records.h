@@ -2,6 +2,7 @@
 // The words of SMB1's commands, as far as the halves need them: sessions, trees, files, reads, writes, locks.
 // Parsers only; transactions.h has transactions, builders.h our own messages.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -27,6 +28,8 @@ struct NegotiateReply {
   std::uint16_t max_mpx = 1;
   std::uint32_t max_buffer = 0;
   std::uint32_t capabilities = 0;
+  std::chrono::sys_seconds system_time{};
+  std::chrono::minutes time_zone{};  // what its local time lacks to UTC
 };
 Result<NegotiateReply> parse_negotiate_reply(const Block& block);
 
@@ -111,6 +114,8 @@ struct FileTimeAndSize {
   std::uint32_t bytes = 0;
 };
 Result<FileTimeAndSize> parse_query_information2_reply(const Block& block);
+// SMB_DATE and SMB_TIME ([MS-CIFS] 2.2.1.4), in the server's local time. None: not a date.
+std::optional<std::chrono::local_seconds> moment_of(std::uint32_t date_and_time);
 
 // [MS-CIFS] 2.2.4.5.1
 struct CloseRequest {

@@ -35,12 +35,6 @@ struct Lister {
     letters.insert(letters.end(), 2, std::byte{0});
     return letters;
   }
-  static Slice unicode(const Slice& frame) {
-    Buffer out;
-    append(out, frame.bytes());
-    out[kFrameHeadBytes + 11] |= std::byte{0x80};
-    return Slice::copy_of(out);
-  }
 
   Slice first() {
     return unicode(

@@ -107,6 +107,13 @@ inline Slice create(std::string_view name, std::uint16_t mid, CreateOptions o = 
                         .bytes,
                     Fields{}.text(name).u8(0).bytes);
 }
+// The same request, with names in UTF-16.
+inline Slice unicode(const Slice& frame) {
+  Buffer out;
+  append(out, frame.bytes());
+  out[kFrameHeadBytes + 11] |= std::byte{0x80};
+  return Slice::copy_of(out);
+}
 inline Slice read(std::uint16_t fid, std::uint64_t offset, std::uint32_t length, std::uint16_t mid) {
   return make_frame({.command = 0x2E, .tid = kTid, .uid = kUid, .mid = mid},
                     Fields{}

@@ -16,6 +16,12 @@ class Server {
  public:
   std::map<std::string, std::string> files;
   std::map<std::string, unsigned> written;                // when, as QUERY_INFORMATION2 tells it
+  // At its first answer it is midnight (UTC) of 2020-01-01, and one o'clock at its place.
+  static constexpr std::uint64_t kTime = (11'644'473'600 + 1'577'836'800) * 10'000'000;
+  static constexpr unsigned kZone = 0x10000 - 60;
+  static constexpr unsigned local_time(unsigned day, unsigned hour, unsigned second) {
+    return (40u << 9 | 1u << 5 | day) | (hour << 11 | second / 2) << 16;
+  }
   bool keeps_data = true;                                 // false: files of any size take no memory
   std::map<std::uint64_t, std::uint32_t> failing_writes;  // by offset: status
   std::map<std::uint8_t, std::uint32_t> refused;          // by command: status
@@ -111,8 +117,8 @@ class Server {
                                 .u32(65536)
                                 .u32(0)
                                 .u32(0x80F3FD & ~0x800000)
-                                .u64(0)
-                                .u16(0)
+                                .u64(kTime)
+                                .u16(kZone)
                                 .u8(0)
                                 .bytes);
       case 0x73:
