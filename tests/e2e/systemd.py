@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian in a directory with systemd as its first process, in namespaces of its own: network, processes, mounts,
-control groups. Nothing of it is seen outside, but a control group while it runs."""
+"""A Debian in a directory with systemd as its first process, in namespaces of its own: processes, mounts, control groups,
+and network unless it is to be a node of a lab. Nothing of it is seen outside, but a control group while it runs."""
 
+import itertools
 import os
 import pathlib
 import shutil
@@ -37,19 +38,23 @@ exec chroot . /bin/sh -c '
 
 
 class System:
-    """`root` is a directory with a system that has systemd and iproute2."""
+    """`root` is a directory with a system that has systemd and iproute2; `network` the file of a network namespace."""
 
-    def __init__(self, root, log):
+    numbers = itertools.count(1)
+
+    def __init__(self, root, log, network=None):
         self.root = root
         self.log = log
+        self.network = network
         self.process = None
         unified = pathlib.Path("/sys/fs/cgroup/unified")
-        self.group = (unified if unified.is_dir() else pathlib.Path("/sys/fs/cgroup")) / f"longhaul-{os.getpid()}"
+        self.group = (unified if unified.is_dir() else pathlib.Path("/sys/fs/cgroup")) / f"longhaul-{os.getpid()}-{next(System.numbers)}"
 
     def __enter__(self):
         self.group.mkdir()
         own_group = f'echo $$ >"{self.group}/cgroup.procs" && exec "$@"'
-        namespaces = ("unshare", "--fork", "--kill-child", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
+        namespaces = ("unshare", "--fork", "--kill-child", "--pid", "--mount", "--uts", "--ipc", "--cgroup")
+        namespaces = ("nsenter", f"--net={self.network}", *namespaces) if self.network else (*namespaces, "--net")
         self.process = subprocess.Popen(
             ["sh", "-c", own_group, "sh", *namespaces, "sh", "-c", BOOT, "boot", str(self.root)],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
