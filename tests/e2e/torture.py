@@ -33,8 +33,8 @@ KNOWN = frozenset({"skipped_mid"})
 
 
 class Server(smb.Smbd):
-    def __init__(self, lab):
-        super().__init__(lab, SETTINGS, SHARE)
+    def __init__(self, lab, settings=None):
+        super().__init__(lab, {**SETTINGS, **(settings or {})}, SHARE)
 
     def clear(self):
         """Takes away what a suite has left, so that the next run begins as the first did."""

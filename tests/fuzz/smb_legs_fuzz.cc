@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both legs of a connection with two sessions, and the handshake: frames of any content arrive at either side,
-// some of them signed or encrypted with the right key, and whatever is opened is sealed on the other side. Nothing
-// leaves a leg with the marks of the way between them.
+// Both legs of a connection with two sessions, and the handshake: frames of any content arrive at either
+// side, some of them signed or encrypted with the right key, and whatever is opened is sealed on the other
+// side. Nothing leaves a leg with the marks of the way between them.
 #include "codecs/little_endian.h"
 #include "fuzz/choices.h"
 #include "fuzz/target.h"
@@ -53,8 +53,7 @@ Slice protect(Choices& choices, Buffer message, Signer& signer, Transform& trans
 void send_on(Leg& leg, const Slice& frame, Choices& choices) {
   std::vector<Slice> out;
   const std::size_t cut = choices.byte() % (frame.size() + 1);
-  leg.seal(frame.sub(0, cut), out);
-  leg.seal(frame.from(cut), out);
+  if (!leg.seal(frame.sub(0, cut), out) || !leg.seal(frame.from(cut), out)) return;
   std::size_t size = 0;
   for (const Slice& piece : out) size += piece.size();
   require(size >= frame.size());
@@ -74,16 +73,18 @@ FUZZ_TARGET(smb_legs) {
     (void)near.begin(session, agreement, keys_of(1, bytes));
     (void)far.begin(session, agreement, keys_of(101, bytes));
   }
-  Signer client_signer(agreement.signing, keys_of(1, bytes).signing), server_signer(agreement.signing, keys_of(101, bytes).signing);
-  Transform client(agreement.cipher, keys_of(1, bytes).to_server), server(agreement.cipher, keys_of(101, bytes).to_client);
+  Signer client_signer(agreement.signing, keys_of(1, bytes).signing),
+      server_signer(agreement.signing, keys_of(101, bytes).signing);
+  Transform client(agreement.cipher, keys_of(1, bytes).to_server),
+      server(agreement.cipher, keys_of(101, bytes).to_client);
   Handshake handshake(nullptr);
 
   while (!choices.empty()) {
     const bool is_servers = choices.below(2) == 1;
     const std::size_t high = choices.byte(), low = choices.byte();
     const Bytes content = choices.exactly(high << 8 | low);
-    const Slice frame = protect(choices, {content.begin(), content.end()}, is_servers ? server_signer : client_signer,
-                                is_servers ? server : client);
+    const Slice frame = protect(choices, {content.begin(), content.end()},
+                                is_servers ? server_signer : client_signer, is_servers ? server : client);
     FrameSplitter splitter(Framing::direct_tcp);
     splitter.push(frame);
     const auto next = splitter.next();

@@ -53,7 +53,7 @@ class Dialects {
   std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs& out);
   bool takes_message(const TwinMessage& message, Outputs& out);
   bool changes_bytes() const { return sealing_ != nullptr; }
-  std::vector<Slice> for_lan(Slice bytes) { return sealing_->to_lan(std::move(bytes)); }
+  std::optional<std::vector<Slice>> for_lan(Slice bytes) { return sealing_->to_lan(std::move(bytes)); }
   bool must_stay() const { return sealing_ && sealing_->is_needed(); }
   std::size_t state_bytes() const { return sealing_ ? sealing_->state_bytes() : 0; }
   std::string_view detail() const { return sealing_ ? sealing_->detail() : std::string_view(); }

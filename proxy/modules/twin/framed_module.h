@@ -20,11 +20,12 @@
 //     std::size_t held_bytes() const;
 //
 //     // All or none of these: where the LAN's bytes are not what the halves see, as with encryption.
-//     std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>& out);
+//     std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>&
+//     out);
 //                                      // none: dropped, and the flow has been aborted
 //     bool takes_message(const Message& message, Outputs<Message>& out);  // the half does not see it
 //     bool changes_bytes() const;      // for_lan() is asked
-//     std::vector<Slice> for_lan(Slice bytes);
+//     std::optional<std::vector<Slice>> for_lan(Slice bytes);  // none: the flow must be aborted
 //     bool must_stay() const;          // the module may not step aside: what it would pass cannot be read
 //     std::size_t state_bytes() const;
 //     modules::Reason why_reset() const;
@@ -158,8 +159,9 @@ class FramedModule : public modules::Module {
       if constexpr (kHasLayer) {
         auto* const lan = next ? std::get_if<modules::ToLan>(&*next) : nullptr;
         if (lan && protocol_.changes_bytes()) {
-          for (Slice& bytes : protocol_.for_lan(std::move(lan->bytes)))
-            for_lan_.push_back(modules::ToLan{std::move(bytes)});
+          auto sealed = protocol_.for_lan(std::move(lan->bytes));
+          if (!sealed) return modules::Output{modules::Abort{}};
+          for (Slice& bytes : *sealed) for_lan_.push_back(modules::ToLan{std::move(bytes)});
           continue;
         }
       }

@@ -23,7 +23,8 @@ Frame Handshake::from_client(const Frame& frame) {
     extend(server_, changed.message());
     return changed;
   }
-  if (header.command != Command::session_setup || !negotiated_ || done_.contains(header.session_id)) return frame;
+  if (header.command != Command::session_setup || !negotiated_ || done_.contains(header.session_id))
+    return frame;
   const auto setup = smb2::parse_session_setup_request(element.bytes);
   if (!setup || setup->binding || asked_.size() + between_.size() >= kMostLogins) return frame;
 
@@ -45,7 +46,7 @@ Handshake::Answer Handshake::from_server(const Frame& frame) {
   if (element.header.command == Command::negotiate && !negotiated_) negotiated(frame, element, answer);
   if (element.header.command == Command::session_setup) set_up(frame, element, answer);
   if (element.header.command == Command::logoff && element.header.status == Status::success)
-    done_.erase(element.header.session_id);
+    answer.logged_off = element.header.session_id;
   return answer;
 }
 
@@ -74,7 +75,8 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   const auto response = smb2::parse_session_setup_response(element.bytes);
   if (asked.empty() || !response || done_.size() >= kMostSessions) {
     // More at a time than are followed, or one that binds a session of another connection.
-    if (!goes_on) answer.missing = Missing{.reason = reasons::smb_login, .detail = "its beginning was not followed"};
+    if (!goes_on)
+      answer.missing = Missing{.reason = reasons::smb_login, .detail = "its beginning was not followed"};
     return;
   }
   Setup setup = std::move(asked.mapped());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part in NEGOTIATE and SESSION_SETUP: what both legs agree on, and the keys of a session that has
-// logged in, from the keys of its server (login.h). Sees every such message once, before it goes on.
+// The far half's part in NEGOTIATE and SESSION_SETUP: what both legs agree on, and the keys of a session that
+// has logged in, from the keys of its server (login.h). Sees every such message once, before it goes on.
 #pragma once
 #include <memory>
 #include <optional>
@@ -29,10 +29,12 @@ class Handshake {
   struct Answer {
     Frame frame;  // as it is to go to the client
     std::optional<Session> session;
-    std::optional<Missing> missing;  // this answer begins a session whose key is not found
-    bool broken = false;             // NEGOTIATE cannot be followed, and has been changed: reset
+    std::optional<Missing> missing;             // this answer begins a session whose key is not found
+    bool broken = false;                        // NEGOTIATE cannot be followed, and has been changed: reset
+    std::optional<smb2::SessionId> logged_off;  // if it is the server's: call end() then
   };
   Answer from_server(const Frame& frame);
+  void end(smb2::SessionId session) { done_.erase(session); }
 
   const Agreement& agreement() const { return agreement_; }
   // The legs have different keys: a session without a known key cannot go on.

@@ -46,9 +46,8 @@ void Leg::end(smb2::SessionId session) {
 }
 
 // 3.2.5.4: its answer is the last message with the session's key.
-void Leg::end_if_logged_off(const Header& answer) {
-  if (answer.command == Command::logoff && answer.is_response() && answer.status == Status::success)
-    end(answer.session_id);
+bool Leg::ends_session(const Header& answer) {
+  return answer.command == Command::logoff && answer.is_response() && answer.status == Status::success;
 }
 
 Leg::Session* Leg::find(smb2::SessionId session) {
@@ -86,36 +85,43 @@ Result<Frame> Leg::open(const Frame& frame) {
   for (const smb2::Element& element : *elements) {
     const Header& header = element.header;
     if (!header.is_related() || header.session_id != smb2::kPreviousSession) id = header.session_id;
-    // 3.3.5.2.1.1, 3.2.5.1.1.1: only a notification of the server may name no session in a transform.
-    const bool names_none = id == 0 && header.is_unsolicited() && to_ == To::server;
-    if (encrypted && id != outer && !names_none) return Error::forged;
+    // 3.3.5.2.1.1, 3.2.5.1.1.1: a session's messages come in its own transform. Notifications of the server
+    // name none, and what a number means that is nobody's is for the receiver to say.
+    const bool names_none = encrypted && id != outer;
+    if (names_none && find(id)) return Error::forged;
     std::byte* const at = memory + kFrameHeadBytes + element.offset;
     std::uint32_t flags = header.flags;
-    Session* const session = find(encrypted ? outer : id);
+    const smb2::SessionId used = encrypted ? outer : id;
+    Session* const session = find(used);
+    Form form = encrypted ? Form::encrypted : Form::plain;
     if (session) {
-      Form form = encrypted ? Form::encrypted : Form::plain;
       if (header.is_signed() && !encrypted) {
-        if (!session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body())) return Error::forged;
+        if (!session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
+          return Error::forged;
         form = Form::with_signature;
       }
-      const auto noted = to_ == To::client ? note_request(header, id, form) : note_answer(header, form);
-      if (!noted) return noted.error();
-      flags = (flags & ~smb2::header_flags::is_signed) | flags_of(form);
+      flags &= ~smb2::header_flags::is_signed;
       std::memset(at + smb2::header_at::signature, 0, sizeof(Signature));
-      // A transform's session, for a notification that names none: the other leg needs it.
+      // The other leg needs it.
       if (names_none) store_le(at + smb2::header_at::signature, outer);
     }
+    const auto noted = to_ == To::client ? note_request(header, used, form) : note_answer(header, used, form);
+    if (!noted) return noted.error();
+    // An answer of a session without keys must not be taken for one of ours, which is protected like its
+    // request. A request of a login stays as it is: it belongs to what both sides hash.
+    if (session || to_ == To::server) flags |= flags_of(form);
     store_le(at + smb2::header_at::flags, flags);
   }
-  for (const smb2::Element& element : *elements) end_if_logged_off(element.header);
   return opened;
 }
 
 Result<void> Leg::note_request(const Header& header, smb2::SessionId session, Form form) {
+  const auto known = sessions_.find(session);
+  if (known == sessions_.end()) return {};
   if (header.is_response()) return Error::forged;
   // The server decides about these, which nothing here answers.
   if (header.command == Command::session_setup || header.command == Command::cancel) return {};
-  Form least = sessions_.find(session)->second.least;
+  Form least = known->second.least;
   if (const auto tree = trees_.find({session, header.tree_id}); !header.is_async() && tree != trees_.end())
     least = std::max(least, tree->second.least);
   if (form < least) return Error::unprotected;
@@ -124,12 +130,17 @@ Result<void> Leg::note_request(const Header& header, smb2::SessionId session, Fo
   return {};
 }
 
-Result<void> Leg::note_answer(const Header& header, Form form) {
-  if (!header.is_response()) return Error::forged;
+// The request decides how its answer must be protected, and with whose keys: not the session that the answer
+// names.
+Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, Form form) {
+  if (!header.is_response()) return find(session) ? Result<void>(Error::forged) : Result<void>();
   const auto request = requests_.find(header.message_id);
   if (header.is_unsolicited() || request == requests_.end()) return {};
-  if (form < request->second.form && !may_be_weaker(header)) return Error::unprotected;
+  const Request asked = request->second;
+  if (form < asked.form && !may_be_weaker(header)) return Error::unprotected;
+  if (form > Form::plain && session != asked.session) return Error::forged;
   if (!header.is_interim()) requests_.erase(request);
+  if (ends_session(header)) end(asked.session);
   return {};
 }
 

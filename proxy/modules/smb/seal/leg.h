@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One leg of a connection whose sessions' keys are known: opens what the client (or the server) sends, and seals
-// what goes there. The halves see neither signatures nor encryption. Messages of sessions without keys pass as
-// they are.
+// One leg of a connection whose sessions' keys are known: opens what the client (or the server) sends, and
+// seals what goes there. The halves see neither signatures nor encryption. Messages of sessions without keys
+// pass as they are.
 #pragma once
 #include <map>
 #include <optional>
@@ -25,13 +25,15 @@ class Leg {
   [[nodiscard]] bool begin(smb2::SessionId session, const Agreement& agreement, const SessionKeys& keys);
   void end(smb2::SessionId session);
   bool empty() const { return sessions_.empty(); }
+  bool has(smb2::SessionId session) const { return sessions_.contains(session); }
 
   // A frame as it arrived, for the half. Errors, after which nothing of this connection may go anywhere:
   // forged (its signature or tag is invalid), unprotected (weaker than its session, tree or request).
   Result<Frame> open(const Frame& frame);
 
   // Bytes for the wire, in any pieces of whole frames: appends what to send of each frame that is complete.
-  void seal(Slice bytes, std::vector<Slice>& out);
+  // An error, after which nothing may go anywhere: what arrived protected could only leave with less.
+  [[nodiscard]] Result<void> seal(Slice bytes, std::vector<Slice>& out);
 
   // Approximate memory of its state.
   std::size_t state_bytes() const;
@@ -56,15 +58,14 @@ class Leg {
   using TreeKey = std::pair<smb2::SessionId, smb2::TreeId>;
 
   Session* find(smb2::SessionId session);
-  Result<void> note_arrival(const smb2::Element& element, smb2::SessionId session, Form form);
   Result<void> note_request(const smb2::Header& header, smb2::SessionId session, Form form);
-  Result<void> note_answer(const smb2::Header& header, Form form);
-  void seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out);
+  Result<void> note_answer(const smb2::Header& header, smb2::SessionId session, Form form);
+  Result<void> seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out);
   Request form_of(const smb2::Header& header, smb2::SessionId session);
   Request form_of_request(const smb2::Header& header, smb2::SessionId session);
   Request form_of_answer(const smb2::Header& header, smb2::SessionId session);
   void learn(const smb2::Element& answer);
-  void end_if_logged_off(const smb2::Header& answer);
+  static bool ends_session(const smb2::Header& answer);
 
   To to_;
   KeyedMap<smb2::SessionId, Session> sessions_;

@@ -24,7 +24,8 @@ bool is_read(std::uint16_t command) {
 
 std::size_t frame_bytes(Bytes head) {
   return kFrameHeadBytes + (std::to_integer<std::size_t>(head[1]) << 16 |
-                            std::to_integer<std::size_t>(head[2]) << 8 | std::to_integer<std::size_t>(head[3]));
+                            std::to_integer<std::size_t>(head[2]) << 8 |
+                            std::to_integer<std::size_t>(head[3]));
 }
 
 Slice joined(const std::vector<Slice>& pieces, std::size_t size, std::byte*& memory) {
@@ -55,28 +56,30 @@ std::byte* split_front(std::vector<Slice>& pieces, std::size_t size) {
 
 }  // namespace
 
-void Leg::seal(Slice bytes, std::vector<Slice>& out) {
+Result<void> Leg::seal(Slice bytes, std::vector<Slice>& out) {
   while (!bytes.empty()) {
     gathered_bytes_ += bytes.size();
     gathered_.push_back(std::move(bytes));
     bytes = {};
-    if (gathered_bytes_ < kFrameHeadBytes) return;
+    if (gathered_bytes_ < kFrameHeadBytes) return {};
     if (gathered_.front().size() < kFrameHeadBytes) (void)split_front(gathered_, kFrameHeadBytes);
     const std::size_t size = frame_bytes(gathered_.front().bytes());
-    if (gathered_bytes_ < size) return;
+    if (gathered_bytes_ < size) return {};
     if (const std::size_t behind = gathered_bytes_ - size; behind > 0) {
       Slice& last = gathered_.back();
       bytes = last.from(last.size() - behind);
       last = last.sub(0, last.size() - behind);
     }
     gathered_bytes_ = 0;
-    seal_frame(std::exchange(gathered_, {}), size, out);
+    if (auto sealed = seal_frame(std::exchange(gathered_, {}), size, out); !sealed) return sealed;
   }
+  return {};
 }
 
-void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out) {
-  const auto pass = [&] {
+Result<void> Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out) {
+  const auto pass = [&]() -> Result<void> {
     for (Slice& piece : pieces) out.push_back(std::move(piece));
+    return {};
   };
   if (size < kFrontBytes) return pass();
   std::byte* memory = split_front(pieces, kFrontBytes);
@@ -84,7 +87,8 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
   const Bytes first_header(first, smb2::kHeaderBytes);
   if (load_le<std::uint32_t>(first_header, 0) != smb2::kProtocolId) return pass();
   const std::uint32_t next = load_le<std::uint32_t>(first_header, smb2::header_at::next_command);
-  if (next != 0 || size <= kJoinedBytes || is_read(load_le<std::uint16_t>(first_header, smb2::header_at::command)))
+  if (next != 0 || size <= kJoinedBytes ||
+      is_read(load_le<std::uint16_t>(first_header, smb2::header_at::command)))
     pieces = {joined(pieces, size, memory)};
 
   // Of a compound, its elements with their padding; of anything else, its header and the pieces behind.
@@ -96,14 +100,14 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
   std::vector<Part> parts;
   const auto note = [&](std::byte* at, const Header& header, smb2::SessionId session) {
     Part& part = parts.emplace_back(Part{at, header, form_of(header, session)});
-    // A notification without a session is encrypted with the one whose transform it arrived in (form.h).
-    if (session == 0 && header.is_unsolicited() && part.wanted.form == Form::encrypted)
+    // What names no session of ours is encrypted with the one whose transform it arrived in.
+    if (part.wanted.form == Form::encrypted && !find(part.wanted.session))
       part.wanted.session = load_le<std::uint64_t>({at, smb2::kHeaderBytes}, smb2::header_at::signature);
   };
   smb2::Elements elements;
   if (pieces.size() == 1) {
     auto parsed = smb2::parse_elements(pieces.front().bytes().subspan(kFrameHeadBytes));
-    if (!parsed) return pass();
+    if (!parsed) return sessions_.empty() ? pass() : parsed.error();
     elements = std::move(*parsed);
     smb2::SessionId session = 0;
     for (const smb2::Element& element : elements) {
@@ -114,32 +118,36 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     }
   } else {
     const auto header = smb2::parse_header(first_header);
-    if (!header) return pass();
+    if (!header) return sessions_.empty() ? pass() : header.error();
     note(memory + kFrameHeadBytes, *header, header->session_id);
   }
 
   for (const Part& part : parts) {
-    const bool arrived = part.header.arrival & arrival_flags::arrived;
+    const Form form = form_in(part.header.arrival);
+    // Its session has ended meanwhile: it does not leave with less.
+    if (const Session* session = find(part.wanted.session);
+        form != Form::plain && (!session || (form == Form::encrypted && !session->out)))
+      return Error::unprotected;
     store_le(part.at + smb2::header_at::flags, part.header.flags);
-    if (arrived) std::memset(part.at + smb2::header_at::signature, 0, sizeof(Signature));
+    if (form != Form::plain) std::memset(part.at + smb2::header_at::signature, 0, sizeof(Signature));
   }
   const auto end_sessions = [&] {
-    if (to_ == To::client)
-      for (const Part& part : parts) end_if_logged_off(part.header);
+    for (const Part& part : parts)
+      if (to_ == To::client && ends_session(part.header)) end(part.header.session_id);
   };
   std::vector<Bytes> rest;
   for (std::size_t i = 1; i < pieces.size(); ++i) rest.push_back(pieces[i].bytes());
 
   // Elements of one message are encrypted together (3.1.4.3).
-  const auto encrypted = std::find_if(parts.begin(), parts.end(), [](const Part& part) {
-    return part.wanted.form == Form::encrypted;
-  });
+  const auto encrypted = std::find_if(parts.begin(), parts.end(),
+                                      [](const Part& part) { return part.wanted.form == Form::encrypted; });
   if (encrypted != parts.end()) {
     Session* const session = find(encrypted->wanted.session);
     if (session && session->out) {
       rest.insert(rest.begin(), pieces.front().bytes().subspan(kFrameHeadBytes));
       out.push_back(session->out->seal(encrypted->wanted.session, rest, size - kFrameHeadBytes));
-      return end_sessions();
+      end_sessions();
+      return {};
     }
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -148,12 +156,12 @@ void Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Sl
     if (part.wanted.form != Form::with_signature || !session) continue;
     store_le(part.at + smb2::header_at::flags, part.header.flags | smb2::header_flags::is_signed);
     const Bytes body = elements.empty() ? Bytes() : elements[i].body();
-    const Signature signature =
-        session->signer.sign({part.at, smb2::kHeaderBytes}, elements.empty() ? rest : std::vector<Bytes>{body});
+    const Signature signature = session->signer.sign({part.at, smb2::kHeaderBytes},
+                                                     elements.empty() ? rest : std::vector<Bytes>{body});
     std::copy(signature.begin(), signature.end(), part.at + smb2::header_at::signature);
   }
-  pass();
   end_sessions();
+  return pass();
 }
 
 Leg::Request Leg::form_of(const Header& header, smb2::SessionId session) {
@@ -163,14 +171,15 @@ Leg::Request Leg::form_of(const Header& header, smb2::SessionId session) {
 // A request of ours is protected like the client's last one of the same tree.
 Leg::Request Leg::form_of_request(const Header& header, smb2::SessionId id) {
   Session* const session = find(id);
-  if (!session) return {id, Form::plain};
+  if (!session) return {id, form_in(header.arrival)};
   Form form = session->latest;
   const TreeKey key{id, header.tree_id};
   if (header.arrival & arrival_flags::arrived) {
     form = form_in(header.arrival);
     if (header.command != Command::cancel && header.command != Command::session_setup) {
       session->latest = form;
-      if (!header.is_async() && (trees_.contains(key) || trees_.size() < kMostTrees)) trees_[key].latest = form;
+      if (!header.is_async() && (trees_.contains(key) || trees_.size() < kMostTrees))
+        trees_[key].latest = form;
     }
   } else if (const auto tree = trees_.find(key); tree != trees_.end()) {
     form = tree->second.latest;

@@ -33,7 +33,8 @@ std::string_view name_of_signing(Signing signing) {
 }
 
 std::string_view name_of_cipher(Cipher cipher) {
-  constexpr std::string_view kNames[] = {"no encryption", "AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"};
+  constexpr std::string_view kNames[] = {"no encryption", "AES-128-CCM", "AES-128-GCM", "AES-256-CCM",
+                                         "AES-256-GCM"};
   return kNames[static_cast<std::size_t>(cipher)];
 }
 
@@ -103,14 +104,17 @@ std::optional<Frame> Sealing::from_lan(TimePoint, const Frame& frame, Outputs& o
   if (why_reset_ != reasons::optimised) return std::nullopt;
   auto opened = leg_.open(frame);
   if (opened) return std::move(*opened);
-  reset(opened.error() == make_error_code(Error::unprotected) ? reasons::smb_unprotected : reasons::smb_forged, out);
+  reset(
+      opened.error() == make_error_code(Error::unprotected) ? reasons::smb_unprotected : reasons::smb_forged,
+      out);
   return std::nullopt;
 }
 
-std::vector<Slice> Sealing::to_lan(Slice bytes) {
+std::optional<std::vector<Slice>> Sealing::to_lan(Slice bytes) {
   std::vector<Slice> sealed;
-  leg_.seal(std::move(bytes), sealed);
-  return sealed;
+  if (why_reset_ == reasons::optimised && leg_.seal(std::move(bytes), sealed)) return sealed;
+  if (why_reset_ == reasons::optimised) why_reset_ = reasons::smb_unprotected;
+  return std::nullopt;
 }
 
 bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
@@ -130,7 +134,11 @@ bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
 
 FarSealing::FarSealing(std::shared_ptr<const ServerKeys> keys, Half& half, std::shared_ptr<Unopened> unopened,
                        const modules::Ends& ends)
-    : Sealing(Leg::To::server), handshake_(std::move(keys)), half_(half), unopened_(std::move(unopened)), ends_(ends) {}
+    : Sealing(Leg::To::server),
+      handshake_(std::move(keys)),
+      half_(half),
+      unopened_(std::move(unopened)),
+      ends_(ends) {}
 
 std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Outputs& out) {
   Handshake::Answer answer = handshake_.from_server(frame);
@@ -153,7 +161,9 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
     out.tell(message_of(*answer.session, handshake_.agreement(), detail_));
   }
   if (answer.missing) return cannot_open(now, *answer.missing, answer.frame, out);
-  return Sealing::from_lan(now, answer.frame, out);
+  auto opened = Sealing::from_lan(now, answer.frame, out);
+  if (answer.logged_off && !leg_.has(*answer.logged_off)) handshake_.end(*answer.logged_off);
+  return opened;
 }
 
 // The session goes on untouched where the legs have the same keys; otherwise its client must begin again.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection whose signatures and encryption end at the two halves: between them and on the link its messages
-// are plain, and therefore reduced; on each leg they are protected as client and server agreed. The far half
-// finds the keys, and gives the near half those of its leg; nothing else of them leaves the far site.
+// A connection whose signatures and encryption end at the two halves: between them and on the link its
+// messages are plain, and therefore reduced; on each leg they are protected as client and server agreed. The
+// far half finds the keys, and gives the near half those of its leg; nothing else of them leaves the far
+// site.
 #pragma once
 #include <memory>
 #include <optional>
@@ -27,8 +28,8 @@ class Sealing {
   // A frame as it arrived, for the half; none: the connection has been reset, for why_reset().
   virtual std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out);
   virtual Frame from_stream(const Frame& frame) { return frame; }
-  // Whole frames for the LAN, in any pieces.
-  std::vector<Slice> to_lan(Slice bytes);
+  // Whole frames for the LAN, in any pieces; none: the connection must be reset, for why_reset().
+  std::optional<std::vector<Slice>> to_lan(Slice bytes);
 
   // A message for this layer; the half does not see it.
   virtual bool takes(const TwinMessage&, Outputs&) { return false; }

@@ -79,6 +79,8 @@ struct Connection::Chain {
 Result<Message> parse_message(const Frame& frame) {
   auto elements = parse_elements(frame.message());
   if (!elements) return elements.error();
+  for (const Element& element : *elements)
+    if (element.header.command > kLastCommand) return Error::malformed_header;
   return Message(frame, std::move(*elements));
 }
 
