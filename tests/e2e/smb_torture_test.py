@@ -10,25 +10,27 @@ import torture
 from lab import Lab, early, long_test
 from pair import Pair
 
+PROTECTED = (("SMB2_10", "sign"), ("SMB3_00", "sign"), ("SMB3_00", "encrypt"), ("SMB3_11", "sign"), ("SMB3_11", "encrypt"))
+
 
 class Torture(unittest.TestCase):
     def compare(self, suites, line=None, sealed=False, words=()):
         """`sealed`: the far side has the server's keys. `words`: of smbtorture."""
         lab = self.enterContext(Lab(line))
-        server = torture.Server(lab)
+        server = torture.Server(lab, torture.SETTINGS_SEALED if sealed else None)
         pair = Pair(lab, datacenter={"smb_server": server.keys() if sealed else None})
         direct = {name: server.suite(name, words=words)[0] for name in suites}
         with pair:
             through = {name: server.suite(name, words=words) for name in suites}
             self.assertIn("optimised", pair.branch.reasons())
-        differ = {name: found for name in suites if (found := torture.differences(direct[name], through[name][0]))}
+        differ = {name: found for name in suites if (found := torture.differences(direct[name], through[name][0], sealed))}
         if differ:
             print("".join(f"        once more: {name}: {'; '.join(found)}\n" for name, found in differ.items()), end="")
             again = {name: server.suite(name, words=words)[0] for name in differ}
             with pair:
                 second = {name: server.suite(name, words=words) for name in differ}
             differ = {name: self.unexplained(server, name, [direct[name], again[name]],
-                                             [through[name][0], second[name][0]], words) for name in differ}
+                                             [through[name][0], second[name][0]], words, sealed) for name in differ}
             through |= second
         for name in suites:
             with self.subTest(name):
@@ -38,9 +40,9 @@ class Torture(unittest.TestCase):
         print(f"        {results} results of {len(suites)} suites compared", flush=True)
 
     @staticmethod
-    def unexplained(server, name, direct, through, words):
+    def unexplained(server, name, direct, through, words, sealed):
         """Of a suite that differed; the pair is not there."""
-        while (found := torture.unexplained(direct, through)) and len(direct) < 5:
+        while (found := torture.unexplained(direct, through, sealed)) and len(direct) < 5:
             direct.append(server.suite(name, words=words)[0])
         return found
 
@@ -52,12 +54,24 @@ class Torture(unittest.TestCase):
     def test_the_quick_suites_of_smb_1_give_the_same_list(self):
         self.compare(torture.QUICK_SMB1)
 
+    def compare_protected(self, variants, suites):
+        for most, protection in variants:
+            with self.subTest(most=most, protection=protection):
+                self.compare(suites, sealed=True,
+                             words=(f"--option=clientmaxprotocol={most}", f"--client-protection={protection}"))
+
+    @early
+    def test_a_few_suites_give_the_same_list_signed_and_encrypted(self):
+        self.compare_protected((("SMB3_11", "sign"), ("SMB3_11", "encrypt")),
+                               ("smb2.compound", "smb2.session"))
+
     @long_test
     def test_the_quick_suites_give_the_same_list_signed_and_encrypted(self):
-        for most, protection in ("SMB2_10", "sign"), ("SMB3_00", "encrypt"), ("SMB3_11", "sign"), ("SMB3_11", "encrypt"):
-            with self.subTest(most=most, protection=protection):
-                self.compare(torture.QUICK, sealed=True,
-                             words=(f"--option=clientmaxprotocol={most}", f"--client-protection={protection}"))
+        self.compare_protected(PROTECTED, torture.QUICK_SEALED)
+
+    @long_test
+    def test_the_suites_about_leases_give_the_same_list_signed_and_encrypted(self):
+        self.compare_protected(PROTECTED, torture.LONG_SEALED)
 
     @long_test
     def test_the_quick_suites_give_the_same_list_at_two_milliseconds(self):

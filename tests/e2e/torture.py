@@ -26,10 +26,27 @@ OTHER_SMB1 = ("raw.sfileinfo", "raw.qfileinfo", "raw.context", "raw.session", "r
               "base.disconnect", "base.secleak")
 
 
+# Signed and encrypted. With the server's keys the pair offers no second channel in 3.1.1, so that the server of these runs has none
+# either. Not among them: smb2.lease, of three minutes each (it is in LONG_SEALED), and smb2.compound before 3.1.1: smbtorture 4.17
+# itself waits for ever in it.
+QUICK_SEALED = tuple(name for name in QUICK if name != "smb2.compound")
+LONG_SEALED = ("smb2.lease",)
+SETTINGS_SEALED = {"server multi channel support": "no"}
+
 # smb2.credits leaves an id out, and wants all of the server's 8,192 credits when it uses it at last. The server counts the far
 # half's own requests (a folder that is watched, the free space) with the client's: each took a credit of the 8,192, so that 8,189 or
 # 8,190 are the client's. With read-ahead, metadata and early writes off nothing is added, and the test succeeds.
 KNOWN = frozenset({"skipped_mid"})
+
+# Signed and encrypted only. They bind a session to a second connection, which is refused here as it is by a server without
+# channels, but with another status: the two legs have different keys, so the server cannot verify the request (decision 0020).
+# related9 begins an encrypted compound with a related request: Samba answers without encryption, and such an answer resets the
+# connection.
+KNOWN_SEALED = frozenset({"related9"})
+
+
+def is_known(test, sealed=False):
+    return test in KNOWN or (sealed and (test in KNOWN_SEALED or test.startswith("bind_negative_")))
 
 
 class Server(smb.Smbd):
@@ -64,20 +81,24 @@ def outcomes(text, cut_off=False):
     return found
 
 
-def unexplained(direct, through):
+def unexplained(direct, through, sealed=False):
     """Of several runs each: the tests that gave in every run through the pair what they gave in no direct one."""
     lines = []
-    for test in sorted(({test for outcomes in through for test in outcomes} | set(direct[0])) - KNOWN):
+    for test in sorted({test for outcomes in through for test in outcomes} | set(direct[0])):
+        if is_known(test, sealed):
+            continue
         without, with_pair = ({", ".join(run.get(test, ["absent"])) for run in runs} for runs in (direct, through))
         if not with_pair & without:
             lines.append(f"{test}: direct {' or '.join(sorted(without))}; through the pair {' or '.join(sorted(with_pair))}")
     return lines
 
 
-def differences(direct, through):
+def differences(direct, through, sealed=False):
     """Lines for a reader; none when both lists are the same."""
     lines = []
-    for test in sorted({*direct, *through} - KNOWN):
+    for test in sorted({*direct, *through}):
+        if is_known(test, sealed):
+            continue
         one, other = direct.get(test, ["absent"]), through.get(test, ["absent"])
         if one != other:
             lines.append(f"{test}: direct {', '.join(one)}; through the pair {', '.join(other)}")
