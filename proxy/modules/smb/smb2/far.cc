@@ -26,9 +26,10 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
       opens_(*this),
       order_(*this),
       watch_(*this),
+      volumes_(*this),
       metadata_(*this),
       reads_(*this),
-      parts_{&losses_, &paths_, &opens_, &order_, &watch_, &metadata_, &reads_},
+      parts_{&losses_, &paths_, &opens_, &volumes_, &order_, &watch_, &metadata_, &reads_},
       next_own_open_(kFirstOwnOpen) {}
 
 // ---- the client's requests

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB2 and SMB3: keeps the server's connection in order (ids, credits, our own requests and
 // their answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
-// far_watch.h, far_metadata.h, far_reads.h, far_aliases.h.
+// far_watch.h, far_volumes.h, far_metadata.h, far_reads.h, far_aliases.h.
 #pragma once
 #include <deque>
 #include <memory>
@@ -18,6 +18,7 @@
 #include "proxy/modules/smb/smb2/far_order.h"
 #include "proxy/modules/smb/smb2/far_paths.h"
 #include "proxy/modules/smb/smb2/far_reads.h"
+#include "proxy/modules/smb/smb2/far_volumes.h"
 #include "proxy/modules/smb/smb2/far_watch.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -138,6 +139,7 @@ class Far final : public Half, private FarSide {
   FarOpens opens_;
   FarOrder order_;
   FarWatch watch_;
+  FarVolumes volumes_;
   FarMetadata metadata_;
   FarReads reads_;
   std::vector<FarPart*> parts_;  // in the order in which messages are offered

@@ -214,6 +214,7 @@ void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   unheard_ = is_unheard(now, contact, surroundings_);
   opens_.offer_nothing(apart_ || unheard_);
   if (!stops && !doubts) return;
+  volumes_.unheard();
   opens_.give_up_all();
   if (!stops) {
     std::vector<OpenKey> told;

@@ -66,6 +66,10 @@ class World {
     surroundings.features.metadata = on;
     tell_features();
   }
+  void switch_relaxed(bool on) {
+    surroundings.features.metadata_relaxed = on;
+    tell_features();
+  }
   // Promises for clients that cache files themselves, too: as they are here unless a test says otherwise.
   void switch_write_behind_cached(bool on) {
     surroundings.features.write_behind_cached = on;

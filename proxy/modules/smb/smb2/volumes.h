@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both halves know of queries about a share's volume (QUERY_INFO of file systems): which these are, and
+// which requests of a client may change the answers.
+#pragma once
+#include <optional>
+
+#include "proxy/modules/smb/smb2/connection.h"
+#include "proxy/modules/smb/smb2/question.h"
+
+namespace longhaul::smb::smb2 {
+
+// How often the far half looks at what the near half answers with, and how long after the client's last query
+// that reached the server. The near half stops earlier: a report may be on its way for a while.
+inline constexpr std::chrono::milliseconds kVolumePeriod{100};
+inline constexpr std::chrono::seconds kVolumeWatched{4}, kVolumeAnswers{3};
+
+inline std::optional<Slice> question_of_volume(const Message& message) {
+  if (!message.single() || message.header().command != Command::query_info) return std::nullopt;
+  const auto request = parse_query_info_request(message.first().bytes);
+  return request && request->type == InfoType::file_system ? question_of(*request) : std::nullopt;
+}
+
+// The request may use or free space.
+inline bool may_change_space(Connection& connection, const Element& element) {
+  const Pending* request = connection.pending(element.header.message_id);
+  switch (element.header.command) {
+    case Command::write:
+    case Command::set_info:
+    case Command::ioctl:
+      return true;
+    case Command::create:
+      return !request || !request->opening || request->opening->disposition != Disposition::open;
+    case Command::close: {
+      const Open* open = request ? connection.open(request->file) : nullptr;
+      return open && (open->deletes || open->options & create_options::delete_on_close);
+    }
+    default:
+      return false;
+  }
+}
+
+// Handles end, and numbers of trees are used again.
+inline bool ends_trees(Command command) {
+  return command == Command::session_setup || command == Command::logoff ||
+         command == Command::tree_connect || command == Command::tree_disconnect;
+}
+
+}  // namespace longhaul::smb::smb2
