@@ -24,8 +24,7 @@ LinkedFlow::LinkedFlow(tcp::socket socket, link::PeerLink& link, link::Stream& s
 
 LinkedFlow::~LinkedFlow() = default;
 
-// ------------------------------------------------------------------------------------------------- the
-// beginning
+// ---- the beginning
 
 void LinkedFlow::use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                             TellReason tell) {
@@ -106,8 +105,7 @@ std::optional<LinkedFlow::Client> LinkedFlow::take_back() {
   return Client{lan_.take_socket(), std::move(std::exchange(opening_, nullptr)->reply), std::move(*bytes)};
 }
 
-// ------------------------------------------------------------------------------------------------- moving
-// bytes
+// ---- moving bytes
 
 void LinkedFlow::move_up() {
   if (module_has(Way::to_stream)) return run_module();
@@ -203,8 +201,7 @@ void LinkedFlow::on_stopped() {
   if (lan_.down == Pump::done) reset_after_delivery();
 }
 
-// ------------------------------------------------------------------------------------------------- with a
-// module
+// ---- with a module
 
 void LinkedFlow::features_changed() {
   if (!module_ || finished_) return;
@@ -275,7 +272,7 @@ void LinkedFlow::arm_module_timer() {
   });
 }
 
-// ------------------------------------------------------------------------------------------------- the end
+// ---- the end
 
 void LinkedFlow::cut(ResetBy by) {
   if (finished_) return;

@@ -21,10 +21,10 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
       peer_(peer),
       on_opened_(std::move(on_opened)),
       host_(shared.io, *this),
-      udp_(shared.io, peer.name, static_cast<CarrierOwner&>(*this)),
-      dial_(shared, peer_, udp_, *this),
+      carriers_(shared, peer_, host_, *this),
+      dial_(shared, peer_, carriers_.udp(), *this),
       doubt_(shared.io),
-      state_since_(Clock::now()),
+      states_(Clock::now()),
       self_(std::make_shared<PeerLink*>(this)) {}
 
 PeerLink::~PeerLink() { *self_ = nullptr; }
@@ -32,22 +32,14 @@ PeerLink::~PeerLink() { *self_ = nullptr; }
 LinkState PeerLink::state() const {
   const Session* session = host_.session();
   if (!host_.resumable() || session->is_over() || session->preferred() == kNoCarrier)
-    return ever_up_ ? LinkState::down : LinkState::never_up;
-  return session->silent() || udp_.in_doubt() ? LinkState::silent : LinkState::up;
+    return states_.without_session();
+  return session->silent() || carriers_.udp().in_doubt() ? LinkState::silent : LinkState::up;
 }
 
 LinkStatus PeerLink::status() const {
   LinkStatus status{.peer = peer_.name, .state = state(), .last_error = dial_.last_error()};
-  status.state_age = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - state_since_);
+  status.state_age = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - states_.since());
   carriers_.fill(status);
-  udp_.fill(status);
-  status.bytes_sent += status.udp.bytes_sent;
-  status.bytes_received += status.udp.bytes_received;
-  if (udp_.carrying()) {
-    status.carrier = "udp";
-    status.remote_address = status.udp.remote_address;
-    status.delivery_rate_bits = status.udp.delivery_rate_bits;
-  }
   status.credit_granted = shared_.pool.granted_bytes();
   host_.fill(status);
   return status;
@@ -58,9 +50,9 @@ void PeerLink::stop() {
   dial_.stop();
   host_.stop();
   doubt_.stop();
-  carriers_.close_all(CloseCode::shutting_down, "shutting down", nullptr);
+  carriers_.stop("shutting down");
   end_session();
-  count_for_total_rate();
+  carriers_.count_for_total_rate();
 }
 
 void PeerLink::update(const config::Peer& peer) {
@@ -68,7 +60,7 @@ void PeerLink::update(const config::Peer& peer) {
   if (host_.session() && !peer_.has_key(peer_key_)) {
     log::warn("link_revoked", {{"peer", peer_.name}, {"key", peer_key_}});
     end_session();
-    close_carriers(CloseCode::refused, "the key of this connection is not accepted any more");
+    carriers_.close_connections(CloseCode::refused, "the key of this connection is not accepted any more");
     choose_carrier();
   }
   dial_.set_last_error({});  // the obstacle to the last attempt may be gone
@@ -77,24 +69,23 @@ void PeerLink::update(const config::Peer& peer) {
 }
 
 void PeerLink::renew() {
-  if (!carriers_.empty() && carrier_dialled_here_ && peer_.address) {
+  if (carriers_.connected() && carrier_dialled_here_ && peer_.address) {
     wants_new_key_ = true;
-  } else if (!carriers_.empty()) {
-    close_carriers(CloseCode::busy, "dial again: the key of this side has changed");
+  } else if (carriers_.connected()) {
+    carriers_.close_connections(CloseCode::busy, "dial again: the key of this side has changed");
     after_activity();
   }
   dial_.wake();
 }
 
-// -----------------------------------------------------------------------------------------------------
-// connections
+// ---- connections
 
 bool PeerLink::wants_connection() const {
-  return carriers_.empty() || wants_new_key_ || (host_.session() && host_.session()->silent());
+  return !carriers_.connected() || wants_new_key_ || (host_.session() && host_.session()->silent());
 }
 
 bool PeerLink::has_own_connection() const {
-  return !carriers_.empty() && carrier_dialled_here_ && !host_.session()->silent();
+  return carriers_.connected() && carrier_dialled_here_ && !host_.session()->silent();
 }
 
 asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session, bool resumes) {
@@ -103,7 +94,7 @@ asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session, bool r
     if (host_.session() && host_.id() != session) {
       if (resumes) co_return false;
       end_session();
-      close_carriers(CloseCode::duplicate, "replaced by a newer connection");
+      carriers_.close_connections(CloseCode::duplicate, "replaced by a newer connection");
       choose_carrier();
     }
     if (!host_.ending()) co_return (host_.session() || !resumes) && peer_.has_key(key);
@@ -141,49 +132,28 @@ void PeerLink::adopt(Agreed agreed) {
   wants_new_key_ = connection.tls().own_fingerprint() != shared_.tls.fingerprint();
   const std::string congestion_control =
       set_link_options(connection.socket().native_handle(), shared_.config.congestion_control);
-  begin_udp(agreed);
-  const CarrierId id = ++last_carrier_;
-  const Duration rtt = connection.handshake_time();
-  auto carrier =
-      std::make_unique<TcpCarrier>(id, std::move(connection), session(), static_cast<CarrierOwner&>(*this),
-                                   peer_.rate_bits, shared_.total_rate);
-  session().attach(id, Clock::now(), rtt);
-  carrier->start();
-  // The newest stays; data in flight on older ones is sent again.
-  close_carriers(CloseCode::duplicate, "replaced by a newer connection");
+  if (const auto begun = carriers_.begin_udp(agreed); !begun)
+    dial_.log_failure("no keys for UDP: " + begun.error().message());
+  const auto attached = carriers_.attach(std::move(connection));
+  const std::chrono::duration<double, std::milli> handshake = attached.handshake_time;
   log::info("link_up", {{"peer", peer_.name},
                         {"carrier", "tcp"},
-                        {"address", carrier->remote()},
-                        {"dialled_by", agreed.side == Side::dialler ? "us" : "peer"},
-                        {"handshake_ms", std::chrono::duration<double, std::milli>(rtt).count()},
+                        {"address", attached.remote},
+                        {"dialled_by", carrier_dialled_here_ ? "us" : "peer"},
+                        {"handshake_ms", handshake.count()},
                         {"congestion_control", congestion_control}});
-  carriers_.add(std::move(carrier));
-  ever_up_ = true;
+  states_.on_connected();
   doubt_.set(false);
   dial_.set_last_error({});
   after_activity();
 }
 
-void PeerLink::begin_udp(Agreed& agreed) {
-  if (!agreed.udp.endpoint) return;
-  const auto keys = packet_keys(shared_, agreed, host_.id());
-  if (!keys) return dial_.log_failure("no keys for UDP: " + keys.error().message());
-  udp_.begin(*agreed.udp.endpoint,
-             {.side = agreed.side,
-              .keys = *keys,
-              .cipher = agreed.udp.cipher,
-              .peer = agreed.udp.peer,
-              .new_carrier = [this] { return ++last_carrier_; }},
-             session());
-}
-
 void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy by) {
-  if (!carriers_.forget(id, host_.session())) return;
+  if (!carriers_.forget(id)) return;
   dial_.set_last_error(why);
   choose_carrier();
-  const bool carries = host_.session() && session().preferred() != kNoCarrier;
-  log::warn(carries ? "link_tcp_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
-  doubt_.set(by == EndedBy::peer && carriers_.empty());
+  log::warn(carriers_.sends() ? "link_tcp_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
+  doubt_.set(by == EndedBy::peer && !carriers_.connected());
   after_activity();
   if (perhaps_gone()) {
     doubt_.watch(host_.session() ? session().liveness().smoothed_rtt() : Duration{}, [this] {
@@ -196,28 +166,12 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
 }
 
 void PeerLink::choose_carrier() {
-  count_for_total_rate();
-  if (!host_.session() || stopped_) return;
-  const CarrierId before = session().preferred();
-  udp_.choose({.features = config::meet(shared_.allowed, session().incoming().peer_allowed()),
-               .tcp = carriers_.newest(),
-               .rate_bits = peer_.rate_bits,
-               .most_bits = shared_.total_rate.share()},
-              Clock::now());
-  if (session().preferred() == before) return;
+  if (!carriers_.choose()) return;
   kick();
   host_.go_on_later();
 }
 
-void PeerLink::count_for_total_rate() {
-  const bool carries = host_.session() && session().preferred() != kNoCarrier;
-  if (carries == counted_) return;
-  counted_ = carries;
-  shared_.total_rate.links += carries ? 1 : -1;
-}
-
-// ----------------------------------------------------------------------------------------------------- the
-// session
+// ---- the session
 
 void PeerLink::after_activity() {
   choose_carrier();
@@ -231,11 +185,11 @@ void PeerLink::after_activity() {
 void PeerLink::deliver_events() {
   const auto delivered = host_.deliver_events();
   if (delivered == SessionHost::Delivered::nested) return;
-  count_for_total_rate();
+  carriers_.count_for_total_rate();
   note_state();
   if (delivered != SessionHost::Delivered::expired) return;
   log::warn("session_over", {{"peer", peer_.name}});
-  carriers_.forget_all(host_.session());
+  carriers_.forget_connections();
   end_session();
   dial_.wake();
 }
@@ -247,7 +201,7 @@ void PeerLink::on_session_event(const Event& event) {
       return dial_.wake();
     case Event::Kind::path_alive:
       log::info("link_alive", {{"peer", peer_.name}});
-      return udp_.probe_now(Clock::now());
+      return carriers_.udp().probe_now(Clock::now());
     case Event::Kind::peer_allows:
       if (shared_.on_peer_allows) shared_.on_peer_allows(*this);
       return;
@@ -264,14 +218,13 @@ void PeerLink::on_session_event(const Event& event) {
 void PeerLink::end_session() {
   if (!host_.end()) return;
   note_state();
-  udp_.end();
+  carriers_.udp().end();
 }
 
 void PeerLink::note_state() {
   const LinkState now = state();
-  if (now == last_state_) return;
-  const bool was_up = std::exchange(last_state_, now) == LinkState::up;
-  state_since_ = Clock::now();
+  const auto [changed, was_up] = states_.note(now, Clock::now());
+  if (!changed) return;
   if (now == LinkState::up) doubt_.set(false);
   if (was_up && !stopped_ && shared_.on_link_lost) shared_.on_link_lost(*this);
 }
@@ -281,10 +234,7 @@ void PeerLink::release(StreamId stream) {
   kick();
 }
 
-void PeerLink::kick() {
-  carriers_.kick();
-  udp_.kick();
-}
+void PeerLink::kick() { carriers_.kick(); }
 
 void PeerLink::finish() {
   if (state() == LinkState::up) host_.codec().finish();

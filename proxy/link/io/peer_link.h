@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link to one peer: chooses the carriers of its session, continues the session on a new connection or
-// begins another, and knows whether flows may use it. peer_dial.h makes connections, session_host.h runs the
-// session, and proxy/flows routes flows.
+// The link to one peer: continues its session on a new connection or begins another, and knows whether flows
+// may use it. peer_dial.h makes connections, link_carriers.h chooses the one that sends, session_host.h runs
+// the session, and proxy/flows routes flows.
 #pragma once
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "proxy/link/io/link_carriers.h"
 #include "proxy/link/io/peer_dial.h"
 #include "proxy/link/io/peer_doubt.h"
 #include "proxy/link/io/session_host.h"
-#include "proxy/link/io/tcp_carriers.h"
+#include "proxy/link/io/state_history.h"
 
 namespace longhaul::link {
 
@@ -61,12 +62,11 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   // Something was written, consumed or opened.
   void kick() override;
   // An earlier daemon's measurements of the line to this peer, and the current ones.
-  std::optional<udp::PathMemory> path_memory() const { return udp_.memory(); }
-  void recall(const udp::PathMemory& memory) { udp_.recall(memory); }
+  std::optional<udp::PathMemory> path_memory() const { return carriers_.udp().memory(); }
+  void recall(const udp::PathMemory& memory) { carriers_.udp().recall(memory); }
 
   // The dictionaries of the session.
   SessionCodec& dictionary() { return host_.codec(); }
-  const SessionCodec& dictionary() const { return host_.codec(); }
   // Something that the session's codec waited for has arrived: streams may continue.
   void on_codec_ready() { host_.on_codec_ready(); }
   // The session is about to end: all data sent so far is stored on disk now, on both sides.
@@ -94,35 +94,24 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   void adopt(Agreed agreed) override;
 
   bool begin_session(Agreed& agreed);
-  void begin_udp(Agreed& agreed);
   void choose_carrier();
-  void count_for_total_rate();
   void deliver_events();
   void end_session();
-  void close_carriers(CloseCode code, const std::string& why) {
-    carriers_.close_all(code, why, host_.session());
-  }
   void note_state();
 
   LinkShared& shared_;
   config::Peer peer_;
   OnOpened on_opened_;
   SessionHost host_;
-  udp::UdpPaths udp_;  // ends before the session
+  LinkCarriers carriers_;  // end before the session
   PeerDial dial_;
   std::vector<ModuleName> peer_modules_;  // of the session's peer
-  TcpCarriers carriers_;
   bool carrier_dialled_here_ = false;
   std::string peer_key_;        // shown by the peer on the newest connection
   bool wants_new_key_ = false;  // a connection with this site's new key
-  CarrierId last_carrier_;
   bool stopped_ = false;
-  bool counted_ = false;  // among those that share the total rate
-  PeerDoubt doubt_;       // the peer ended the last control connection, and nothing arrived since
-
-  bool ever_up_ = false;
-  TimePoint state_since_;
-  LinkState last_state_ = LinkState::never_up;
+  PeerDoubt doubt_;  // the peer ended the last control connection, and nothing arrived since
+  StateHistory states_;
   std::shared_ptr<PeerLink*> self_;
 };
 
