@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kAckBesideData = 256;
 // So much of a packet must be free to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
+// Of a PROBE frame that is not padded.
+constexpr std::size_t kProbeBytes = 2;
 
 }  // namespace
 
@@ -92,7 +94,7 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
       (!asked_acknowledgement_ || now - *asked_acknowledgement_ >= flight_.sent().rtt().smoothed());
   if (!asks && wants_acknowledgement) asked_acknowledgement_ = now;
   if (!asks && (probes_owed_ || wants_acknowledgement || sealer_.update_waits())) {
-    write_filler(CarrierFrameType::probe, 2, out);
+    write_filler(CarrierFrameType::probe, kProbeBytes, out);
     asks = content.asks_at_once = true;
   }
   if (out.size() == start + kPacketHeaderBytes) {
@@ -163,7 +165,6 @@ bool PacketMaker::write_payload(std::size_t end, std::size_t protected_end, Sent
 // takes.
 std::size_t PacketMaker::ask_at_end(std::size_t at, std::size_t end, SentContent& content, Buffer& out,
                                     TimePoint now) {
-  constexpr std::size_t kProbeBytes = 2;
   if (out.size() + kProbeBytes > end || (has_data(now) && !probes_owed_) || fec_.erasure_rate() == 0)
     return 0;
   // A pure receiver repeats its messages anyway, and answers to them would only delay the

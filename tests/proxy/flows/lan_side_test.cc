@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/lan_side.h"
+
+#include <catch2/catch.hpp>
+
+#include "proxy/flows/late_reset.h"
+#include "tests/proxy/loopback.h"
+
+using namespace longhaul;
+using namespace longhaul::flows;
+using namespace longhaul::testing;
+
+namespace {
+
+struct LanUser final : LanSide::User {
+  void on_lan_readable() override { ++readable; }
+  void on_lan_writable() override { ++writable; }
+  void on_lan_failed() override { ++failed; }
+  int readable = 0, writable = 0, failed = 0;
+};
+
+// A flow's socket and the client at its other end.
+struct LanPair {
+  asio::io_context io;
+  LanUser user;
+  FlowBytes bytes;
+  tcp::socket client{io};
+  std::unique_ptr<LanSide> lan;
+
+  LanPair() {
+    run(io, [](LanPair& at) -> asio::awaitable<void> {
+      SocketPair pair = co_await socket_pair();
+      at.client = std::move(pair.near);
+      at.lan = std::make_unique<LanSide>(std::move(pair.far), at.bytes, at.user);
+    }(*this));
+    lan->prepare();
+  }
+  void until(const std::function<bool()>& done) {
+    const auto limit = std::chrono::steady_clock::now() + 30s;
+    while (!done() && std::chrono::steady_clock::now() < limit) {
+      io.restart();
+      io.run_one_for(100ms);
+    }
+    REQUIRE(done());
+  }
+  // More than the two kernels take.
+  void fill() {
+    SliceQueue queue;
+    queue.push_copy(Bytes(Buffer(kReadBytes)));
+    lan->down = LanSide::Pump::running;
+    for (;;) {
+      const auto written = lan->send(queue);
+      if (written.sent == LanSide::Sent::waits) return;
+      REQUIRE(written.sent == LanSide::Sent::some);
+    }
+  }
+  void drain_client() {
+    client.non_blocking(true);
+    std::array<char, 65536> room;
+    error_code error;
+    while (client.read_some(asio::buffer(room), error) > 0) {
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a flow's socket gives bytes, nothing, the end, or a failure, and counts what passed") {
+  LanPair at;
+  CHECK(at.lan->receive(100).got == LanSide::Got::nothing);
+  asio::write(at.client, asio::buffer("hello", 5));
+  at.lan->wait_to_read();
+  CHECK(at.lan->up == LanSide::Pump::waiting);
+  at.until([&] { return at.user.readable == 1; });
+  CHECK(at.lan->up == LanSide::Pump::running);
+  const auto some = at.lan->receive(3);  // no more than there is room for
+  CHECK(some.got == LanSide::Got::bytes);
+  CHECK(some.size == 3);
+  CHECK(at.lan->receive(100).size == 2);
+  CHECK(at.bytes.lan_in == 5);
+  SECTION("the end") {
+    at.client.shutdown(tcp::socket::shutdown_send);
+    at.lan->wait_to_read();
+    at.until([&] { return at.user.readable == 2; });
+    CHECK(at.lan->receive(100).got == LanSide::Got::end);
+  }
+  SECTION("a reset") {
+    reset(at.client);
+    at.lan->wait_to_read();
+    at.until([&] { return at.user.readable == 2; });
+    CHECK(at.lan->receive(100).got == LanSide::Got::failure);
+  }
+}
+
+TEST_CASE("a reset is noticed while nothing is read from the client") {
+  LanPair at;
+  at.lan->up = LanSide::Pump::running;
+  at.lan->watch_for_failure();
+  at.lan->watch_for_failure();  // once is enough
+  reset(at.client);
+  at.until([&] { return at.user.failed == 1; });
+}
+
+TEST_CASE("a slow client holds up its flow until it reads, and all arrives") {
+  LanPair at;
+  at.fill();
+  CHECK(at.lan->down == LanSide::Pump::waiting);
+  CHECK_FALSE(at.lan->has_delivered());
+  const std::uint64_t sent = at.bytes.lan_out;
+  CHECK(sent > 0);
+  at.until([&] {
+    at.drain_client();
+    return at.user.writable == 1;
+  });
+  CHECK(at.lan->down == LanSide::Pump::running);
+}
+
+TEST_CASE("waits that end after their flow is gone call nobody") {
+  LanPair at;
+  at.fill();
+  at.lan->wait_to_read();
+  at.lan->watch_for_failure();
+  at.lan.reset();
+  at.io.restart();
+  at.io.run();
+  CHECK(at.user.readable + at.user.writable + at.user.failed == 0);
+}
+
+TEST_CASE("a late reset follows delivery: at once, or when a slow client has read") {
+  LanPair at;
+  int resets = 0;
+  LateReset late(*at.lan);
+  SECTION("nothing waits") {
+    late.after_delivery([&] { ++resets; });
+    CHECK(resets == 1);
+    CHECK_FALSE(late.waits());
+  }
+  SECTION("a slow client") {
+    at.fill();
+    late.after_delivery([&] { ++resets; });
+    CHECK(resets == 0);
+    CHECK(late.waits());
+    at.until([&] {
+      at.drain_client();
+      return resets == 1;
+    });
+  }
+}
+
+TEST_CASE("a late reset is forgotten with its flow, and replaced when all was delivered before the limit") {
+  int resets = 0;
+  SECTION("forgotten") {
+    LanPair at;
+    {
+      LateReset late(*at.lan);
+      late.in_the_end([&] { ++resets; });
+      CHECK(late.waits());
+      at.lan.reset();
+    }
+    at.io.restart();
+    at.io.run();
+    CHECK(resets == 0);
+  }
+  SECTION("replaced") {
+    LanPair at;
+    LateReset late(*at.lan);
+    late.in_the_end([&] { resets += 100; });
+    late.after_delivery([&] { ++resets; });
+    CHECK(resets == 1);
+  }
+}
