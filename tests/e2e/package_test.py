@@ -122,6 +122,31 @@ class Packages(unittest.TestCase):
                 self.assertIn("Flows that enter here", said)
 
 
+# buildah mounts; a root that was only changed to is no mount point.
+ENTER_WITH_MOUNTS = """set -e
+mount --make-rprivate /
+mount --rbind "$1" "$1"
+mount -t proc proc "$1/proc"
+mount --rbind /dev "$1/dev"
+cp /etc/resolv.conf "$1/etc/"
+cd "$1"
+pivot_root . mnt
+exec chroot . /bin/sh -c 'umount -l /mnt; exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh /image/build'
+"""
+BUILD_IMAGE = """set -e
+export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
+cd /image
+base=$(buildah from scratch)
+buildah add -q "$base" base.tar / >&2
+buildah commit -q "$base" docker.io/library/debian:12-slim >&2
+buildah bud --pull-never -t longhaul -f Containerfile . >&2
+buildah inspect --type image --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}} {{.OCIv1.Config.ExposedPorts}} {{.OCIv1.Config.Volumes}}' \\
+  longhaul
+echo
+buildah run "$(buildah from longhaul)" longhaul --version
+"""
+
+
 class CleanSystem(unittest.TestCase):
     """A minimal Debian in a directory; the packages come from the packages' own mirror."""
 
@@ -178,6 +203,23 @@ class CleanSystem(unittest.TestCase):
         self.assertIn("longhaul 0.", run(*inside, "/opt/longhaul/bin/longhaul", "--version").stdout)
         for tool in TOOLS:
             run(*inside, f"/opt/longhaul/bin/longhaul-{tool}", "--help")
+
+    @long_test
+    def test_the_container_image_is_built_and_its_program_runs(self):
+        """By buildah in a clean system, on a base image made here: no registry is needed."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        root = folder / "system"
+        run("mmdebstrap", "--variant=minbase", "--include=buildah,ca-certificates", "bookworm", root)
+        (root / "image").mkdir()
+        run(REPOSITORY / "tools/package", "--out", root / "image", "deb", env={"LONGHAUL_BUILD": str(BUILD)})
+        run("cp", REPOSITORY / "tools/packaging/Containerfile", root / "image")
+        run("mmdebstrap", "--variant=minbase", "bookworm", root / "image/base.tar")
+        (root / "image/build").write_text(BUILD_IMAGE)
+        done = run("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER_WITH_MOUNTS, "sh", root)
+        self.assertEqual(done.stdout.splitlines()[-2:], [
+            "[/usr/bin/longhaul] [run /etc/longhaul/longhaul.toml] map[7600/tcp:{} 7600/udp:{}] map[/var/lib/longhaul:{}]",
+            run(PROGRAM, "--version").stdout.strip()])
 
     @long_test
     def test_the_same_programs_give_the_same_packages(self):
