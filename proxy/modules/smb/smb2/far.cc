@@ -68,15 +68,8 @@ bool Far::holds(Input input) {
 }
 
 void Far::release(TimePoint now) {
-  // No pending request could free ids: waiting would never end. A server leaves at least one (3.3.1.2),
-  // possibly among the reserved ones.
-  const auto stuck = [this] { return aliases_.starved() && own_.empty() && at_server_.empty(); };
-  if (stuck()) {
-    keeps_ids_ = false;
-    aliases_.on_ids_freed(now);
-    keeps_ids_ = true;
-    if (stuck()) return out_.abort();
-  }
+  // Waiting would never end: the server has left none (against 3.3.1.2).
+  if (aliases_.starved() && !may_free_ids()) return out_.abort();
   if (held_.empty() || aliases_.busy()) return;
   std::deque<Input> held = std::exchange(held_, {});
   while (!held.empty() && held_.empty()) {
@@ -157,23 +150,10 @@ bool Far::own_answer(TimePoint now, const Message& message) {
 
 bool Far::inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                       const std::vector<Slice>& questions, OpenReply reply) {
-  const MessageId own = next_own_open_++;
-  const Frame frame{FrameKind::smb2, build({.message_id = own, .tree_id = tree, .session_id = session})};
-  const auto request = parse_message(frame);
+  const auto request = own_open(session, tree, build);
   if (!request) return false;  // our own making
-  const bool sent =
-      inject(now, session, tree, 1, build,
-             [this, own, reply = std::move(reply)](TimePoint then, const Frame& answered, const Element&) {
-               EditedFrame edited(answered.bytes);
-               edited.set_message_id(own);
-               const auto message = parse_message({FrameKind::smb2, std::move(edited).whole()});
-               if (!message) return;  // it was parsed a moment ago
-               const Connection::Outcome outcome = connection_.on_response(*message);
-               for (FarPart* part : parts_) part->on_outcome(then, outcome);
-               reply(then, *message, outcome);
-               after_response(then, outcome);
-             });
-  if (!sent) return false;
+  const MessageId own = request->header().message_id;
+  if (!inject(now, session, tree, 1, build, tracked(own, std::move(reply)))) return false;
   connection_.on_request(*request);
   for (const Slice& question : questions) {
     metadata_.on_twin(
@@ -183,6 +163,35 @@ bool Far::inject_open(TimePoint now, SessionId session, TreeId tree, const Build
         {});
   }
   return true;
+}
+
+bool Far::inject_close(TimePoint now, SessionId session, TreeId tree, const Build& build, OpenReply reply) {
+  const auto request = own_open(session, tree, build);
+  if (!request) return false;  // our own making
+  const MessageId own = request->header().message_id;
+  if (!inject_awaited(now, session, tree, build, tracked(own, std::move(reply)))) return false;
+  connection_.on_request(*request);
+  return true;
+}
+
+std::optional<Message> Far::own_open(SessionId session, TreeId tree, const Build& build) {
+  const Slice frame = build({.message_id = next_own_open_++, .tree_id = tree, .session_id = session});
+  auto request = parse_message({FrameKind::smb2, frame});
+  if (!request) return std::nullopt;
+  return std::move(*request);
+}
+
+FarSide::Reply Far::tracked(MessageId own, OpenReply reply) {
+  return [this, own, reply = std::move(reply)](TimePoint then, const Frame& answered, const Element&) {
+    EditedFrame edited(answered.bytes);
+    edited.set_message_id(own);
+    const auto message = parse_message({FrameKind::smb2, std::move(edited).whole()});
+    if (!message) return;  // it was parsed a moment ago
+    const Connection::Outcome outcome = connection_.on_response(*message);
+    for (FarPart* part : parts_) part->on_outcome(then, outcome);
+    reply(then, *message, outcome);
+    after_response(then, outcome);
+  };
 }
 
 void Far::answer(TimePoint now, const Message& request, Slice frame) {

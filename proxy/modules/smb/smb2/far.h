@@ -61,8 +61,12 @@ class Far final : public Half, private FarSide {
   const Surroundings& surroundings() const override { return surroundings_; }
   bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
               Reply reply) override;
+  bool inject_awaited(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                      Reply reply) override;
   bool can_inject(std::uint16_t charge) const override;
   bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) override;
+  bool acknowledge(TimePoint now, SessionId session, TreeId tree, const Build& build) override;
+  bool owe(SessionId session, TreeId tree, const Build& build, std::uint64_t keep);
   bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
               Reply reply) override;
   void send(TimePoint now, const Message& message) override;
@@ -75,6 +79,11 @@ class Far final : public Half, private FarSide {
   void on_noticed(TimePoint, const Open& open) override { opens_.on_noticed(open); }
   bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                    const std::vector<Slice>& questions, OpenReply reply) override;
+  bool inject_close(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                    OpenReply reply) override;
+  // Our own request of that form, under a number that no client has.
+  std::optional<Message> own_open(SessionId session, TreeId tree, const Build& build);
+  Reply tracked(MessageId own, OpenReply reply);
   void answer(TimePoint now, const Message& request, Slice frame) override;
   void hold_behind(std::uint64_t number, const FileName& name) override { order_.begin_own(number, name); }
   void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
@@ -91,8 +100,9 @@ class Far final : public Half, private FarSide {
     opens_.listed(directory, listing, info_class, entries);
   }
 
+  // `keep`: of the ids that are free, for the client.
   std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-                               Reply reply);
+                               Reply reply, std::uint64_t keep);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
   // A client's request under way: the ids that its elements have so far.
   struct Outgoing {
@@ -113,6 +123,8 @@ class Far final : public Half, private FarSide {
   void wait(Outgoing outgoing);
   void release(TimePoint now);
   std::uint64_t kept_for_client() const;
+  std::uint64_t kept_from_awaited() const;
+  bool may_free_ids() const;
   void ids_freed(TimePoint now);
   std::uint16_t lacking() const;
   void burn(TimePoint now);
@@ -127,6 +139,7 @@ class Far final : public Half, private FarSide {
   KeyedMap<MessageId, Begun> beginning_;  // of these: those that the server may leave pending
   KeyedMap<MessageId, Reply> listening_;  // that it has left pending
   KeyedSet<MessageId> at_server_;         // the client's requests without a final answer, by its numbers
+  KeyedSet<MessageId> pended_;            // of these: with an interim answer, which has brought its credits
   std::deque<Outgoing> waiting_;          // for ids, in order
   std::size_t queued_bytes_ = 0;          // of those
   std::unordered_map<MessageId, std::size_t, KeyedHash> waiting_ids_;  // of those, how often
@@ -145,9 +158,8 @@ class Far final : public Half, private FarSide {
   std::vector<FarPart*> parts_;  // in the order in which messages are offered
   MessageId next_own_open_;
   bool burning_ = false;
-  bool keeps_ids_ = true;  // some for what the client may sign
-  bool touched_ = false;   // a request was added here, or answered at the near half
-  bool opaque_ = false;    // the client's way
+  bool touched_ = false;  // a request was added here, or answered at the near half
+  bool opaque_ = false;   // the client's way
   std::optional<modules::Ending> stream_ended_;
   bool end_told_ = false;
   bool doomed_ = false;  // reset when all promises are settled

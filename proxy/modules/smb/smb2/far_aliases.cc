@@ -23,8 +23,8 @@ bool FarAliases::ask(TimePoint now, const MakeReal& wanted) {
   const auto request = parse_create_request(wanted.request.bytes());
   if (!request) return true;  // the near half has parsed it: not from our near half
   const FileId alias = file_of(wanted.open);
-  const bool sent = side_.inject(
-      now, wanted.open.session, wanted.open.tree, 1,
+  const bool sent = side_.inject_awaited(
+      now, wanted.open.session, wanted.open.tree,
       [&request](const RequestHead& head) { return build_create_request(head, *request); },
       [this, alias](TimePoint, const Frame&, const Element& answer) {
         --asking_;

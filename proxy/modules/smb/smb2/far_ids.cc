@@ -65,7 +65,8 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     return Sent::yes;
   }
   bool fixed = connection_.ids_are_fixed();
-  for (const Element& element : message.elements) fixed = fixed || must_stay(element.header, connection_.is_sealed());
+  for (const Element& element : message.elements)
+    fixed = fixed || must_stay(element.header, connection_.is_sealed());
   for (std::size_t i = outgoing.ids.size(); i < message.elements.size(); ++i) {
     const Header& header = message.elements[i].header;
     if (header.command == Command::cancel) {
@@ -121,7 +122,10 @@ Message Far::in_clients_numbers(Message message) {
     MessageId id = ids_.client_id(header.message_id);
     if (!header.is_interim()) {
       at_server_.erase(id);
+      pended_.erase(id);
       ids_.finished(header.message_id);
+    } else if (at_server_.contains(id)) {
+      pended_.insert(id);
     }
     if (id == header.message_id) continue;
     if (!edited) edited.emplace(message.frame.bytes);
@@ -136,7 +140,16 @@ Message Far::in_clients_numbers(Message message) {
 // ---- requests of our own
 
 std::uint64_t Far::kept_for_client() const {
-  return keeps_ids_ && connection_.dialect() >= Dialect::smb_3_0 ? kKeptForSigned : 0;
+  return connection_.dialect() >= Dialect::smb_3_0 ? kKeptForSigned : 0;
+}
+
+// Servers grant no more ids while the client's lowest is unused and too far behind the highest (smbd: 8,192).
+// If the client waits for a request of ours meanwhile, nothing would ever use that. A server leaves at least
+// one id (3.3.1.2), possibly among those that are kept.
+std::uint64_t Far::kept_from_awaited() const { return may_free_ids() ? kept_for_client() : 0; }
+
+bool Far::may_free_ids() const {
+  return own_.size() > beginning_.size() || at_server_.size() > pended_.size();
 }
 
 bool Far::can_inject(std::uint16_t charge) const {
@@ -147,25 +160,39 @@ bool Far::can_inject(std::uint16_t charge) const {
 bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                  Reply reply) {
   if (connection_.any_untouchable()) return false;
-  return add(session, tree, charge, build, std::move(reply)).has_value();
+  return add(session, tree, charge, build, std::move(reply), kept_for_client()).has_value();
+}
+
+bool Far::inject_awaited(TimePoint, SessionId session, TreeId tree, const Build& build, Reply reply) {
+  if (connection_.any_untouchable()) return false;
+  return add(session, tree, 1, build, std::move(reply), kept_from_awaited()).has_value();
 }
 
 bool Far::listen(TimePoint, SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply) {
   if (connection_.any_untouchable()) return false;
-  const auto id = add(session, tree, 1, build, std::move(reply));
+  const auto id = add(session, tree, 1, build, std::move(reply), kept_from_awaited());
   if (id) beginning_.emplace(*id, std::move(begun));
   return id.has_value();
 }
 
 bool Far::inject_owed(TimePoint, SessionId session, TreeId tree, const Build& build) {
+  return owe(session, tree, build, kept_for_client());
+}
+
+bool Far::acknowledge(TimePoint, SessionId session, TreeId tree, const Build& build) {
+  return owe(session, tree, build, 0);
+}
+
+bool Far::owe(SessionId session, TreeId tree, const Build& build, std::uint64_t keep) {
   if (connection_.ids_are_fixed() || connection_.expired(session)) return false;
-  return add(session, tree, 1, build, [](TimePoint, const Frame&, const Element&) {}).has_value();
+  const auto ignore = [](TimePoint, const Frame&, const Element&) {};
+  return add(session, tree, 1, build, ignore, keep).has_value();
 }
 
 std::optional<MessageId> Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-                                  Reply reply) {
+                                  Reply reply, std::uint64_t keep) {
   if (opaque_ || end_told_) return std::nullopt;
-  auto id = ids_.take(charge, kept_for_client());
+  auto id = ids_.take(charge, keep);
   if (!id) return std::nullopt;
   touched_ = true;
   RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};

@@ -316,8 +316,8 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
       .output_bytes = std::min(kQuestionBytes, side_.connection().max_transact_bytes())};
   const Slice pattern = listing.pattern;
   const MessageId generation = listing.generation;
-  listing.asking = side_.inject(
-      now, open->session, open->tree, 1,
+  listing.asking = side_.inject_awaited(
+      now, open->session, open->tree,
       [question, pattern](const RequestHead& head) {
         QueryDirectoryRequest request = question;
         request.pattern = pattern.bytes();

@@ -318,9 +318,9 @@ void FarOpens::let_go_of_unsent(TimePoint now) {
 
 void FarOpens::send_close(TimePoint now, Number number, Ahead& ahead) {
   const CloseRequest request{.file = ahead.file};
-  ahead.close_sent = side_.inject_open(
+  ahead.close_sent = side_.inject_close(
       now, ahead.session, ahead.tree,
-      [request](const RequestHead& head) { return build_close_request(head, request); }, {},
+      [request](const RequestHead& head) { return build_close_request(head, request); },
       [this, number](TimePoint then, const Message&, const Connection::Outcome&) {
         if (const auto found = opens_.find(number); found != opens_.end()) {
           by_file_.erase(found->second.file);

@@ -35,16 +35,29 @@ void FarTimes::on_timeout(TimePoint now) {
     }
     if (!look(now, key, found->second)) {
       wants_ids_ = true;
-      return;
+      if (!std::exchange(starved_, true)) drops_at_ = now + kPeriod;
+      break;
     }
+    starved_ = false;
+    drops_at_.reset();
     due_.pop_front();
     next_look_ = now + apart();
   }
+  if (drops_at_ && *drops_at_ <= now) drop_all(now);
+}
+
+// Once: without ids nothing is fetched anew either.
+void FarTimes::drop_all(TimePoint now) {
+  drops_at_.reset();
+  std::vector<OpenKey> all;
+  for (const auto& [open, file] : files_) all.push_back(open);
+  for (const OpenKey& open : all) changed_(now, open);
 }
 
 std::optional<TimePoint> FarTimes::next_timeout() const {
-  if (due_.empty() || wants_ids_) return std::nullopt;
-  return std::max(due_.front().first, next_look_);
+  if (due_.empty() || wants_ids_) return drops_at_;
+  const TimePoint look = std::max(due_.front().first, next_look_);
+  return drops_at_ ? std::min(*drops_at_, look) : look;
 }
 
 // ---- a look
@@ -93,13 +106,14 @@ void FarTimes::send_closes(TimePoint now) {
     const Closing closing = closes_.front();
     const CloseRequest request{.flags = kClosePostQueryAttributes, .file = closing.file};
     const auto build = [request](const RequestHead& head) { return build_close_request(head, request); };
-    const bool sent = side_.inject(now, closing.session, closing.tree, 1, build,
-                                   [this, closing](TimePoint then, const Frame&, const Element& answer) {
-                                     if (const auto closed = parse_close_response(answer.bytes);
-                                         answer.header.status == Status::success && closed)
-                                       compare(then, closing.open, *closed);
-                                     side_.let_go(then, closing.number);
-                                   });
+    const bool sent =
+        side_.inject_awaited(now, closing.session, closing.tree, build,
+                             [this, closing](TimePoint then, const Frame&, const Element& answer) {
+                               if (const auto closed = parse_close_response(answer.bytes);
+                                   answer.header.status == Status::success && closed)
+                                 compare(then, closing.open, *closed);
+                               side_.let_go(then, closing.number);
+                             });
     if (!sent && !side_.connection().any_untouchable()) return;
     closes_.pop_front();
     if (sent) continue;

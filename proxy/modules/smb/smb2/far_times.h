@@ -63,6 +63,7 @@ class FarTimes {
   void opened(TimePoint now, const Closing& closing, const Element& answer);
   void send_closes(TimePoint now);
   void compare(TimePoint now, const OpenKey& open, const CloseResponse& response);
+  void drop_all(TimePoint now);
   std::chrono::nanoseconds apart() const { return std::chrono::nanoseconds(kPeriod) / kMostLooks; }
 
   FarSide& side_;
@@ -71,6 +72,9 @@ class FarTimes {
   std::deque<std::pair<TimePoint, OpenKey>> due_;  // in order; one for each file, and some for removed ones
   TimePoint next_look_{};                          // not before
   bool wants_ids_ = false;
+  // The last look found no id, and if none does until then what is held of the files must be dropped.
+  bool starved_ = false;
+  std::optional<TimePoint> drops_at_;
   std::deque<Closing> closes_;  // that are to be sent
   Number last_ = kFirstLook;
 };

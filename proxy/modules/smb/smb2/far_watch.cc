@@ -145,8 +145,8 @@ void FarWatch::go_on(TimePoint now, Number number) {
 void FarWatch::open(Number number, Folder& folder, TimePoint now) {
   const auto& [session, tree, path] = folder.path;
   const Slice name = utf16_of(path);
-  const bool sent = side_.inject(
-      now, session, tree, 1,
+  const bool sent = side_.inject_awaited(
+      now, session, tree,
       [&name](const RequestHead& head) {
         CreateRequest request;
         request.desired_access = access::read_data | access::read_attributes;
@@ -321,8 +321,8 @@ void FarWatch::send_closes(TimePoint now) {
   while (!closes_.empty()) {
     const Closing closing = closes_.back();
     const CloseRequest request{.file = closing.file};
-    const bool sent = side_.inject(
-        now, std::get<0>(closing.path), std::get<1>(closing.path), 1,
+    const bool sent = side_.inject_awaited(
+        now, std::get<0>(closing.path), std::get<1>(closing.path),
         [request](const RequestHead& head) { return build_close_request(head, request); },
         [this, number = closing.number](TimePoint then, const Frame&, const Element&) {
           side_.let_go(then, number);

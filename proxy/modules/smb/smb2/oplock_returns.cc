@@ -12,8 +12,7 @@ bool OplockReturns::takes_break(TimePoint now, const Message& message) {
   const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
   const Open* open = oplock ? side_.connection().open(oplock->file) : nullptr;
   if (!open || !open->on_behalf) return false;
-  if (open->closing && has_promises_(open->key))
-    return true;  // its CLOSE is the acknowledgement
+  if (open->closing && has_promises_(open->key)) return true;  // its CLOSE is the acknowledgement
   ++side_.counters().breaks;
   side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
   if (!open->break_pending) return true;
@@ -89,7 +88,7 @@ void OplockReturns::give_back(TimePoint now, const OpenKey& key) {
     if (!giving.near_done || has_promises_(key)) return;
     const OplockBreak acknowledgement{.level = giving.level, .file = open->file};
     const bool sent =
-        side_.inject_owed(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
+        side_.acknowledge(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
           return build_oplock_acknowledgement(head, acknowledgement);
         });
     if (!sent) {

@@ -108,7 +108,16 @@ class FarSide {
   // As inject(), for requests that we owe the server because of our own: also if nothing else is added any
   // more, as long as ids may be (Connection::ids_are_fixed) and the session has not expired.
   virtual bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
-  // As inject(), for a request that the server may answer at any later time. `begun`: it has announced that.
+  // As inject_owed(), for the acknowledgement of a break: takes any id, because requests wait for it at the
+  // server.
+  virtual bool acknowledge(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
+  // As inject(), for a request that the client's may wait for, such as the CLOSE of a handle of ours: takes
+  // an id that is kept for the client rather than wait for ever, if no answer is under way that could free
+  // another.
+  virtual bool inject_awaited(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                              Reply reply) = 0;
+  // As inject_awaited(), for a request that the server may answer at any later time. `begun`: it has
+  // announced that.
   using Begun = std::function<void(TimePoint now)>;
   virtual bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
                       Reply reply) = 0;
@@ -125,13 +134,16 @@ class FarSide {
   // Others have changed it. Data read ahead are dropped.
   virtual void on_noticed(TimePoint now, const Open& open) = 0;
 
-  // A CREATE or CLOSE of our own: the connection tracks it like a client's, under an id that no client has.
-  // `reply` is called when it knows the answer, before the parts see it as an answer that was passed on
-  // (after_response()). `questions` are sent about the opened file. False: as inject().
+  // A CREATE (as inject()) or CLOSE (as inject_awaited()) of our own: the connection tracks it like a
+  // client's, under an id that no client has. `reply` is called when it knows the answer, before the parts
+  // see it as an answer that was passed on (after_response()). `questions` are sent about the opened file.
+  // False: as inject().
   using OpenReply =
       std::function<void(TimePoint now, const Message& answer, const Connection::Outcome& outcome)>;
   virtual bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                            const std::vector<Slice>& questions, OpenReply reply) = 0;
+  virtual bool inject_close(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                            OpenReply reply) = 0;
   // Answers a client's request that was taken with the answer to one of our own. The server never sees its
   // id.
   virtual void answer(TimePoint now, const Message& request, Slice frame) = 0;

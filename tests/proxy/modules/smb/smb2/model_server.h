@@ -32,6 +32,8 @@ class ModelServer {
   std::map<std::string, File> files;
   std::vector<std::string> violations;  // what would have ended the connection
   std::size_t most_credits = 600;
+  std::size_t most_ids = 8192;  // from the lowest that is unused: no more are granted, as smbd does
+  Dialect dialect = Dialect::smb_2_1;
   std::size_t requests = 0;
   bool watches = false;   // its directories can be opened and watched
   bool reports = true;    // and changes in them are reported
@@ -146,6 +148,8 @@ class ModelServer {
   std::uint16_t grant(const Header& request) {
     std::size_t credits = std::max<std::size_t>(1, request.credits);
     credits = std::min(credits, most_credits - std::min(most_credits, free_.size()));
+    const std::size_t open = free_.empty() ? 0 : top_ - *free_.begin();
+    credits = std::min(credits, most_ids - std::min(most_ids, open));
     if (free_.empty()) credits = std::max<std::size_t>(1, credits);
     for (std::size_t i = 0; i < credits; ++i) free_.insert(top_++);
     return static_cast<std::uint16_t>(credits);
@@ -163,7 +167,7 @@ class ModelServer {
     const Element& element = message.first();
     switch (message.header().command) {
       case Command::negotiate:
-        return send(message, negotiate_answer_body(Dialect::smb_2_1));
+        return send(message, negotiate_answer_body(dialect));
       case Command::session_setup:
         return send(message, session_setup_answer_body());
       case Command::tree_connect:

@@ -124,6 +124,36 @@ TEST_CASE("a server that reports no changes is asked for the times of a file eac
   }
 }
 
+TEST_CASE("a client that was silent for long is answered, and sees what changed meanwhile") {
+  // The client's ids hold the server's window: ours, which it asks for each second, use up the rest.
+  for (std::size_t most_ids = 100; most_ids < 104; ++most_ids) {
+    INFO(most_ids);
+    Pair pair(1, strict());
+    pair.server.dialect = Dialect::smb_3_0;
+    pair.server.watches = true;
+    pair.server.reports = false;
+    pair.server.most_ids = most_ids;
+    pair.server.files["F"] = {1, 100'000};
+    Client client(pair);
+    client.begin();
+    while (client.credits() < 64) client.wait(client.ask(Command::echo, empty_body()));
+    const FileId file = client.opened(client.open("F"));
+    CHECK(version_read(client, file, 0) == 1);
+    for (int second = 0; second < 100; ++second) pair.pass(std::chrono::seconds(1));
+    CHECK(pair.server.looks < 60);
+    const std::size_t looks = pair.server.looks;
+    pair.server.change_beside("F");
+    for (int second = 0; second < 3; ++second) pair.pass(std::chrono::seconds(1));
+    CHECK(pair.server.looks == looks);
+    CHECK(version_read(client, file, 65536) == 2);
+    // What it says of the file waits for the CLOSE of a look.
+    CHECK_NOTHROW(client.opened(client.open("F")));
+    client.wait(client.ask(Command::close, close_request_body(file)));
+    CHECK(pair.server.violations.empty());
+    CHECK(client.violations.empty());
+  }
+}
+
 TEST_CASE("nothing is read ahead under our own oplock in a directory that cannot be watched") {
   Pair pair(1, strict());
   pair.server.files["f"] = {1, 1'000'000};
