@@ -369,5 +369,21 @@ class TwoClientsOfOtherDialects(TwoClients):
     dialects = ("2.02", "2.1", "3.0")
 
 
+class TwoClientsSigned(TwoClients):
+    """The far side has the server's keys."""
+
+    is_long = True
+    dialects, protection = ("2.1", "3.0", "3.1.1"), "sign"
+
+    @classmethod
+    def prepare(cls):
+        super().prepare()
+        cls.datacenter.settings["smb_server"] = cls.smbd.keys()
+
+
+class TwoClientsEncrypted(TwoClientsSigned):
+    dialects, protection = ("3.0", "3.1.1"), "encrypt"
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -47,12 +47,13 @@ def crashes_at_close(smbd):
 
 def each_dialect(story):
     """Runs the test once for each of its class's dialects, with two clients and a file of 600,000 bytes: `here` is
-    behind the pair, `there` is beside the server. It is repeated, twice at most, if smbd itself crashed."""
+    behind the pair, with the class's `protection`, `there` is beside the server. It is repeated, twice at most, if smbd itself crashed."""
 
     def tell(self, dialect):
         for path in self.smbd.share.iterdir():
             path.unlink()
-        with smb_client.connect(self.lab, self.smbd, dialect) as here, \
+        protection = getattr(self, "protection", "none")
+        with smb_client.connect(self.lab, self.smbd, dialect, protection=protection) as here, \
                 smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
             self.smbd.make("file", len(self.data), seed=1)
             story(self, here, there)
