@@ -6,13 +6,14 @@ import contextlib
 import unittest
 
 import domain
+import random_file
 import smb
 import smb_client
 import smb_work
-from lab import SERVER, until
+from lab import SERVER, long_test, until
 from pair import PairTest
 from reduction_test import Wan
-from smb_test import made, protected_copies, seed_of
+from smb_test import Chunked, made, protected_copies, seed_of
 
 PROTECTED = (("2.02", "sign"), ("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"), ("3.0", "encrypt"),
              ("3.1.1", "encrypt"))
@@ -46,6 +47,24 @@ class Ntlm(PairTest):
                 self.assertIn("key from an NTLM hash", flow["module"]["detail"])
                 client.disconnect()
             until(lambda: not self.branch.flows(), what="the flow has ended")
+
+    def test_random_operations_give_the_bytes_that_they_should(self):
+        for dialect, protection in ("3.1.1", "sign"), ("3.1.1", "encrypt"):
+            self.operate_at_random(dialect, protection, 150)
+
+    @long_test
+    def test_many_random_operations_give_the_bytes_that_they_should(self):
+        for dialect, protection in PROTECTED:
+            self.operate_at_random(dialect, protection, 400)
+
+    def operate_at_random(self, dialect, protection, operations):
+        name = f"random-{protection}-{dialect}"
+        with self.subTest(dialect=dialect, protection=protection), \
+                smb_client.connect(self.lab, self.smbd, dialect, protection=protection) as client:
+            client.open(name, smb_client.READ | smb_client.WRITE, smb_client.CREATE).close()
+            data = random_file.check(lambda: Chunked(client, name, smb_client.BATCH), operations,
+                                     seed=seed_of(dialect, protection))
+            self.assertEqual((self.smbd.share / name).read_bytes(), data)
 
     def test_smbclient_copies(self):
         protected_copies(self, self.smbd)
