@@ -116,6 +116,9 @@ struct ServerTable {
   std::string name;  // of the table
   std::vector<Network> addresses;
   std::vector<std::pair<std::string, std::filesystem::path>> files;  // the key that names it, and the file
+  std::vector<std::pair<std::string, std::filesystem::path>> public_files;
+  std::vector<NamePattern> names;
+  std::vector<Network> clients;
   bool operator==(const ServerTable&) const = default;
 };
 

@@ -23,7 +23,7 @@ void refuse_addresses(const Section& section, const ServerTable& table, const st
                        "stay there.");
   for (const ServerTable& other : others)
     for (const Network& network : table.addresses)
-      if (other.name == table.name && std::ranges::find(other.addresses, network) != other.addresses.end())
+      if (other.name == table.name && table.names.empty() && std::ranges::find(other.addresses, network) != other.addresses.end())
         section.fail(section.line(), "addresses",
                      "has " + to_text(network) +
                          ", which another such table already has; of overlapping networks the longest prefix "
@@ -42,6 +42,18 @@ ServerTable read_server(const Section& section, const modules::ServerTable& know
       table.files.emplace_back(key, folder / file->value);
   }
   if (table.files.empty()) section.fail(section.line(), "", "needs " + names + ".");
+  for (const std::string_view key : known.public_files)
+    if (const auto file = section.text(key, "/etc/longhaul/intranet." + std::string(key)))
+      table.public_files.emplace_back(key, folder / file->value);
+  if (known.has_names)
+    for (const Text& typed : section.required_texts("names", "intranet.corp")) {
+      const auto pattern = parse_name_pattern(typed.value);
+      if (!pattern) section.fail(typed.line, "names", "has \"" + typed.value + "\", which is no host name.");
+      if (pattern->name.empty())
+        section.fail(typed.line, "names", "must not have \"*\": name the servers, or a domain as \"*.corp\".");
+      table.names.push_back(*pattern);
+    }
+  if (known.has_clients && section.has("clients")) table.clients = networks(section, "clients");
   // Protection is never weakened: the keys exist so that a file can say so, and so that another value is refused.
   for (const std::string_view key : known.kept) (void)section.choice<bool>(key, {{"keep", true}});
   return table;
@@ -90,6 +102,9 @@ std::vector<ServerTable> read_servers(const Section& top, const std::vector<Netw
     std::vector<std::string_view> keys{"addresses"};
     keys.insert(keys.end(), known.files.begin(), known.files.end());
     keys.insert(keys.end(), known.kept.begin(), known.kept.end());
+    keys.insert(keys.end(), known.public_files.begin(), known.public_files.end());
+    if (known.has_names) keys.emplace_back("names");
+    if (known.has_clients) keys.emplace_back("clients");
     for (const Section& section : top.tables(known.name, keys)) {
       ServerTable table = read_server(section, known, folder);
       refuse_addresses(section, table, allow, all);

@@ -3,6 +3,8 @@
 
 #include <boost/asio/ip/address_v6.hpp>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "proxy/config/read.h"
 #include "proxy/identity/secret_file.h"
@@ -25,13 +27,28 @@ modules::AddressRange range_of(const config::Network& network) {
   return range;
 }
 
+modules::ServerFile read_public_file(const std::string& key, const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.good() && !in.eof())
+    throw config::ConfigError(file.string() + ": it cannot be read: " + std::strerror(errno) + '.');
+  if (text.size() > kServerSecret.most_bytes)
+    throw config::ConfigError(file.string() + ": it is larger than 16 MiB, which no certificate is.");
+  SecretBytes content(text.size());
+  std::memcpy(content.data(), text.data(), text.size());
+  return {.key = key, .name = file.string(), .content = std::move(content)};
+}
+
 modules::ServerFiles read_files(const config::ServerTable& table) {
   modules::ServerFiles server;
   for (const config::Network& network : table.addresses) {
     (server.name += server.name.empty() ? "" : ", ") += config::to_text(network);
     server.addresses.push_back(range_of(network));
   }
+  server.names = table.names;
+  for (const config::Network& network : table.clients) server.clients.push_back(range_of(network));
   for (const auto& [key, file] : table.files) server.files.push_back(read_server_file(key, file));
+  for (const auto& [key, file] : table.public_files) server.files.push_back(read_public_file(key, file));
   return server;
 }
 

@@ -4,11 +4,12 @@
 
 #include "proxy/modules/modules.h"
 #include "proxy/modules/smb/descriptor.h"
+#include "proxy/modules/tls/descriptor.h"
 
 namespace longhaul::modules {
 
 std::span<const Descriptor* const> descriptors() {
-  static constexpr std::array kAll{&smb::kDescriptor};
+  static constexpr std::array kAll{&smb::kDescriptor, &tls::kDescriptor};
   return kAll;
 }
 

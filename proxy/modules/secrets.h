@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "crypto/secret.h"
+#include "proxy/config/name_pattern.h"
 #include "proxy/config/text_error.h"
 #include "proxy/modules/module.h"
 
@@ -30,6 +31,8 @@ struct ServerFile {
 struct ServerFiles {
   std::string name;  // its addresses, for messages
   std::vector<AddressRange> addresses;
+  std::vector<config::NamePattern> names;  // ServerTable::has_names
+  std::vector<AddressRange> clients;       // ServerTable::has_clients; empty: all
   std::vector<ServerFile> files;
 };
 
@@ -45,7 +48,10 @@ class Secrets {
 struct ServerTable {
   std::string_view name;                    // of the table; empty: the module has none
   std::span<const std::string_view> files;  // keys that name a file with secrets; at least one must be set
-  std::span<const std::string_view> kept;   // keys whose only value is "keep"
+  std::span<const std::string_view> kept{};  // keys whose only value is "keep"
+  std::span<const std::string_view> public_files{};  // keys that name files which anybody may read; optional
+  bool has_names = false;    // the key `names`, required: host names and "*.domain", never "*"
+  bool has_clients = false;  // the key `clients`: networks
   // Errors are sentences that begin with the file's name.
   config::TextResult<std::shared_ptr<const Secrets>> (*read)(std::span<const ServerFiles> servers) = nullptr;
   // For `longhaul keytab test`, with the first of `files`: whether it opens a login with a ticket for

@@ -34,9 +34,12 @@ class Nginx:
         self.files = self.folder / "files"
         self.files.mkdir(parents=True)
         configuration = self.folder / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder))
+        configuration.write_text(self.configuration())
         self.process = lab.start(node, "nginx", "-e", "stderr", "-p", self.folder, "-c", configuration)
         until((self.folder / "pid").exists, what="nginx is up")  # written after its sockets listen
+
+    def configuration(self):
+        return CONFIGURATION.format(folder=self.folder)
 
     def put(self, name, size, seed=1):
         """Makes a file of incompressible bytes and gives their SHA-256."""

@@ -73,16 +73,6 @@ constexpr std::uint8_t kKeyUpdate = 24;
 constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kBadCertificate = 42,
                        kUserCanceled = 90;
 
-SecretBytes from_hex(std::string_view digits) {
-  SecretBytes bytes(digits.size() / 2);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    std::uint8_t value = 0;
-    std::from_chars(digits.data() + 2 * i, digits.data() + 2 * i + 2, value, 16);
-    bytes.data()[i] = std::byte{value};
-  }
-  return bytes;
-}
-
 }  // namespace
 
 TlsContext::TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log)
@@ -209,9 +199,8 @@ void TlsEngine::take_secret(const SSL* ssl, const char* line) {
   auto* engine = static_cast<TlsEngine*>(SSL_get_app_data(ssl));
   if (!engine) return;
   std::string_view text(line);
-  auto secret = [&] { return from_hex(text.substr(text.rfind(' ') + 1)); };
-  if (text.starts_with("CLIENT_TRAFFIC_SECRET_0 ")) engine->dialler_secret_ = secret();
-  if (text.starts_with("SERVER_TRAFFIC_SECRET_0 ")) engine->acceptor_secret_ = secret();
+  if (text.starts_with("CLIENT_TRAFFIC_SECRET_0 ")) engine->dialler_secret_ = key_log_secret(text);
+  if (text.starts_with("SERVER_TRAFFIC_SECRET_0 ")) engine->acceptor_secret_ = key_log_secret(text);
   if (engine->key_log_ && text.find("_HANDSHAKE_TRAFFIC_SECRET ") != text.npos) (engine->key_log_lines_ += text) += '\n';
 }
 
@@ -245,14 +234,15 @@ void TlsEngine::mix_in_preshared(std::string_view label, SecretBytes& secret) co
 // than the record it wants.
 Result<void> TlsEngine::take_over() {
   const SSL_CIPHER* cipher = SSL_get_current_cipher(ssl_.get());
+  const auto suite = cipher ? RecordSuite::of(SSL_CIPHER_get_protocol_id(cipher)) : std::nullopt;
   bool dials = side_ == Side::dialler;
-  if (SSL_has_pending(ssl_.get()) || !cipher || dialler_secret_.empty() || acceptor_secret_.empty())
+  if (SSL_has_pending(ssl_.get()) || !suite || dialler_secret_.empty() || acceptor_secret_.empty())
     return failure();
   mix_in_preshared("longhaul preshared dialler", dialler_secret_);
   mix_in_preshared("longhaul preshared acceptor", acceptor_secret_);
   log_keys();
-  sealer_.emplace(cipher, dials ? dialler_secret_ : acceptor_secret_);
-  opener_.emplace(cipher, dials ? acceptor_secret_ : dialler_secret_);
+  sealer_.emplace(*suite, dials ? dialler_secret_ : acceptor_secret_);
+  opener_.emplace(*suite, dials ? acceptor_secret_ : dialler_secret_);
   dialler_secret_ = {};
   acceptor_secret_ = {};
   established_ = true;

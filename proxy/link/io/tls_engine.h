@@ -14,11 +14,11 @@
 #include "codecs/byte_writer.h"
 #include "codecs/result.h"
 #include "crypto/secret.h"
+#include "crypto/tls_records.h"
 #include "proxy/identity/identity.h"
 #include "proxy/identity/preshared_key.h"
 #include "proxy/link/io/key_log.h"
 #include "proxy/link/io/refusal.h"
-#include "proxy/link/io/tls_records.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {

@@ -66,6 +66,14 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[smb_server]]\naddresses = [\"10.10.2.2\"]\nkeytab = \"k\"\n"
                   "[[smb_server]]\naddresses = [\"10.10.2.2\"]\nkeytab = \"k\"\n"),
        "dir/a.toml:10: [[smb_server]] addresses has 10.10.2.2/32, which another such table already has; "},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"
+                  "names = [\"*\"]\n"),
+       "dir/a.toml:10: [[tls_server]] names must not have \"*\": name the servers, or a domain as \"*.corp\"."},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"
+                  "names = [\"10.10.2.2\"]\n"),
+       "dir/a.toml:10: [[tls_server]] names has \"10.10.2.2\", which is no host name."},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"),
+       "dir/a.toml:7: [[tls_server]] needs the key names, "},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
       {after_head("[link]\nkey_log = \"/tmp/keys\"\n"),
@@ -244,7 +252,7 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {"site = \"a\"\n[features]\nhttp = true\n",
        "dir/a.toml:3: [features] has no key \"http\". Known names: preset, transport, window, fast_connect, "
        "compression, dedup_memory, dedup_disk, fec, smb, smb.read_ahead, smb.write_behind, "
-       "smb.write_behind_cached and smb.metadata. There is no module of that name in this program, which has: smb."},
+       "smb.write_behind_cached, smb.metadata and tls. There is no module of that name in this program, which has: smb, tls."},
       // Modules.
       {"site = \"a\"\n[smb]\nports = 445\n",
        "dir/a.toml:3: [smb] ports must be a list, such as [445, 139]; it is a number."},

@@ -19,8 +19,9 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.socks.listen == HostPort{"127.0.0.1", 1080});
   CHECK(config.control.listen == HostPort{"127.0.0.1", 7601});
   CHECK(config.features == standard_features(longhaul::modules::feature_table()));
-  REQUIRE(config.modules.size() == 1);
+  REQUIRE(config.modules.size() == 2);
   CHECK(config.modules[0] == ModuleSettings{.name = "smb", .ports = {445, 139}});
+  CHECK(config.modules[1] == ModuleSettings{.name = "tls", .ports = {443}});
   CHECK(config.intercept.fail == Fail::open);
   CHECK(config.limits.memory_bytes == 2ull << 30);
   CHECK(config.dictionary.memory_bytes == 256ull << 20);
@@ -33,9 +34,23 @@ TEST_CASE("the smallest configuration has the documented defaults") {
 TEST_CASE("the flows that a module is offered can be changed") {
   const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
   const Config config = read_text(head + "[smb]\nports = [1445, 445]\nany_port = true\n", "a.toml");
-  REQUIRE(config.modules.size() == 1);
+  REQUIRE(config.modules.size() == 2);
   CHECK(config.modules[0] == ModuleSettings{.name = "smb", .ports = {1445, 445}, .any_port = true});
   CHECK(read_text(head + "[smb]\nports = []\n", "a.toml").modules[0].ports.empty());
+}
+
+TEST_CASE("a table of TLS servers has names, clients and files") {
+  const Config config = read_text(
+      "site = \"branch\"\n" + kIdentity + "[link]\nlisten = \"[::]:7600\"\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\n"
+      "addresses = [\"10.10.2.2\"]\nnames = [\"a.corp\", \"*.b.corp\"]\nclients = [\"10.10.1.0/24\"]\n"
+      "certificate = \"a.crt\"\nkey = \"a.key\"\n", "dir/a.toml");
+  REQUIRE(config.servers.size() == 1);
+  const ServerTable& table = config.servers[0];
+  CHECK(table.name == "tls_server");
+  CHECK(table.names == std::vector<NamePattern>{{.name = "a.corp"}, {.name = "b.corp", .subdomains = true}});
+  CHECK(table.clients.size() == 1);
+  CHECK(table.files == std::vector<std::pair<std::string, std::filesystem::path>>{{"key", "dir/a.key"}});
+  CHECK(table.public_files == std::vector<std::pair<std::string, std::filesystem::path>>{{"certificate", "dir/a.crt"}});
 }
 
 TEST_CASE("a full configuration is read key by key") {

@@ -19,8 +19,9 @@ inline Slice slice_of(std::string_view text) { return Slice::copy_of(std::as_byt
 class Twins {
  public:
   // Features as the module's defaults have them.
-  Twins(const modules::Descriptor& descriptor, unsigned seed)
-      : Twins(descriptor, seed, config::FeatureTable{descriptor.features}) {}
+  // `secrets`: of Descriptor::servers.
+  Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<const modules::Secrets> secrets = nullptr)
+      : Twins(descriptor, seed, config::FeatureTable{descriptor.features}, std::move(secrets)) {}
 
   // ---- the client and the server
   void client_sends(std::string_view text) { from_client_ += text; }
@@ -50,8 +51,12 @@ class Twins {
  private:
   static constexpr unsigned kKinds = 6;
 
-  Twins(const modules::Descriptor& descriptor, unsigned seed, config::FeatureTable table)
-      : random(seed), table_(std::move(table)), instance_(descriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1})) {
+  Twins(const modules::Descriptor& descriptor, unsigned seed, config::FeatureTable table,
+        std::shared_ptr<const modules::Secrets> secrets)
+      : random(seed),
+        table_(std::move(table)),
+        instance_(descriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1})),
+        secrets_((secrets ? instance_->use_secrets(secrets) : void(), secrets)) {
     modules::Surroundings told{.line_bytes_per_second = 1'000'000,
                                .round_trip = std::chrono::milliseconds(100),
                                .stream_room = 1 << 20};
@@ -99,6 +104,7 @@ class Twins {
 
   const config::FeatureTable table_;
   std::unique_ptr<modules::Instance> instance_;
+  std::shared_ptr<const modules::Secrets> secrets_;  // in use before the halves are made
   std::string from_client_, from_server_;
   bool client_ends_ = false, server_ends_ = false;
 

@@ -1,32 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection after its handshake:
 // encrypted from scattered pieces, decrypted into their final buffer. libssl would copy every byte twice
-// more, into its own buffer and out of it. The handshake and its secrets stay in libssl.
+// more, into its own buffer and out of it. The handshake and its secrets are libssl's.
 #pragma once
-#include <openssl/ssl.h>
+#include <openssl/evp.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "codecs/byte_writer.h"
 #include "crypto/aead.h"
 #include "crypto/secret.h"
 
-namespace longhaul::link {
+namespace longhaul {
 
 enum class ContentType : std::uint8_t { alert = 21, handshake = 22, application_data = 23 };
 
 inline constexpr std::size_t kRecordHeadBytes = 5;
 inline constexpr std::size_t kMaxRecordContent = 16 * 1024;
 
+// What a cipher suite of TLS 1.3 says about records (RFC 8446, appendix B.4).
+struct RecordSuite {
+  int nid;
+  const EVP_MD* digest;
+  // By the number in ServerHello; no result: not a suite of TLS 1.3 that this program has.
+  static std::optional<RecordSuite> of(std::uint16_t number);
+  std::size_t secret_bytes() const { return static_cast<std::size_t>(EVP_MD_get_size(digest)); }
+};
+
+// The secret at the end of a line of an NSS key log, which libssl gives to its key log callback.
+SecretBytes key_log_secret(std::string_view line);
+
 // A traffic secret, the key derived from it, and the number of the next record. Throws std::bad_alloc if
 // OpenSSL has no memory; no input from the peer can cause that.
 class RecordKey {
  public:
   using Use = Aead::Use;
-  RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use);
+  // `number`: of the next record under this secret.
+  RecordKey(const RecordSuite& suite, Bytes secret, Use use, std::uint64_t number = 0);
   RecordKey(const RecordKey&) = delete;
   RecordKey& operator=(const RecordKey&) = delete;
 
@@ -56,7 +71,8 @@ class RecordKey {
 
 class RecordSealer : public RecordKey {
  public:
-  RecordSealer(const SSL_CIPHER* cipher, Bytes secret) : RecordKey(cipher, secret, Use::seal) {}
+  RecordSealer(const RecordSuite& suite, Bytes secret, std::uint64_t number = 0)
+      : RecordKey(suite, secret, Use::seal, number) {}
   // Appends as many records as it takes to hold all pieces, in order. False: OpenSSL failed, nothing more may
   // be sent.
   bool seal(ContentType type, std::span<const Bytes> pieces, Buffer& out);
@@ -68,7 +84,8 @@ class RecordSealer : public RecordKey {
 
 class RecordOpener : public RecordKey {
  public:
-  RecordOpener(const SSL_CIPHER* cipher, Bytes secret) : RecordKey(cipher, secret, Use::open) {}
+  RecordOpener(const RecordSuite& suite, Bytes secret, std::uint64_t number = 0)
+      : RecordKey(suite, secret, Use::open, number) {}
 
   // The whole record's size, as soon as its head is there; no result if `head` is invalid at this point.
   static std::optional<std::size_t> record_size(Bytes head);
@@ -77,4 +94,4 @@ class RecordOpener : public RecordKey {
   std::optional<ContentType> open(Bytes record, Buffer& plain);
 };
 
-}  // namespace longhaul::link
+}  // namespace longhaul

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/link/io/tls_records.h"
+#include "crypto/tls_records.h"
 
 #include <openssl/core_names.h>
 #include <openssl/kdf.h>
 #include <openssl/objects.h>
 #include <openssl/params.h>
 
+#include <charconv>
 #include <cstring>
 #include <new>
 
-namespace longhaul::link {
+namespace longhaul {
 namespace {
 
 struct FreeKdf {
@@ -17,7 +18,6 @@ struct FreeKdf {
   void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
 };
 
-const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
 OSSL_PARAM text_param(const char* name, const char* text) {
@@ -26,14 +26,36 @@ OSSL_PARAM text_param(const char* name, const char* text) {
 
 }  // namespace
 
-RecordKey::RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use)
-    : nid_(SSL_CIPHER_get_cipher_nid(cipher)),
-      digest_(SSL_CIPHER_get_handshake_digest(cipher)),
-      use_(use),
-      secret_bytes_(secret.size()) {
+std::optional<RecordSuite> RecordSuite::of(std::uint16_t number) {
+  switch (number) {
+    case 0x1301:
+      return RecordSuite{NID_aes_128_gcm, EVP_sha256()};
+    case 0x1302:
+      return RecordSuite{NID_aes_256_gcm, EVP_sha384()};
+    case 0x1303:
+      return RecordSuite{NID_chacha20_poly1305, EVP_sha256()};
+    default:
+      return std::nullopt;
+  }
+}
+
+SecretBytes key_log_secret(std::string_view line) {
+  const std::string_view digits = line.substr(line.rfind(' ') + 1);
+  SecretBytes bytes(digits.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::uint8_t value = 0;
+    std::from_chars(digits.data() + 2 * i, digits.data() + 2 * i + 2, value, 16);
+    bytes.data()[i] = std::byte{value};
+  }
+  return bytes;
+}
+
+RecordKey::RecordKey(const RecordSuite& suite, Bytes secret, Use use, std::uint64_t number)
+    : nid_(suite.nid), digest_(suite.digest), use_(use), secret_bytes_(secret.size()) {
   if (!digest_ || secret.size() > secret_.bytes.size()) throw std::bad_alloc();
   std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
   use_secret();
+  number_ = number;
 }
 
 // HKDF-Expand-Label without a context (section 7.1).
@@ -166,4 +188,4 @@ std::optional<ContentType> RecordOpener::open(Bytes record, Buffer& plain) {
   return type;
 }
 
-}  // namespace longhaul::link
+}  // namespace longhaul

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/tls/descriptor.h"
+
+#include <array>
+
+#include "proxy/modules/tls/far.h"
+#include "proxy/modules/tls/near.h"
+#include "proxy/modules/tls/reasons.h"
+
+namespace longhaul::tls {
+namespace {
+
+constexpr std::array<std::uint16_t, 1> kPorts{443};
+constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "tls"}}};
+constexpr std::array<std::string_view, 1> kSecretFiles{"key"};
+constexpr std::array<std::string_view, 2> kPublicFiles{"certificate", "ca"};
+
+// A record with a handshake message of TLS (RFC 8446, sections 5.1 and 4).
+modules::Recognised recognise(Bytes first) {
+  static constexpr std::array<int, 6> kHead{22, 3, -1, -1, -1, 1};
+  for (std::size_t at = 0; at < kHead.size(); ++at) {
+    if (at == first.size()) return modules::Recognised::too_few;
+    if (kHead[at] >= 0 && std::to_integer<int>(first[at]) != kHead[at]) return modules::Recognised::no;
+  }
+  return modules::Recognised::yes;
+}
+
+class Installed final : public modules::Instance {
+ public:
+  std::unique_ptr<modules::Module> make_near(const modules::Ends&) override { return std::make_unique<Near>(); }
+  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends) override {
+    return std::make_unique<Far>(ends, site_);
+  }
+  void use_secrets(std::shared_ptr<const modules::Secrets> secrets) override {
+    site_->remembered.clear();
+    site_->policy = std::static_pointer_cast<const Policy>(std::move(secrets));
+  }
+
+ private:
+  std::shared_ptr<Site> site_ = std::make_shared<Site>();
+};
+
+}  // namespace
+
+constexpr modules::Descriptor kDescriptor{
+    .name = "tls",
+    .version = kModuleVersion,
+    .ports = kPorts,
+    .recognise = recognise,
+    .features = kFeatures,
+    .reasons = reasons::kAll,
+    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .has_names = true,
+                .has_clients = true, .read = Policy::read},
+    .make = [](const modules::Resources&) -> std::unique_ptr<modules::Instance> {
+      return std::make_unique<Installed>();
+    }};
+
+}  // namespace longhaul::tls

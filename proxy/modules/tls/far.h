@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half before the server. It holds the ClientHello back while it decides; for a listed connection it shakes hands
+// with the server first, as the client's deputy, and then with the client, with the certificate of [[tls_server]]. Any
+// other connection passes as it came.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "crypto/secret.h"
+#include "proxy/modules/module.h"
+#include "proxy/modules/tls/leg.h"
+#include "proxy/modules/tls/messages.h"
+#include "proxy/modules/tls/policy.h"
+#include "proxy/modules/tls/records.h"
+#include "proxy/modules/tls/remembered.h"
+#include "proxy/modules/twin/outputs.h"
+
+namespace longhaul::tls {
+
+// What the flows of a daemon share.
+struct Site {
+  std::shared_ptr<const Policy> policy;  // null: nothing is listed
+  Context undecided = context_undecided();  // reads ClientHellos
+  Remembered remembered;
+};
+
+class Far final : public modules::Module, private LegUser {
+ public:
+  using TimePoint = modules::TimePoint;
+  // A ClientHello that does not end, and what a server says before the client is known.
+  static constexpr std::size_t kMostHelloBytes = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+
+  Far(const modules::Ends& ends, std::shared_ptr<Site> site);
+
+  void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
+  void from_lan(TimePoint now, Slice bytes) override;
+  void from_stream(TimePoint now, Slice bytes) override;
+  void from_twin(TimePoint now, Slice message) override;
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  void twin_stepped_aside(TimePoint now) override;
+  void on_timeout(TimePoint) override {}
+  std::optional<modules::Output> poll_output() override { return out_.poll(); }
+  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::size_t held_bytes() const override { return held_.size() + records_.held_bytes(); }
+  std::size_t state_bytes() const override { return state_ == State::aside ? 0 : kLegBytes; }
+  void give_up_memory(TimePoint) override;
+  const modules::Counters& counters() const override { return counters_; }
+  modules::Reason reason() const override { return reason_; }
+  std::string_view detail() const override { return detail_; }
+
+ private:
+  static constexpr std::size_t kLegBytes = 64 * 1024;  // about what libssl has for two connections
+  enum class State : std::uint8_t {
+    hello,      // of the client; nothing has been said to anybody
+    asking,     // handshake with the server
+    answering,  // handshake with the client
+    joined,     // both are done; the client's records still come
+    open,       // the stream is plain both ways
+    aside,
+    over,
+  };
+
+  // LegUser
+  int on_client_hello(SSL* ssl) override;
+  Bytes choose_protocol() const override;
+  void on_secret(std::string_view line) override;
+  void on_certificate_request() override { client_certificate_ = true; }
+
+  void take_records();
+  void decide(int result);
+  void ask_server();
+  void shake_with_server();
+  void shake_with_client();
+  void give_keys();
+  void read_client();
+  void read_server();
+  void to_server(Bytes plain);
+  void end_server(bool orderly);
+  void splice(modules::Reason reason);
+  void refuse(modules::Reason reason);  // resets, and remembers: the next connection passes as it is
+  void fail();
+  Remembered::Key key(bool of_client) const;
+
+  modules::Ends ends_;
+  std::shared_ptr<Site> site_;
+  twin::Outputs<Message> out_;
+  State state_ = State::hello;
+  TimePoint now_{};
+  Buffer held_;      // of the client, for the case that the connection is not terminated
+  Records records_;  // of the client
+  std::uint64_t client_records_ = 0;
+  std::unique_ptr<Leg> client_, server_;
+  std::shared_ptr<const Policy> policy_;  // as it was when the connection came
+  const Entry* entry_ = nullptr;          // of policy_
+  std::optional<modules::Reason> passes_;  // why it is not terminated, after its ClientHello
+  std::string name_;
+  Buffer protocols_;  // as the client offered them
+  SecretBytes client_secret_, server_secret_;
+  bool client_certificate_ = false;
+  bool is_on_ = true, twin_aside_ = false, lan_ended_ = false, truncated_ = false;
+  bool client_done_ = false;  // its direction has ended
+  modules::Reason reason_{};
+  std::string detail_;
+  modules::Counters counters_;
+};
+
+}  // namespace longhaul::tls

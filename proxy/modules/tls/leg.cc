@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/tls/leg.h"
+
+#include <openssl/err.h>
+
+#include <array>
+#include <new>
+
+namespace longhaul::tls {
+namespace {
+
+LegUser& user_of(const SSL* ssl) { return *static_cast<LegUser*>(SSL_get_app_data(ssl)); }
+
+int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* size, const unsigned char*, unsigned, void*) {
+  const Bytes protocol = user_of(ssl).choose_protocol();
+  if (protocol.empty() || protocol.size() > 255) return SSL_TLSEXT_ERR_NOACK;
+  *chosen = reinterpret_cast<const unsigned char*>(protocol.data());
+  *size = static_cast<unsigned char>(protocol.size());
+  return SSL_TLSEXT_ERR_OK;
+}
+
+Context make(const SSL_METHOD* method, int least_version) {
+  Context context(SSL_CTX_new(method));
+  if (!context || SSL_CTX_set_min_proto_version(context.get(), least_version) != 1) throw std::bad_alloc();
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  return context;
+}
+
+}  // namespace
+
+Context context_to_client() {
+  Context context = make(TLS_server_method(), TLS1_3_VERSION);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_keylog_callback(context.get(), [](const SSL* ssl, const char* line) { user_of(ssl).on_secret(line); });
+  SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+  return context;
+}
+
+Context context_undecided() {
+  Context context = context_to_client();
+  SSL_CTX_set_client_hello_cb(
+      context.get(), [](SSL* ssl, int*, void*) { return user_of(ssl).on_client_hello(ssl); }, nullptr);
+  return context;
+}
+
+Context context_to_server() {
+  Context context = make(TLS_client_method(), TLS1_2_VERSION);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  if (SSL_CTX_set_default_verify_paths(context.get()) != 1) throw std::bad_alloc();
+  SSL_CTX_set_client_cert_cb(context.get(), [](SSL* ssl, X509**, EVP_PKEY**) {
+    user_of(ssl).on_certificate_request();
+    return 0;  // none is sent
+  });
+  return context;
+}
+
+std::string last_error() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  const char* const text = ERR_reason_error_string(code);
+  return text ? text : "no reason given";
+}
+
+Leg::Leg(SSL_CTX* context, LegUser& user)
+    : ssl_(SSL_new(context)), in_(BIO_new(BIO_s_mem())), out_(BIO_new(BIO_s_mem())) {
+  if (!ssl_ || !in_ || !out_) throw std::bad_alloc();
+  BIO_set_mem_eof_return(in_, -1);  // empty: more comes
+  SSL_set_app_data(ssl_.get(), &user);
+  SSL_set_bio(ssl_.get(), in_, out_);
+}
+
+void Leg::feed(Bytes from_network) {
+  if (!from_network.empty() &&
+      BIO_write(in_, from_network.data(), static_cast<int>(from_network.size())) != static_cast<int>(from_network.size()))
+    throw std::bad_alloc();
+}
+
+Slice Leg::drain() {
+  const std::size_t size = BIO_ctrl_pending(out_);
+  if (size == 0) return {};
+  std::byte* memory = nullptr;
+  Slice slice = Slice::unfilled(size, memory);
+  BIO_read(out_, memory, static_cast<int>(size));
+  return slice;
+}
+
+std::size_t Leg::unread() const { return BIO_ctrl_pending(in_); }
+
+int Leg::shake_hands() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  return result == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), result);
+}
+
+Leg::Read Leg::read(Buffer& plain) {
+  bool any = false;
+  for (;;) {
+    ERR_clear_error();
+    constexpr std::size_t kPiece = 16 * 1024;
+    const std::size_t before = plain.size();
+    plain.resize(before + kPiece);
+    std::size_t got = 0;
+    const int result = SSL_read_ex(ssl_.get(), plain.data() + before, kPiece, &got);
+    plain.resize(before + (result == 1 ? got : 0));
+    if (result == 1) {
+      any = true;
+      continue;
+    }
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        return any ? Read::bytes : Read::nothing;
+      case SSL_ERROR_ZERO_RETURN:
+        return Read::closed;
+      default:
+        return Read::failed;
+    }
+  }
+}
+
+bool Leg::write(Bytes plain) {
+  ERR_clear_error();
+  std::size_t written = 0;
+  return plain.empty() || (SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) == 1 && written == plain.size());
+}
+
+void Leg::close() {
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());
+}
+
+}  // namespace longhaul::tls

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One TLS connection of libssl without I/O: bytes of the network in and out of memory. The far half has two, one with
+// the client and one with the server.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "codecs/byte_writer.h"
+#include "codecs/slice.h"
+#include "proxy/modules/tls/policy.h"
+
+namespace longhaul::tls {
+
+// What libssl asks during a handshake.
+class LegUser {
+ public:
+  virtual ~LegUser() = default;
+  virtual int on_client_hello(SSL* ssl) = 0;  // SSL_CLIENT_HELLO_SUCCESS, _RETRY or _ERROR
+  // One of those that the client offers; empty: none.
+  virtual Bytes choose_protocol() const = 0;
+  virtual void on_secret(std::string_view key_log_line) = 0;
+  virtual void on_certificate_request() = 0;
+};
+
+// No tickets, no early data, no renegotiation, no compression; TLS 1.3 with the client, 1.2 or 1.3 with the server.
+// Throw std::bad_alloc.
+Context context_to_client();
+Context context_undecided();  // the same without a certificate; asks on_client_hello()
+Context context_to_server();  // verifies by the system's authorities; nothing can turn that off
+
+std::string last_error();  // OpenSSL's words for the oldest error of this thread, which is forgotten
+
+class Leg {
+ public:
+  Leg(SSL_CTX* context, LegUser& user);
+
+  SSL* ssl() const { return ssl_.get(); }
+  void feed(Bytes from_network);
+  Slice drain();  // to the network; may be empty
+  std::size_t unread() const;
+
+  // SSL_ERROR_NONE: it is done; WANT_READ: it needs more; WANT_CLIENT_HELLO_CB; anything else: it failed.
+  int shake_hands();
+  enum class Read : std::uint8_t { bytes, nothing, closed, failed };
+  Read read(Buffer& plain);  // appends all that there is
+  bool write(Bytes plain);
+  void close();  // close_notify
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  std::unique_ptr<SSL, Free> ssl_;
+  BIO* in_;   // the SSL's
+  BIO* out_;
+};
+
+}  // namespace longhaul::tls

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two halves say to each other. Before `Keys` and `Taken` both directions of the stream carry the client's own
+// TLS records; after them, plaintext.
+#pragma once
+#include <cstdint>
+#include <tuple>
+#include <variant>
+
+#include "codecs/slice.h"
+#include "proxy/modules/twin/codec.h"
+
+namespace longhaul::tls {
+
+// Of the messages and of what they mean: another one is another module.
+inline constexpr std::uint64_t kModuleVersion = 1;
+
+// Far to near: the handshake is over; what follows is plaintext of the server. The secrets are those of this one
+// connection (RFC 8446, section 7.1, *_application_traffic_secret_0).
+struct Keys {
+  std::uint16_t suite = 0;
+  Slice client_secret, server_secret;
+  std::uint64_t client_records = 0;  // of the client, up to its Finished: the next one has number 0 under its secret
+  std::uint64_t server_records = 0;  // sent so far under the server's secret
+  static constexpr auto kFields =
+      std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records, &Keys::server_records);
+};
+// Near to far: `Keys` has arrived; what follows is plaintext of the client.
+struct Taken {
+  static constexpr std::tuple<> kFields{};
+};
+// Either way, before the end: the connection ended without close_notify, so more may have been meant to follow.
+struct Truncated {
+  static constexpr std::tuple<> kFields{};
+};
+using Message = std::variant<Keys, Taken, Truncated>;
+
+}  // namespace longhaul::tls

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/tls/near.h"
+
+#include "proxy/modules/tls/reasons.h"
+
+namespace longhaul::tls {
+namespace {
+
+// RFC 8446, section 6.
+constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20;
+constexpr std::uint8_t kWarning = 1, kFatal = 2;
+// Section 5.5 allows AES-GCM 2^24.5 full records for one key.
+constexpr std::uint64_t kMostBytesPerKey = 64ull << 30;
+
+std::array<std::byte, 5> key_update(bool request) {
+  return {std::byte{24}, std::byte{0}, std::byte{0}, std::byte{1}, std::byte{request}};
+}
+
+}  // namespace
+
+void Near::on_surroundings(TimePoint, const modules::Surroundings& told) {
+  if (told.features.modules.value("tls") == 0) step_aside({});
+}
+
+void Near::from_lan(TimePoint, Slice bytes) {
+  switch (state_) {
+    case State::handshake:
+      records_.push(bytes.bytes());
+      return pass_records();
+    case State::open:
+      records_.push(bytes.bytes());
+      return open_records();
+    case State::aside:
+      return out_.pass_on(std::move(bytes));
+    case State::over:
+      return;
+  }
+}
+
+// Only whole ones, so that the place where the client's bytes become plain is between two of them.
+void Near::pass_records() {
+  Bytes record;
+  for (;;) switch (records_.next(record)) {
+      case Records::Next::record:
+        ++passed_;
+        out_.pass_on(Slice::copy_of(record));
+        continue;
+      case Records::Next::nothing:
+        return;
+      case Records::Next::invalid:
+        return step_aside(reasons::tls_not_understood);
+    }
+}
+
+void Near::step_aside(modules::Reason reason) {
+  if (state_ != State::handshake || lan_ended_) return;
+  state_ = State::aside;
+  reason_ = reason;
+  out_.step_aside_to_stream(reason, {records_.take_rest()});
+}
+
+void Near::from_twin(TimePoint, Slice bytes) {
+  const auto message = twin::decode<Message>(bytes.bytes());
+  if (message && state_ == State::aside) return;  // said before it knew
+  if (message && state_ == State::handshake)
+    if (const auto* keys = std::get_if<Keys>(&*message)) return take_keys(*keys);
+  if (message && state_ == State::open && std::holds_alternative<Truncated>(*message)) {
+    truncated_ = true;
+    return;
+  }
+  out_.abort();
+}
+
+void Near::take_keys(const Keys& keys) {
+  const auto suite = RecordSuite::of(keys.suite);
+  const bool fits = suite && keys.client_secret.size() == suite->secret_bytes() &&
+                    keys.server_secret.size() == suite->secret_bytes() && keys.client_records <= passed_;
+  if (!fits) return out_.abort();
+  opener_.emplace(*suite, keys.client_secret.bytes(), passed_ - keys.client_records);
+  sealer_.emplace(*suite, keys.server_secret.bytes(), keys.server_records);
+  state_ = State::open;
+  out_.tell(Taken{});
+  if (lan_ended_) {
+    out_.tell(Truncated{});
+    return out_.end_stream();
+  }
+  open_records();
+}
+
+// ------------------------------------------------------------------------------------------- from the client
+
+void Near::open_records() {
+  Buffer plain;
+  Bytes record;
+  for (bool goes_on = true; goes_on && !client_closed_;) {
+    const auto next = records_.next(record);
+    if (next == Records::Next::nothing) break;
+    if (next == Records::Next::invalid || !RecordOpener::record_size(record)) return fail(kUnexpectedMessage);
+    const std::size_t before = plain.size();
+    const auto type = opener_->open(record, plain);
+    if (!type) return fail(kBadRecordMac);
+    if (*type == ContentType::application_data) continue;
+    Buffer control(plain.begin() + static_cast<std::ptrdiff_t>(before), plain.end());
+    plain.resize(before);
+    goes_on = *type == ContentType::alert       ? on_alert(control)
+              : *type == ContentType::handshake ? on_handshake_message(control)
+                                                : (fail(kUnexpectedMessage), false);
+  }
+  if (state_ != State::open) return;
+  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
+  if (client_closed_) out_.end_stream();
+}
+
+bool Near::on_alert(Bytes alert) {
+  if (alert.size() == 2 && alert[1] == std::byte{kCloseNotify}) {
+    client_closed_ = true;
+    return true;
+  }
+  state_ = State::over;
+  out_.abort();
+  return false;
+}
+
+bool Near::on_handshake_message(Bytes message) {
+  const bool is_update = message.size() == 5 && message[0] == std::byte{24} && message[1] == std::byte{0} &&
+                         message[2] == std::byte{0} && message[3] == std::byte{1} && message[4] <= std::byte{1};
+  if (!is_update) return fail(kUnexpectedMessage), false;
+  opener_->update();
+  if (message[4] == std::byte{1}) {
+    seal(ContentType::handshake, key_update(false));
+    sealer_->update();
+    sealed_bytes_ = 0;
+  }
+  return true;
+}
+
+void Near::fail(std::uint8_t alert) {
+  seal(ContentType::alert, std::array{std::byte{kFatal}, std::byte{alert}});
+  state_ = State::over;
+  out_.abort();
+}
+
+void Near::lan_ended(TimePoint, modules::Ending ending) {
+  lan_ended_ = true;
+  if (ending == modules::Ending::reset || state_ == State::over) return out_.abort();
+  if (state_ == State::open) {
+    if (!client_closed_) out_.tell(Truncated{});
+    return out_.end_stream();
+  }
+  if (Slice rest = records_.take_rest(); rest.size() > 0) out_.pass_on(std::move(rest));
+  out_.end_stream();
+}
+
+// --------------------------------------------------------------------------------------------- to the client
+
+void Near::seal(ContentType type, Bytes plain) {
+  Buffer sealed;
+  if (!sealer_->seal(type, std::span(&plain, 1), sealed)) return out_.abort();
+  out_.to_lan(Slice::copy_of(sealed));
+}
+
+void Near::from_stream(TimePoint, Slice bytes) {
+  if (state_ == State::over) return;
+  if (state_ != State::open) return out_.to_lan(std::move(bytes));
+  if (sealed_bytes_ > kMostBytesPerKey) {
+    seal(ContentType::handshake, key_update(false));
+    sealer_->update();
+    sealed_bytes_ = 0;
+  }
+  sealed_bytes_ += bytes.size();
+  seal(ContentType::application_data, bytes.bytes());
+}
+
+void Near::stream_ended(TimePoint, modules::Ending ending) {
+  if (ending == modules::Ending::reset) return out_.abort();
+  if (state_ == State::open && !truncated_)
+    seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kCloseNotify}});
+  out_.end_lan();
+}
+
+void Near::twin_stepped_aside(TimePoint) {
+  if (state_ == State::open) return out_.abort();
+  step_aside({});
+  out_.step_aside_to_lan();
+}
+
+}  // namespace longhaul::tls

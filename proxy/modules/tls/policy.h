@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which TLS connections are terminated, and with which certificate: the tables [[tls_server]]. Immutable after it is
+// made; what is not listed is never touched.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/modules/secrets.h"
+
+namespace longhaul::tls {
+
+struct FreeContext {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+using Context = std::unique_ptr<SSL_CTX, FreeContext>;
+
+struct Entry {
+  std::vector<modules::AddressRange> addresses, clients;
+  std::vector<config::NamePattern> names;
+  Context to_client;  // with certificate and key
+  Context to_server;  // with the authorities that the server is verified by
+  std::string label;  // for people
+};
+
+class Policy final : public modules::Secrets {
+ public:
+  // ServerTable::read
+  static config::TextResult<std::shared_ptr<const modules::Secrets>> read(std::span<const modules::ServerFiles> servers);
+
+  // Whether any entry has this server.
+  bool lists(const modules::Address& server) const;
+  // The first entry that has this server, this name and this client; null: none. The name's case does not matter.
+  const Entry* find(const modules::Address& server, std::string_view name, const modules::Address& client) const;
+
+  std::vector<std::string> lines() const override { return lines_; }
+  std::vector<std::string> warnings() const override { return warnings_; }
+
+ private:
+  std::vector<Entry> entries_;
+  std::vector<std::string> lines_, warnings_;
+};
+
+// "intranet.corp" of "Intranet.Corp."; empty: not a host name (RFC 6066, section 3).
+std::string plain_name(std::string_view name);
+
+}  // namespace longhaul::tls

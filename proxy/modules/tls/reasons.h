@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a TLS flow is not decrypted, in the words of `longhaul why`.
+#pragma once
+#include <array>
+
+#include "proxy/modules/reason.h"
+
+namespace longhaul::tls::reasons {
+
+using modules::ReasonText;
+
+inline constexpr ReasonText tls_not_understood{
+    "tls_not_understood",
+    "The flow crosses as it is: it is not TLS, or its ClientHello is not understood.", "none needed"};
+inline constexpr ReasonText tls_no_name{
+    "tls_no_name",
+    "The flow crosses encrypted: its client did not name the server (no SNI), and the address alone never decides.",
+    "none needed; clients that name the server are decrypted"};
+inline constexpr ReasonText tls_not_listed{
+    "tls_not_listed",
+    "The flow crosses encrypted: no [[tls_server]] lists this address together with this name and client.",
+    "none needed, or list the name in [[tls_server]] at the far side"};
+inline constexpr ReasonText tls_version{
+    "tls_version", "The flow crosses encrypted: its client does not offer TLS 1.3.",
+    "none needed, or update the client"};
+inline constexpr ReasonText tls_server_refused{
+    "tls_server_refused",
+    "The flow crosses encrypted: the handshake of this proxy with the server failed before. Its certificate does not "
+    "verify, it is below TLS 1.2, or it has no protocol (ALPN) in common with the client.",
+    "look for tls_server_refused in this side's log, which has OpenSSL's words; name the server's CA with ca in "
+    "[[tls_server]]"};
+inline constexpr ReasonText tls_client_certificate{
+    "tls_client_certificate",
+    "The flow crosses encrypted: the server asks for a certificate of the client, whose key only the client has.",
+    "none needed"};
+inline constexpr ReasonText tls_client_refused{
+    "tls_client_refused",
+    "The flow crosses encrypted for a day: this client has refused the certificate of [[tls_server]] for this name.",
+    "compare the certificate in [[tls_server]] with the server's own; longhaul reload ends the day"};
+
+inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,        &tls_not_listed,        &tls_version,
+                                 &tls_server_refused, &tls_client_certificate, &tls_client_refused};
+
+}  // namespace longhaul::tls::reasons

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS of listed servers is terminated at the far side and reduced; everything else passes byte for byte."""
+
+import contextlib
+import hashlib
+import ssl
+
+import tcp
+import tls
+from lab import SERVER, until
+from pair import PairTest
+from reduction_test import Wan
+from smb_test import made
+
+
+class Tls(PairTest):
+    line = ("51.84mbit,20",)
+
+    @classmethod
+    def prepare(cls):
+        cls.authority = tls.Authority(cls.lab.scratch / "ca")
+        rogue = tls.Authority(cls.lab.scratch / "rogue", "Unknown CA")
+        # Two certificates for each name: what a client sees says which end of the pair it shook hands with.
+        names = ("intranet.corp", "private.corp", "personal.corp", "strange.corp", "picky.corp")
+        cls.at_server = {name: (rogue if name == "strange.corp" else cls.authority).issue(name) for name in names}
+        cls.at_pair = {name: cls.authority.issue(name) for name in names if name != "private.corp"}
+        more = {"personal.corp": f"ssl_client_certificate {cls.authority.certificate}; ssl_verify_client on;"}
+        cls.nginx = tls.Nginx(cls.lab, [(name, pair, more.get(name, "")) for name, pair in cls.at_server.items()])
+        cls.datacenter.settings["tls_server"] = [
+            {"addresses": [SERVER], "names": [name], "certificate": str(pair[0]), "key": str(pair[1]),
+             "ca": str(cls.authority.certificate)} for name, pair in cls.at_pair.items()]
+
+    def curl(self, name, path, *options, check=True):
+        target = self.lab.scratch / "fetched"
+        target.unlink(missing_ok=True)
+        done = self.lab.run("client", *tls.curl_words(name, path, "--cacert", self.authority.certificate, "--max-time", 60,
+                                                      "--output", target, *options), check=check)
+        return target.read_bytes() if check else done
+
+    @contextlib.contextmanager
+    def connection(self, name, trusts=True, **attributes):
+        """A TLS connection of the client; without trust the certificate is taken unseen."""
+        context = ssl.create_default_context(cafile=self.authority.certificate)
+        if not trusts:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        for key, value in attributes.items():
+            setattr(context, key, value)
+        plain = tcp.connect(self.lab, SERVER, 443).socket
+        with context.wrap_socket(plain, server_hostname=name) as wrapped:
+            yield wrapped
+
+    def shown_by(self, name, **how):
+        """The certificate that a client gets, as "pair" or "server"."""
+        with self.connection(name, **how) as connection:
+            shown = hashlib.sha256(connection.getpeercert(binary_form=True)).hexdigest()
+        known = {tls.fingerprint(pair[0]).replace(":", "").lower(): end
+                 for end, pairs in (("pair", self.at_pair), ("server", self.at_server))
+                 for pair in [pairs.get(name)] if pair}
+        return known[shown]
+
+    def given_by_datacenter(self, since):
+        """How often a flow got each reason of this module there since then."""
+        return {code: count - since.get(code, 0) for code, count in self.datacenter.reasons().items()
+                if count != since.get(code, 0) and code != "optimised"}
+
+    def put(self, name, size, seed):
+        data = made(size, seed)
+        (self.nginx.files / name).write_bytes(data)
+        return data
+
+    def test_a_listed_server_is_decrypted_and_what_crosses_again_is_small(self):
+        data = self.put("twice", 2_000_000, 1)
+        crossed = []
+        for version in ("--http2", "--http1.1"):
+            with Wan(self.lab) as wan:
+                self.assertEqual(self.curl("intranet.corp", "twice", version), data)
+            crossed.append(wan.received)
+        self.assertLess(crossed[1], len(data) // 20, crossed)
+
+    def test_the_client_sees_the_certificate_of_the_configuration(self):
+        with self.connection("intranet.corp") as connection:
+            self.assertEqual(connection.version(), "TLSv1.3")
+            connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
+            self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))
+            far, = self.datacenter.flows()
+            near, = self.branch.flows()
+            self.assertIn("TLS 1.3 for intranet.corp, decrypted", far["module"]["detail"])
+            self.assertEqual(near["module"]["detail"], "TLS 1.3, decrypted")
+            self.assertEqual((far["reason"], near["reason"]), ("optimised", "optimised"))
+        self.assertEqual(self.shown_by("intranet.corp"), "pair")
+
+    def test_uploads_arrive(self):
+        data = made(3_000_000, 2)
+        source = self.lab.scratch / "upload"
+        source.write_bytes(data)
+        self.lab.run("client", *tls.curl_words("intranet.corp", "uploaded", "--cacert", self.authority.certificate,
+                                               "--max-time", 60, "--upload-file", source))
+        self.assertEqual((self.nginx.files / "uploaded").read_bytes(), data)
+
+    def test_the_end_of_the_connection_is_the_servers(self):
+        with self.connection("intranet.corp") as connection:
+            connection.sendall(b"GET /none HTTP/1.0\r\n\r\n")
+            answer = b""
+            while piece := connection.recv(65536):  # ends without ssl.SSLEOFError: close_notify has come
+                answer += piece
+            self.assertTrue(answer.startswith(b"HTTP/1.1 404"))
+
+    def test_what_is_not_listed_passes(self):
+        before = self.datacenter.reasons()
+        self.assertEqual(self.shown_by("private.corp"), "server")
+        self.assertEqual(self.given_by_datacenter(before), {"tls_not_listed": 1})
+
+    def test_a_client_without_a_name_or_without_tls_1_3_passes(self):
+        before = self.datacenter.reasons()
+        self.assertEqual(self.shown_by("intranet.corp", maximum_version=ssl.TLSVersion.TLSv1_2), "server")
+        self.assertEqual(self.given_by_datacenter(before), {"tls_version": 1})
+        done = self.lab.run("client", "openssl", "s_client", "-connect", f"{SERVER}:443", "-noservername", check=False, text="")
+        self.assertIn("SSL handshake has read", done.stdout)
+        self.assertEqual(self.given_by_datacenter(before), {"tls_version": 1, "tls_no_name": 1})
+
+    def test_a_server_that_does_not_verify_shows_its_own_certificate(self):
+        before = self.datacenter.reasons()
+        with self.assertRaises((OSError, ssl.SSLError)), self.connection("strange.corp"):
+            pass
+        with self.assertRaisesRegex(ssl.SSLCertVerificationError, "unable to get|self.signed"), self.connection("strange.corp"):
+            pass
+        self.assertEqual(self.shown_by("strange.corp", trusts=False), "server")
+        self.assertGreaterEqual(self.given_by_datacenter(before)["tls_server_refused"], 2)
+
+    def test_a_server_that_asks_for_a_certificate_gets_the_clients(self):
+        data = self.put("mine", 1000, 3)
+        certificate, key = self.authority.issue("somebody")
+        own = ("--cert", certificate, "--key", key)
+        self.assertNotEqual(self.curl("personal.corp", "mine", *own, check=False).returncode, 0)
+        self.assertEqual(self.curl("personal.corp", "mine", *own), data)
+
+    def test_a_client_that_refuses_the_certificate_is_left_alone(self):
+        untrusting = ssl.create_default_context()
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            untrusting.wrap_socket(tcp.connect(self.lab, SERVER, 443).socket, server_hostname="picky.corp")
+        until(lambda: not self.datacenter.flows(), what="the flow has ended")
+        self.assertEqual(self.shown_by("picky.corp"), "server")
+
+    def test_what_is_not_tls_passes(self):
+        connection = tcp.connect(self.lab, SERVER, 443)
+        connection.send(b"\x00\x01\x02 not a record\r\n\r\n")
+        # nginx answers such bytes with an alert or an error of HTTP; either way it has got them.
+        self.assertTrue(connection.receive(1))
+        connection.close()
+
+    def test_the_switch_stops_it(self):
+        self.branch.set(tls=False)
+        try:
+            self.assertEqual(self.shown_by("intranet.corp"), "server")
+        finally:
+            self.branch.set(tls=True)
+        self.assertEqual(self.shown_by("intranet.corp"), "pair")
+
+    def test_no_file_has_the_key_or_what_was_decrypted(self):
+        secret = b"canary-of-the-plaintext-" + b"0123456789abcdef" * 8
+        (self.nginx.files / "secret").write_bytes(secret * 400)
+        self.assertEqual(self.curl("intranet.corp", "secret"), secret * 400)
+        key = self.at_pair["intranet.corp"][1].read_text().splitlines()[1].encode()
+        for site in (self.branch, self.datacenter):
+            for file in filter(lambda path: path.is_file(), site.folder.rglob("*")):
+                content = file.read_bytes()
+                self.assertNotIn(secret, content, file)
+                self.assertNotIn(key, content, file)

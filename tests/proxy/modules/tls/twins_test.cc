@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both halves between a client and a server of libssl, cut and ordered by a seed.
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/tls/descriptor.h"
+#include "proxy/modules/tls/leg.h"
+#include "tests/proxy/modules/kit/twins.h"
+#include "tests/proxy/modules/tls/certificates.h"
+
+namespace longhaul::tls {
+namespace {
+
+struct Asked final : LegUser {
+  int on_client_hello(SSL*) override { return SSL_CLIENT_HELLO_SUCCESS; }
+  Bytes choose_protocol() const override { return std::as_bytes(std::span(protocol)); }
+  void on_secret(std::string_view) override {}
+  void on_certificate_request() override {}
+  std::string protocol = "echo/1";
+};
+
+// An end of the connection that uses libssl as any program does.
+class End {
+ public:
+  End(SSL_CTX* context, bool is_client) : leg_(context, asked_) {
+    if (is_client)
+      SSL_set_connect_state(leg_.ssl());
+    else
+      SSL_set_accept_state(leg_.ssl());
+  }
+  SSL* ssl() { return leg_.ssl(); }
+
+  // What came since the last call; the answer to the network is taken with out().
+  void take(std::string& arrived) {
+    leg_.feed(std::as_bytes(std::span(arrived)));
+    arrived.clear();
+    go_on();
+  }
+  void go_on() {
+    if (failed) return;
+    if (!is_up) {
+      const int result = leg_.shake_hands();
+      is_up = result == SSL_ERROR_NONE;
+      failed = !is_up && result != SSL_ERROR_WANT_READ;
+    }
+    if (!is_up) return;
+    Buffer plain;
+    const auto got = leg_.read(plain);
+    heard.append(reinterpret_cast<const char*>(plain.data()), plain.size());
+    closed |= got == Leg::Read::closed;
+    failed |= got == Leg::Read::failed;
+  }
+  void say(const std::string& text) { REQUIRE(leg_.write(std::as_bytes(std::span(text)))); }
+  void close() { leg_.close(); }
+  std::string out() {
+    const Slice slice = leg_.drain();
+    return {reinterpret_cast<const char*>(slice.bytes().data()), slice.size()};
+  }
+
+  bool is_up = false, failed = false, closed = false;
+  std::string heard;
+
+ private:
+  Asked asked_;
+  Leg leg_;
+};
+
+struct World {
+  Issued authority = issue("ca"), real = issue("a.corp", &authority), shown = issue("a.corp", &authority);
+
+  std::shared_ptr<const modules::Secrets> policy(const std::string& name) const {
+    std::vector<modules::ServerFiles> tables;
+    tables.push_back(table(name, shown, authority));
+    auto read = Policy::read(tables);
+    REQUIRE(read.has_value());
+    return *std::move(read);
+  }
+  Context client_context() const {
+    Context context = context_to_server();
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), authority.certificate.get());
+    return context;
+  }
+  Context server_context(const Issued& as) const {
+    Context context = context_to_client();
+    SSL_CTX_use_certificate(context.get(), as.certificate.get());
+    SSL_CTX_use_PrivateKey(context.get(), as.key.get());
+    return context;
+  }
+};
+
+// A client says `question` and the server `answer`, then one of them closes; both go through the halves.
+struct Play {
+  Play(const World& world, const Issued& server_has, const std::string& listed, unsigned seed)
+      : twins(kDescriptor, seed, world.policy(listed)),
+        client_context(world.client_context()),
+        server_context(world.server_context(server_has)),
+        client(client_context.get(), true),
+        server(server_context.get(), false) {
+    SSL_set_tlsext_host_name(client.ssl(), "a.corp");
+    SSL_set1_host(client.ssl(), "a.corp");
+    static constexpr unsigned char kProtocols[] = "\x06" "echo/1" "\x08" "http/1.1";
+    SSL_set_alpn_protos(client.ssl(), kProtocols, sizeof kProtocols - 1);
+    question = text(1 + twins.random() % 40'000), answer = text(1 + twins.random() % 100'000);
+    twins.on_client_bytes = [this] { client.take(twins.at_client), speak(); };
+    twins.on_server_bytes = [this] { server.take(twins.at_server), speak(); };
+    client.go_on();
+    speak();
+    twins.run();
+  }
+
+  void speak() {
+    if (client.is_up && !std::exchange(asked, true)) client.say(question);
+    if (server.heard == question && !std::exchange(answered, true)) server.say(answer), server.close();
+    if (client.closed && !std::exchange(closed, true)) client.close();
+    twins.client_sends(client.out());
+    twins.server_sends(server.out());
+    if (closed) twins.client_ends();
+    if (answered) twins.server_ends();
+  }
+  std::string text(std::size_t size) {
+    std::string made(size, ' ');
+    for (char& c : made) c = static_cast<char>('a' + twins.random() % 26);
+    return made;
+  }
+  bool sees(const Issued& issued) {
+    X509* const peer = SSL_get0_peer_certificate(client.ssl());
+    return peer && X509_cmp(peer, issued.certificate.get()) == 0;
+  }
+
+  kit::Twins twins;
+  Context client_context, server_context;
+  End client, server;
+  std::string question, answer;
+  bool asked = false, answered = false, closed = false;
+};
+
+TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
+  const World world;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    Play play(world, world.real, "a.corp", seed);
+    CHECK_FALSE(play.twins.is_reset());
+    CHECK(play.server.heard == play.question);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.client.closed);
+    CHECK(play.sees(world.shown));
+    const unsigned char* chosen = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(play.client.ssl(), &chosen, &size);
+    CHECK(std::string(reinterpret_cast<const char*>(chosen), size) == "echo/1");
+  }
+}
+
+TEST_CASE("tls: a name that is not listed reaches its server byte for byte") {
+  const World world;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Play play(world, world.real, "b.corp", seed);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.sees(world.real));
+  }
+}
+
+TEST_CASE("tls: a server whose certificate does not verify gets no client of ours") {
+  const World world;
+  const Issued other_authority = issue("other"), forged = issue("a.corp", &other_authority);
+  Play play(world, forged, "a.corp", 1);
+  CHECK(play.twins.is_reset());
+  CHECK_FALSE(play.client.is_up);
+  CHECK(play.server.heard.empty());
+}
+
+TEST_CASE("tls: a certificate for another name does not verify") {
+  const World world;
+  const Issued other = issue("b.corp", &world.authority);
+  Play play(world, other, "a.corp", 1);
+  CHECK(play.twins.is_reset());
+  CHECK_FALSE(play.client.is_up);
+}
+
+TEST_CASE("tls: a record that was changed on its way resets, and nothing of it is passed on") {
+  const World world;
+  kit::Twins twins(kDescriptor, 5, world.policy("a.corp"));
+  const Context client_context = world.client_context(), server_context = world.server_context(world.real);
+  End client(client_context.get(), true), server(server_context.get(), false);
+  SSL_set_tlsext_host_name(client.ssl(), "a.corp");
+  const auto move = [&] {
+    client.go_on(), server.go_on();
+    twins.client_sends(client.out()), twins.server_sends(server.out());
+  };
+  twins.on_client_bytes = [&] { client.take(twins.at_client), move(); };
+  twins.on_server_bytes = [&] { server.take(twins.at_server), move(); };
+  move();
+  twins.run();
+  REQUIRE(client.is_up);
+  client.say("genuine");
+  twins.client_sends(client.out());
+  twins.run();
+  CHECK(server.heard == "genuine");
+  client.say("forged!");
+  std::string record = client.out();
+  record[record.size() - 20] = static_cast<char>(record[record.size() - 20] ^ 1);
+  twins.client_sends(record);
+  twins.run();
+  CHECK(twins.is_reset());
+  CHECK(server.heard == "genuine");
+}
+
+}  // namespace
+}  // namespace longhaul::tls
