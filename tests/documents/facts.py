@@ -25,8 +25,9 @@ def config_keys(tree):
     for path in sources(tree, "proxy/modules/*/descriptor.cc"):
         source = tree.text(path)
         if table := re.search(rf"\.servers = {{\.name = {TEXT}", source):
-            lists = re.findall(r"k(?:SecretFiles|Kept)\{([^}]*)\}", source)
-            keys[f"[[{table[1]}]]"] = {"addresses", *(name for each in lists for name in re.findall(TEXT, each))}
+            lists = re.findall(r"k(?:SecretFiles|PublicFiles|Kept)\{([^}]*)\}", source)
+            flags = re.findall(r"\.has_(names|clients) = true", source)
+            keys[f"[[{table[1]}]]"] = {"addresses", *flags, *(name for each in lists for name in re.findall(TEXT, each))}
     keys["[features]"] = features(tree)
     keys["top"] = tables - {name.strip("[]") for name in keys}
     return keys
@@ -36,8 +37,8 @@ def features(tree):
     """The proxy's own, and those of modules."""
     own = set(re.findall(TEXT, re.search(r"kNames\{(.*?)\};", tree.text("proxy/config/features.cc"), re.S)[1]))
     rows = (re.search(r"ModuleFeature, \d+> kFeatures\{\{(.*?)\}\};", tree.text(path), re.S)
-            for path in sources(tree, "proxy/modules/*/features.h"))
-    return own | {name for row in rows for name in re.findall(rf"\.name = {TEXT}", row[1])}
+            for path in sources(tree, "proxy/modules/*/features.h", "proxy/modules/*/descriptor.cc"))
+    return own | {name for row in rows if row for name in re.findall(rf"\.name = {TEXT}", row[1])}
 
 
 def reasons(tree):
@@ -59,12 +60,12 @@ def metrics(tree):
     each = re.findall(rf"of_module\(module, {TEXT}\)", source)
     counters = re.findall(rf"CounterName\{{{TEXT}", tree.text("proxy/modules/counters.h"))
     return ({f"longhaul_{name}" for name in found} | {f"longhaul_module_{name}_total" for name in counters} |
-            {f"longhaul_{module}_{name}" for module in modules(tree) for name in each})
+            {f"longhaul_{module}_{name}" for module in modules(tree, "losses() override") for name in each})
 
 
-def modules(tree):
-    """Their names, as their descriptors give them."""
-    return {name for path in sources(tree, "proxy/modules/*/descriptor.cc")
+def modules(tree, text=""):
+    """Their names, as their descriptors give them; only of those that have `text`."""
+    return {name for path in sources(tree, "proxy/modules/*/descriptor.cc") if text in tree.text(path)
             for name in re.findall(rf"Descriptor \w+\{{\s*\.name = {TEXT}", tree.text(path))}
 
 

@@ -4,6 +4,8 @@
 
 #include <xxhash.h>
 
+#include "codecs/byte_writer.h"
+
 namespace longhaul::smb::smb2 {
 namespace {
 
