@@ -10,16 +10,7 @@ namespace longhaul::flows {
 namespace asio = boost::asio;
 namespace {
 
-using AddressBytes = std::array<std::byte, 16>;
-
-AddressBytes bytes_of(const asio::ip::address& address) {
-  const auto bytes =
-      (address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6())
-          .to_bytes();
-  AddressBytes result;
-  std::memcpy(result.data(), bytes.data(), result.size());
-  return result;
-}
+using AddressBytes = modules::Address;
 
 // Addresses of no host: 0100::/64 (RFC 6666) for servers by name; with a peer's number before the second
 // half, for its clients.
@@ -49,6 +40,15 @@ bool is_no_host(const AddressBytes& address) {
 }
 
 }  // namespace
+
+modules::Address bytes_of(const asio::ip::address& address) {
+  const auto bytes =
+      (address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6())
+          .to_bytes();
+  modules::Address result;
+  std::memcpy(result.data(), bytes.data(), result.size());
+  return result;
+}
 
 std::uint32_t peer_number(const std::string& peer) { return static_cast<std::uint32_t>(digest_of(peer)) | 1; }
 

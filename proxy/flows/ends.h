@@ -24,6 +24,7 @@ modules::Ends ends_of_peers_client(const std::string& peer, const boost::asio::i
 std::uint32_t peer_number_in(const std::array<std::byte, 16>& client);
 std::uint32_t peer_number(const std::string& peer);
 
+modules::Address bytes_of(const boost::asio::ip::address& address);
 modules::Ends ends_of(const boost::asio::ip::address& client, const Destination& server);
 
 }  // namespace longhaul::flows

@@ -144,7 +144,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
     const modules::Ends ends = peer_speaks_for(flow.link(), client)
                                    ? ends_of(client, opened.destination)
                                    : ends_of_peers_client(flow.record().peer, client, opened.destination);
-    flow.use_module(*module, module->instance->make_far(ends), tell_reason());
+    flow.use_module(*module, module->instance->make_far(ends, bytes_of(dialled.server.address())), tell_reason());
     enter_doubt(flow, ends);
   }
   flow.start_far(std::move(dialled.socket), answer);

@@ -23,7 +23,8 @@ class Instance {
  public:
   virtual ~Instance() = default;
   virtual std::unique_ptr<Module> make_near(const Ends& ends) = 0;  // before the client
-  virtual std::unique_ptr<Module> make_far(const Ends& ends) = 0;   // before the server
+  // Before the server. `dialled`: its address, also where `ends` has only a digest of its name.
+  virtual std::unique_ptr<Module> make_far(const Ends& ends, const Address& dialled) = 0;
   // Of data read ahead of client requests; what the halves count themselves is not among it.
   virtual std::uint64_t ahead_bytes() const { return 0; }
   virtual Losses* losses() { return nullptr; }  // null: it promises nothing

@@ -5,9 +5,10 @@ import contextlib
 import hashlib
 import ssl
 
+import socks
 import tcp
 import tls
-from lab import SERVER, until
+from lab import BRANCH, SERVER, until
 from pair import PairTest
 from reduction_test import Wan
 from smb_test import made
@@ -15,6 +16,7 @@ from smb_test import made
 
 class Tls(PairTest):
     line = ("51.84mbit,20",)
+    branch_has = {"socks": {"listen": f"{BRANCH}:1080"}}
 
     @classmethod
     def prepare(cls):
@@ -26,6 +28,7 @@ class Tls(PairTest):
         cls.at_pair = {name: cls.authority.issue(name) for name in names if name != "private.corp"}
         more = {"personal.corp": f"ssl_client_certificate {cls.authority.certificate}; ssl_verify_client on;"}
         cls.nginx = tls.Nginx(cls.lab, [(name, pair, more.get(name, "")) for name, pair in cls.at_server.items()])
+        cls.datacenter.hosts = {"intranet.corp": SERVER}
         cls.datacenter.settings["tls_server"] = [
             {"addresses": [SERVER], "names": [name], "certificate": str(pair[0]), "key": str(pair[1]),
              "ca": str(cls.authority.certificate)} for name, pair in cls.at_pair.items()]
@@ -88,6 +91,14 @@ class Tls(PairTest):
             self.assertEqual(near["module"]["detail"], "TLS 1.3, decrypted")
             self.assertEqual((far["reason"], near["reason"]), ("optimised", "optimised"))
         self.assertEqual(self.shown_by("intranet.corp"), "pair")
+
+    def test_a_server_that_the_client_gave_by_name_is_listed_by_its_address(self):
+        context = ssl.create_default_context(cafile=self.authority.certificate)
+        plain, reply = socks.connect(self.lab, (BRANCH, 1080), ("intranet.corp", 443))
+        self.assertEqual(reply, "succeeded")
+        with context.wrap_socket(plain.socket, server_hostname="intranet.corp"):
+            far, = self.datacenter.flows()
+            self.assertIn("decrypted", far["module"]["detail"])
 
     def test_uploads_arrive(self):
         data = made(3_000_000, 2)

@@ -117,7 +117,7 @@ class Fuzzed {
   const std::unique_ptr<modules::Instance> instance_;
   const modules::Ends ends_;
   Choices& choices_;
-  kit::Watched near_{instance_->make_near(ends_)}, far_{instance_->make_far(ends_)};
+  kit::Watched near_{instance_->make_near(ends_)}, far_{instance_->make_far(ends_, ends_.server)};
   link::TimePoint now_{std::chrono::hours(1)};
 };
 

@@ -49,8 +49,8 @@ class Installed final : public modules::Instance {
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
     return std::make_unique<SmbModule>(Side::near, ends, site_);
   }
-  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends) override {
-    return std::make_unique<SmbModule>(Side::far, ends, site_);
+  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address& dialled) override {
+    return std::make_unique<SmbModule>(Side::far, ends, site_, dialled);
   }
   std::uint64_t ahead_bytes() const override { return site_.ahead->held_bytes; }
   modules::Losses* losses() override { return &reports_; }

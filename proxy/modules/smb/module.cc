@@ -61,7 +61,7 @@ void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs
 }
 
 void Dialects::offer_sealing(TimePoint now, Outputs& out) {
-  auto keys = site_.keys->of(ends_.server);
+  auto keys = site_.keys->of(dialled_);
   if (!keys) return;
   if (const auto why = site_.unopened->why(now, ends_)) {
     half_->cannot_open(*why);

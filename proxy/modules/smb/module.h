@@ -24,7 +24,7 @@ struct Site {
   std::shared_ptr<AheadAccount> ahead = std::make_shared<AheadAccount>();
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
   std::shared_ptr<smb2::Channels> channels;
-  // Of the far side: ask it for each login, with Ends::server (seal/login.h).
+  // Of the far side: ask it for each login, with the address that was dialled (seal/login.h).
   std::shared_ptr<seal::CurrentKeys> keys = std::make_shared<seal::CurrentKeys>();
   std::shared_ptr<seal::Unopened> unopened = std::make_shared<seal::Unopened>();
   Site();
@@ -39,8 +39,8 @@ class Dialects {
   using Half = smb::Half;
   static constexpr const modules::ReasonText& kNotUnderstood = reasons::smb_not_understood;
 
-  Dialects(Side side, const modules::Ends& ends, Site site)
-      : side_(side), site_(std::move(site)), ends_(ends) {}
+  Dialects(Side side, const modules::Ends& ends, Site site, const modules::Address& dialled)
+      : side_(side), site_(std::move(site)), ends_(ends), dialled_(dialled) {}
 
   FrameSplitter splitter() const { return FrameSplitter(framing_of_port(ends_.server_port)); }
   Result<std::optional<Frame>> next(FrameSplitter& splitter, modules::Way way) const;
@@ -68,6 +68,7 @@ class Dialects {
   Side side_;
   Site site_;
   modules::Ends ends_;
+  modules::Address dialled_;
   std::unique_ptr<Half> half_;  // none until the dialect is known
   std::unique_ptr<seal::Sealing> sealing_;
   bool is_offered_ = false;  // to the near half, before it had a half
@@ -77,8 +78,9 @@ class Dialects {
 
 class SmbModule final : public twin::FramedModule<Dialects> {
  public:
-  SmbModule(Side side, const modules::Ends& ends, const Site& site)
-      : FramedModule(side, Dialects(side, ends, site)) {}
+  // `dialled`: the server's address, at the far side (Instance::make_far).
+  SmbModule(Side side, const modules::Ends& ends, const Site& site, const modules::Address& dialled = {})
+      : FramedModule(side, Dialects(side, ends, site, dialled)) {}
 };
 
 }  // namespace longhaul::smb

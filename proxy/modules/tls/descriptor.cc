@@ -28,8 +28,8 @@ modules::Recognised recognise(Bytes first) {
 class Installed final : public modules::Instance {
  public:
   std::unique_ptr<modules::Module> make_near(const modules::Ends&) override { return std::make_unique<Near>(); }
-  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends) override {
-    return std::make_unique<Far>(ends, site_);
+  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address& dialled) override {
+    return std::make_unique<Far>(ends, dialled, site_);
   }
   void use_secrets(std::shared_ptr<const modules::Secrets> secrets) override {
     site_->remembered.clear();

@@ -56,8 +56,9 @@ bool refuses_certificate(unsigned long error) {
 
 }  // namespace
 
-Far::Far(const modules::Ends& ends, std::shared_ptr<Site> site)
-    : ends_(ends), site_(std::move(site)), policy_(site_->policy) {
+Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site)
+    : ends_{.client = ends.client, .server = dialled, .server_port = ends.server_port},
+      site_(std::move(site)), policy_(site_->policy) {
   if (!policy_ || !policy_->lists(ends_.server)) {
     splice({});
     return;

@@ -32,7 +32,8 @@ class Far final : public modules::Module, private LegUser {
   // A ClientHello that does not end, and what a server says before the client is known.
   static constexpr std::size_t kMostHelloBytes = 64 * 1024, kMostEarlyBytes = 256 * 1024;
 
-  Far(const modules::Ends& ends, std::shared_ptr<Site> site);
+  // `dialled`: the server's address, also where it was given by name.
+  Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site);
 
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
@@ -84,7 +85,7 @@ class Far final : public modules::Module, private LegUser {
   void fail();
   Remembered::Key key(bool of_client) const;
 
-  modules::Ends ends_;
+  modules::Ends ends_;  // with the server's address, also where it was given by name
   std::shared_ptr<Site> site_;
   twin::Outputs<Message> out_;
   State state_ = State::hello;

@@ -315,7 +315,7 @@ class Loser final : public longhaul::modules::Instance {
   std::unique_ptr<longhaul::modules::Module> make_near(const longhaul::modules::Ends&) override {
     return nullptr;
   }
-  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&) override {
+  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&, const longhaul::modules::Address&) override {
     return nullptr;
   }
   longhaul::modules::Losses* losses() override { return &reports; }

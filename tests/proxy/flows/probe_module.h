@@ -120,7 +120,7 @@ class ProbeInstance final : public Instance {
   using Maker = std::function<std::unique_ptr<Module>(const Ends&)>;
   ProbeInstance(Maker near, Maker far) : near_(std::move(near)), far_(std::move(far)) {}
   std::unique_ptr<Module> make_near(const Ends& ends) override { return near_(ends); }
-  std::unique_ptr<Module> make_far(const Ends& ends) override { return far_(ends); }
+  std::unique_ptr<Module> make_far(const Ends& ends, const Address&) override { return far_(ends); }
 
  private:
   Maker near_, far_;

@@ -4,7 +4,7 @@
 //
 // The far half makes one for each login, also when a session logs in again:
 //
-//   Login login(site.keys->of(ends.server));   // null: no key for that server, so nothing is read
+//   Login login(site.keys->of(dialled));   // null: no key for that server, so nothing is read
 //   login.from_client(security buffer of each SESSION_SETUP request);
 //   login.from_server(security buffer of each response, the successful one included);
 //

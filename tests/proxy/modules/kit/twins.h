@@ -109,7 +109,7 @@ class Twins {
   bool client_ends_ = false, server_ends_ = false;
 
  public:
-  Watched near{instance_->make_near({})}, far{instance_->make_far({})};
+  Watched near{instance_->make_near({})}, far{instance_->make_far({}, {})};
 };
 
 }  // namespace longhaul::kit

@@ -16,7 +16,7 @@ class Installed final : public modules::Instance {
   std::unique_ptr<modules::Module> make_near(const modules::Ends&) override {
     return std::make_unique<Module>(twin::Side::near, Protocol(twin::Side::near));
   }
-  std::unique_ptr<modules::Module> make_far(const modules::Ends&) override {
+  std::unique_ptr<modules::Module> make_far(const modules::Ends&, const modules::Address&) override {
     return std::make_unique<Module>(twin::Side::far, Protocol(twin::Side::far));
   }
 };
