@@ -58,7 +58,7 @@ class Backpressure(PairTest):
             return time.monotonic() - began
 
     def assert_others_flow_as_before(self, seconds_before):
-        self.assertLess(self.seconds_of_others(), 3 * seconds_before + 1)  # a busy host's noise; a stall takes minutes
+        self.assertLess(self.seconds_of_others(), 10 * seconds_before + 10)  # a busy host's noise; a stall takes minutes
 
     def test_a_stopped_reader_costs_a_bounded_buffer_and_slows_no_other_flow(self):
         seconds = self.seconds_of_others()

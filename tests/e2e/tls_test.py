@@ -96,7 +96,9 @@ class Tls(PairTest):
         context = ssl.create_default_context(cafile=self.authority.certificate)
         plain, reply = socks.connect(self.lab, (BRANCH, 1080), ("intranet.corp", 443))
         self.assertEqual(reply, "succeeded")
-        with context.wrap_socket(plain.socket, server_hostname="intranet.corp"):
+        with context.wrap_socket(plain.socket, server_hostname="intranet.corp") as connection:
+            connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
+            self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))  # the server's side is up, too
             far, = self.datacenter.flows()
             self.assertIn("decrypted", far["module"]["detail"])
 
