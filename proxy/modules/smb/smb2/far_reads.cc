@@ -73,7 +73,7 @@ void FarReads::on_watched(TimePoint now, const Open& open) {
   if (!file) return;
   if (open.watched) {
     fetch_more(now, open.key, *file);
-  } else {
+  } else if (!is_guarded(open, side_.surroundings().features)) {
     drop(now, open);
   }
 }
@@ -233,8 +233,7 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
 
 bool FarReads::may_fetch(const OpenKey& key, const File& file) {
   if (!file.usable || ended_ || side_.connection().max_read_bytes() < kLeastRead) return false;
-  if (!side_.surroundings().features.read_ahead || side_.connection().untouchable(file.session))
-    return false;
+  if (!side_.surroundings().features.read_ahead || side_.connection().untouchable(file.session)) return false;
   const Open* open = side_.connection().open(key);
   if (!open || !is_guarded(*open, side_.surroundings().features)) return false;
   return open->group->count(&FileCounts::unsettled) == 0 && !open->is_locked() && !open->closing &&

@@ -76,8 +76,10 @@ void FarWatch::forget(TimePoint now, const OpenKey& key) {
 
 void FarWatch::after_response(TimePoint now, const Connection::Outcome& outcome) {
   if (side_.surroundings().features.metadata_relaxed) return;
+  // Also under the client's own oplock: it may ask for one, and read from the server all the same.
   for (const Change& change : outcome.changes)
-    if (change.kind == Change::Kind::opened && change.open->on_behalf && !change.open->directory)
+    if (change.kind == Change::Kind::opened && change.open->caching & lease_state::read &&
+        !change.open->directory)
       (void)watch(now, *change.open);
 }
 

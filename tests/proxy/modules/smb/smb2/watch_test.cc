@@ -92,6 +92,23 @@ TEST_CASE("a READ sent after the far half saw a change returns it, in any order 
   }
 }
 
+TEST_CASE("a change beside the server is noticed under the client's own oplock, too") {
+  Pair pair(1, strict());
+  pair.server.watches = true;
+  pair.server.files["F"] = {1, 1'000'000};
+  Client client(pair);
+  client.begin();
+  const FileId file = client.opened(client.open("F", OplockLevel::batch));
+  CHECK(version_read(client, file, 0) == 1);
+  settle(pair);
+  const std::uint64_t saved = pair.near.counters().round_trips_saved;
+  CHECK(version_read(client, file, 65536) == 1);
+  CHECK(pair.near.counters().round_trips_saved == saved + 1);
+  pair.server.change_beside("F");
+  settle(pair);
+  CHECK(version_read(client, file, 131072) == 2);
+}
+
 TEST_CASE("a server that reports no changes is asked for the times of a file each second") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     Pair pair(seed, strict());
