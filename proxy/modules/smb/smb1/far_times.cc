@@ -2,23 +2,36 @@
 // See far_times.h.
 #include "proxy/modules/smb/smb1/far_times.h"
 
+#include <algorithm>
+
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/records.h"
 
 namespace longhaul::smb::smb1 {
 
 void FarTimes::add(TimePoint now, const Open& open) {
+  const auto files =
+      std::count_if(files_.begin(), files_.end(), [](const auto& each) { return !each.second.is_folder; });
+  if (static_cast<std::size_t>(files) < kMostFiles)
+    add(now, open.key, {.handle = {open.uid, open.tid, open.fid, open.flags2}});
+}
+
+void FarTimes::add_folder(TimePoint now, const Handle& handle) {
+  add(now, handle.key(), {.handle = handle, .is_folder = true});
+}
+
+void FarTimes::add(TimePoint now, const OpenKey& key, const File& file) {
   now_ = now;
-  if (files_.size() >= kMostFiles) return;
-  const auto [file, is_new] = files_.try_emplace(open.key);
-  if (is_new) look(now, file);
+  const auto [added, is_new] = files_.try_emplace(key, file);
+  if (is_new) look(now, added);
 }
 
 void FarTimes::look(TimePoint now, Files::iterator file) {
   const OpenKey key = file->first;
   const Open* open = connection_.open(key);
+  const bool is_open = file->second.is_folder || (open && !open->closing);
   file->second.due = now + kPeriod;
-  if (!open || open->closing || leg_.raw().under_way() || !leg_.has_room()) {
+  if (!is_open || leg_.raw().under_way() || !leg_.has_room()) {
     // What was asked of the server since then may be older than the first look.
     file->second.is_unsure = file->second.is_unsure || !file->second.shown;
     return;
@@ -26,9 +39,10 @@ void FarTimes::look(TimePoint now, Files::iterator file) {
   file->second.is_asked = true;
   file->second.looked = now;
   ++counters_.injected;
+  const Handle& handle = file->second.handle;
   leg_.inject(
-      open->uid, open->tid, open->flags2, key,
-      [fid = open->fid](const Ids& ids) { return query_information2_request(ids, fid); },
+      handle.uid, handle.tid, handle.flags2, file->second.is_folder ? std::nullopt : std::optional(key),
+      [&handle](const Ids& ids) { return query_information2_request(ids, handle.fid); },
       [this, key](const Message& answer) {
         answered(key, answer);
         return ServerLeg::Parts::last;

@@ -29,6 +29,7 @@ bool FarWatch::listing(const OpenKey& search, const Header& header, const FileNa
   if (folder.failed) return false;
   folder.listings.insert(search);
   listings_.insert_or_assign(search, number);
+  look_at_names(folder);
   return true;
 }
 
@@ -42,6 +43,7 @@ void FarWatch::listed(const OpenKey& search) {
   if (found.empty()) return;
   Folder& folder = folders_.at(found.mapped());
   folder.listings.erase(search);
+  if (const auto handle = handle_of(folder); handle && folder.listings.empty()) times_.remove(handle->key());
   if (folder.is_unused()) folder.since = now_;
 }
 
@@ -104,6 +106,29 @@ void FarWatch::listen(Number number, Folder& folder) {
         told(number, answer);
         return ServerLeg::Parts::last;
       });
+  look_at_names(folder);
+}
+
+std::optional<FarTimes::Handle> FarWatch::handle_of(const Folder& folder) {
+  if (!folder.fid) return std::nullopt;
+  return FarTimes::Handle{std::get<0>(folder.path), std::get<1>(folder.path), *folder.fid, folder.flags2};
+}
+
+// Before the listing's rest is asked for.
+void FarWatch::look_at_names(const Folder& folder) {
+  if (const auto handle = handle_of(folder); handle && folder.watches && !folder.listings.empty())
+    times_.add_folder(now_, *handle);
+}
+
+void FarWatch::shows_change(const OpenKey& open) {
+  for (auto& [number, folder] : folders_) {
+    const auto handle = handle_of(folder);
+    if (!handle || handle->key() != open) continue;
+    counters_.changes_noticed += folder.listings.size();
+    return void_listings(folder);
+  }
+  ++counters_.changes_noticed;
+  changed_(open);
 }
 
 void FarWatch::told(Number number, const Message& answer) {
@@ -156,6 +181,7 @@ void FarWatch::void_listings(Folder& folder) {
     listings_.erase(key);
     listing_void_(key);
   }
+  if (const auto handle = handle_of(folder)) times_.remove(handle->key());
   if (folder.is_unused()) folder.since = now_;
 }
 

@@ -68,6 +68,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
     return Taken::yes;
   }
   if (const auto* more = std::get_if<More>(&message)) {
+    if (more->bytes == 0) side_.listed_to_end(more->open);
     const auto found = listings_.find(more->open);
     if (found != listings_.end()) {
       found->second.left_bytes += more->bytes;

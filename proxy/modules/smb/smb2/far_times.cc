@@ -9,15 +9,16 @@
 namespace longhaul::smb::smb2 {
 
 void FarTimes::add(TimePoint now, const Open& open) {
-  if (!open.on_behalf || open.directory || !open.name.exact) return;
-  const bool is_new =
-      files_
-          .try_emplace(open.key, File{.session = open.session,
-                                      .tree = open.tree,
-                                      .name = open.name,
-                                      .shown = {open.times.last_write, open.times.change, open.end_of_file}})
-          .second;
-  if (is_new) due_.emplace_back(now + kPeriod, open.key);
+  if (!(open.on_behalf || open.directory) || !open.name.exact || files_.contains(open.key)) return;
+  File& file = files_[open.key];
+  file = {.session = open.session, .tree = open.tree, .name = open.name, .directory = open.directory};
+  file.shown = {open.times.last_write, open.times.change, open.directory ? 0 : open.end_of_file};
+  look_later(now, open.key, file);
+}
+
+void FarTimes::look_later(TimePoint now, const OpenKey& open, File& file) {
+  file.due = now + kPeriod;
+  due_.emplace_back(file.due, open);
 }
 
 void FarTimes::on_ids_freed(TimePoint now) {
@@ -29,7 +30,7 @@ void FarTimes::on_timeout(TimePoint now) {
   while (!wants_ids_ && !due_.empty() && due_.front().first <= now && next_look_ <= now) {
     const OpenKey key = due_.front().second;
     const auto found = files_.find(key);
-    if (found == files_.end()) {
+    if (found == files_.end() || found->second.due != due_.front().first) {
       due_.pop_front();
       continue;
     }
@@ -69,12 +70,13 @@ bool FarTimes::look(TimePoint now, const OpenKey& open, const File& file) {
       .session = file.session, .tree = file.tree, .file = {}, .open = open, .number = ++last_};
   const bool sent = side_.inject(
       now, file.session, file.tree, 1,
-      [&name](const RequestHead& head) {
+      [&](const RequestHead& head) {
         CreateRequest request;
         request.desired_access = access::read_attributes;
         request.share_access = 7;
         request.disposition = Disposition::open;
-        request.options = create_options::non_directory_file;
+        request.options =
+            file.directory ? create_options::directory_file : create_options::non_directory_file;
         request.name = name.bytes();
         return build_create_request(head, request);
       },
@@ -125,11 +127,12 @@ void FarTimes::send_closes(TimePoint now) {
 void FarTimes::compare(TimePoint now, const OpenKey& open, const CloseResponse& response) {
   const auto found = files_.find(open);
   if (found == files_.end()) return;
-  due_.emplace_back(now + kPeriod, open);
-  found->second.looked_at = true;
-  const Shown shown{response.times.last_write, response.times.change, response.end_of_file};
-  if (!(response.flags & kClosePostQueryAttributes) || std::exchange(found->second.shown, shown) == shown)
-    return;
+  File& file = found->second;
+  look_later(now, open, file);
+  file.looked_at = true;
+  const Shown shown{response.times.last_write, response.times.change,
+                    file.directory ? 0 : response.end_of_file};
+  if (!(response.flags & kClosePostQueryAttributes) || std::exchange(file.shown, shown) == shown) return;
   changed_(now, open);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of far_watch.h, for servers that report no changes: looks at the times and the size of each watched
-// file once a second, and says which are not what they were. Which files are watched is decided there.
+// file, and at the times of each folder that is being listed, once a second, and says which are not what they
+// were. Which are watched is decided there. A folder's times change with the names in it, not with its files.
 //
 // A look is a CREATE for nothing but attributes, which breaks no oplock, and its CLOSE, which asks for the
 // attributes: smbd 4.17 shows the times of an open file as they were at its open to every query, and in the
@@ -49,7 +50,9 @@ class FarTimes {
     SessionId session = 0;
     TreeId tree = 0;
     FileName name;
+    bool directory = false;
     Shown shown;
+    TimePoint due{};  // its entry of due_; others are of an earlier time
     bool looked_at = false;
   };
   struct Closing {
@@ -59,6 +62,7 @@ class FarTimes {
     OpenKey open;
     Number number = 0;  // behind which the client's requests on the file wait
   };
+  void look_later(TimePoint now, const OpenKey& open, File& file);
   bool look(TimePoint now, const OpenKey& open, const File& file);
   void opened(TimePoint now, const Closing& closing, const Element& answer);
   void send_closes(TimePoint now);
@@ -69,7 +73,7 @@ class FarTimes {
   FarSide& side_;
   Call changed_, gone_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  std::deque<std::pair<TimePoint, OpenKey>> due_;  // in order; one for each file, and some for removed ones
+  std::deque<std::pair<TimePoint, OpenKey>> due_;  // in order; one for each file, and some that are void
   TimePoint next_look_{};                          // not before
   bool wants_ids_ = false;
   // The last look found no id, and if none does until then what is held of the files must be dropped.

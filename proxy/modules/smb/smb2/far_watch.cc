@@ -26,7 +26,10 @@ bool is_below(const std::u16string& folder, const std::u16string& path) {
 // ---- opens
 
 Watching FarWatch::watch(TimePoint now, Open& open) {
-  if (open.watched) return Watching::now;
+  if (open.watched) {
+    times_.add(now, open);  // a directory that is listed again
+    return Watching::now;
+  }
   if (const auto known = opens_.find(open.key); known != opens_.end())
     return folders_.at(known->second.folder).state == Folder::State::failed ? Watching::never
                                                                             : Watching::later;
@@ -186,13 +189,14 @@ void FarWatch::listen(Number number, Folder& folder, TimePoint now) {
       [request](const RequestHead& head) { return build_change_notify_request(head, request); },
       [this, number](TimePoint then) {
         const auto found = folders_.find(number);
-        if (found == folders_.end() || found->second.watches) return;
+        if (found == folders_.end() || !is_unconfirmed(found->second)) return;
         found->second.watches = true;
         for (const OpenKey& key : all_of(found->second)) tell(then, key, true);
       },
       [this, number](TimePoint then, const Frame&, const Element& answer) { told(then, number, answer); });
   if (sent) {
     folder.state = Folder::State::listening;
+    folder.due = now + kPatience;
   } else {
     wanting_ids_.insert(number);
   }
@@ -202,6 +206,7 @@ void FarWatch::told(TimePoint now, Number number, const Element& answer) {
   const auto found = folders_.find(number);
   if (found == folders_.end()) return;
   Folder& folder = found->second;
+  if (folder.state != Folder::State::listening) return;
   const auto response = parse_buffer_response(answer.bytes);
   if (answer.header.status == Status::success && response && !response->buffer.empty()) {
     changed(now, folder, response->buffer);
@@ -353,6 +358,8 @@ void FarWatch::on_timeout(TimePoint now) {
       release(now, folder);
     } else if (folder->second.state == Folder::State::to_listen && !wanting_ids_.contains(folder->first)) {
       go_on(now, folder->first);
+    } else if (is_unconfirmed(folder->second) && now >= folder->second.due) {
+      fail(now, folder->first);
     }
   }
 }
@@ -364,7 +371,9 @@ std::optional<TimePoint> FarWatch::next_timeout() const {
   };
   for (const auto& [number, folder] : folders_) {
     if (folder.opens == 0) at(folder.since + kLinger);
-    if (folder.state == Folder::State::to_listen && !wanting_ids_.contains(number)) at(folder.due);
+    if (is_unconfirmed(folder) ||
+        (folder.state == Folder::State::to_listen && !wanting_ids_.contains(number)))
+      at(folder.due);
   }
   return first;
 }

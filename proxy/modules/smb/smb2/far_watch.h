@@ -27,6 +27,8 @@ class FarWatch final : public FarPart {
 
   // Begins to watch a file, or the names in a directory. `later`: FarSide::on_watched() follows.
   Watching watch(TimePoint now, Open& open);
+  // The client has been told all of the directory's names: nobody need look at it any more.
+  void listed_to_end(const OpenKey& directory) { times_.remove(directory); }
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
@@ -55,7 +57,7 @@ class FarWatch final : public FarPart {
     State state = State::to_open;
     bool watches = false;  // the server records changes, also between two CHANGE_NOTIFYs
     FileId file;
-    TimePoint due{};    // of to_listen
+    TimePoint due{};    // of to_listen; of listening: the server must have confirmed it
     TimePoint since{};  // when the last of its opens was closed
     std::size_t opens = 0;
     Keys listings;                                       // of these: the folder itself
@@ -72,6 +74,9 @@ class FarWatch final : public FarPart {
   void listen(Number number, Folder& folder, TimePoint now);
   void told(TimePoint now, Number number, const Element& answer);
   void fail(TimePoint now, Number number);
+  static bool is_unconfirmed(const Folder& folder) {
+    return folder.state == Folder::State::listening && !folder.watches;
+  }
   void tell(TimePoint now, const OpenKey& key, bool watched);
   void changed(TimePoint now, Folder& folder, Bytes names);
   void changed(TimePoint now, const Keys& opens);
@@ -91,6 +96,8 @@ class FarWatch final : public FarPart {
   static constexpr std::chrono::milliseconds kRest{100};
   // A client that opens one file after the other needs only one handle of ours.
   static constexpr std::chrono::seconds kLinger{1};
+  // A listing waits for the server's confirmation: one that gives none is taken for one that cannot watch.
+  static constexpr std::chrono::seconds kPatience{5};
 
   FarSide& side_;
   Folders folders_;

@@ -315,6 +315,7 @@ bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, co
   if (listing.queue.empty() && !listing.end) return false;
   if (listing.queue.empty()) {
     answer(now, listing, message, *listing.end, {});
+    side_.out().tell(More{.open = key});
   } else {
     const bool single = request.flags & query_directory_flags::return_single_entry;
     held_bytes_ -= listing.queue.bytes();

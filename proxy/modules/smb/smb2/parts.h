@@ -131,6 +131,8 @@ class FarSide {
   virtual Watching watch(TimePoint now, Open& open) = 0;
   // `later` is over: Open::watched has the result, and may change again.
   virtual void on_watched(TimePoint now, const Open& open) = 0;
+  // The client has all names of this directory: their changes matter no more, until it lists again.
+  virtual void listed_to_end(const OpenKey& directory) = 0;
   // Others have changed it. Data read ahead are dropped.
   virtual void on_noticed(TimePoint now, const Open& open) = 0;
 

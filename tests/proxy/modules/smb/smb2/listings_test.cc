@@ -230,3 +230,60 @@ TEST_CASE("a listing restarts when the client requests it") {
     CHECK(names_in(*again).front() == "file0");
   }
 }
+
+TEST_CASE("the rest of a listing shows what was changed beside a server that reports nothing") {
+  using namespace std::chrono_literals;
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.switch_relaxed(false);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    const auto second_passes = [&world] {
+      world.settle();
+      world.pass(1s);
+      world.settle();
+      return world.server.done[Command::create];
+    };
+    std::vector<std::string> seen;
+    list_to_the_end(world, *directory, 200, 0, seen, [&](int portion) {
+      if (portion > 3) return;
+      second_passes();
+      CHECK(world.far_counters().changes_noticed == 0);
+      if (portion < 3) return;
+      world.server.listing.pop_back();
+      world.server.listing.push_back("new");
+      ++world.server.listing_time;
+      second_passes();
+      CHECK(world.far_counters().changes_noticed == 1);
+    });
+    CHECK(seen == world.server.listing);
+    // The client has all of it: nobody looks, until it lists the directory again.
+    const int opened = second_passes();
+    CHECK(second_passes() == opened);
+    const std::uint8_t afresh = query_directory_flags::restart_scans;
+    REQUIRE(world.wait(world.send_query_directory(*directory, afresh, 200)));
+    world.settle();
+    CHECK(second_passes() == opened + 1);
+    CHECK(world.status(world.send_close(*directory)) == Status::success);
+  }
+}
+
+TEST_CASE("a listing continues at a server that does not confirm a watch") {
+  using namespace std::chrono_literals;
+  World world(1);
+  world.switch_relaxed(false);
+  world.server.confirms_watches = false;
+  world.server.listing = many_names(30);
+  REQUIRE(world.connect());
+  const auto directory = open_directory(world);
+  REQUIRE(world.wait(world.send_query_directory(*directory, 0, 200)));
+  const MessageId second = world.send_query_directory(*directory, 0, 200);
+  world.settle();
+  world.pass(6s);
+  REQUIRE(world.wait(second));
+  std::vector<std::string> rest;
+  list_to_the_end(world, *directory, 200, 0, rest);
+  CHECK(rest.back() == world.server.listing.back());
+}
