@@ -45,6 +45,7 @@ class Daemon final : public control::Controlled {
   control::Status status() const override;
   const flows::FlowTable& flows() const override { return table_; }
   const config::Features& features() const override { return features_; }
+  const config::Features& configured_features() const override { return config_.features; }
   const control::History& history() const override { return history_keeper_.history(); }
   control::Forecast forecast(const flows::Tuple& tuple) override;
   std::string intercept_rules() const override;

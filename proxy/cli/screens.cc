@@ -37,6 +37,10 @@ std::string features_line(const json::value& features) {
   return line;
 }
 
+std::string preset_words(const json::value& preset) {
+  return preset.is_null() ? "" : "preset " + text(preset) + ": ";
+}
+
 void line(std::ostream& out, std::string_view title, std::string_view content) {
   constexpr std::size_t kTitleWidth = 12;
   out << title << std::string(title.size() < kTitleWidth ? kTitleWidth - title.size() : 1, ' ') << content
@@ -255,7 +259,9 @@ void show_status(const json::value& status, std::ostream& out) {
            bypassed_words(intercept));
   if (const auto closed = fail_closed_line(status.at("fail_closed")); !closed.empty())
     line(out, "fail closed", closed);
-  line(out, "features", features_line(status.at("features")));
+  line(out, "features", preset_words(status.at("preset")) + features_line(status.at("features")));
+  for (const auto& [name, value] : status.at("features_until_restart").as_object())
+    line(out, "", std::string(name) + " was changed with set; a restart brings back " + text(value));
   show_links(status.at("links").as_array(), out);
   show_ports(status.at("ports").as_array(), out);
   show_modules(status.at("modules").as_array(), out);

@@ -31,6 +31,8 @@ constexpr std::array kSwitches{
 constexpr std::array<std::string_view, 8> kNames{"preset",      "transport",    "window",     "fast_connect",
                                                  "compression", "dedup_memory", "dedup_disk", "fec"};
 
+constexpr std::array<std::string_view, 5> kPresets{"A+F", "A", "T", "F", "B"};
+
 Features all_off(const FeatureTable& modules) {
   Features none;
   for (const Switch& s : kSwitches) none.*s.value = false;
@@ -145,6 +147,12 @@ std::optional<Features> preset(std::string_view letters, const FeatureTable& mod
   if (letters == "F") return transport_only(Transport::udp, Fec::Mode::adaptive, modules);
   if (letters == "A+F") return standard_features(modules);
   return std::nullopt;
+}
+
+std::string_view preset_of(const Features& features) {
+  const auto found = std::ranges::find_if(
+      kPresets, [&](std::string_view letters) { return preset(letters, features.modules.table()) == features; });
+  return found == kPresets.end() ? std::string_view() : *found;
 }
 
 std::string modules_named(const FeatureTable& modules) {

@@ -55,6 +55,8 @@ std::vector<std::string_view> feature_names(const FeatureTable& modules);
 // F insists on UDP, because it exists to measure repair on a lossy line; A+F uses UDP where it passes.
 // Nothing where the text is no preset.
 std::optional<Features> preset(std::string_view letters, const FeatureTable& modules);
+// The preset that gives these values; empty: none does.
+std::string_view preset_of(const Features& features);
 
 // Changes one feature by the name and value a user types ("compression", "true"; "fec", "10:2"; "preset",
 // "A+F"). On error nothing is changed; the message lists the accepted values.

@@ -274,7 +274,8 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
           .body = metric_families(daemon_.status(), daemon_.flows(), daemon_.features(), counters).text(),
           .content_type = "text/plain; version=0.0.4; charset=utf-8"};
     case Topic::status:
-      co_return answer_json(view_status(daemon_.status(), daemon_.flows(), daemon_.features()));
+      co_return answer_json(view_status(daemon_.status(), daemon_.flows(), daemon_.features(),
+                                       daemon_.configured_features()));
     case Topic::features:
       co_return reads ? answer_json(view(daemon_.features())) : change_features(daemon_, request.body);
     case Topic::intercept:

@@ -112,7 +112,8 @@ class Controlled {
 
   virtual Status status() const = 0;
   virtual const flows::FlowTable& flows() const = 0;
-  virtual const config::Features& features() const = 0;
+  virtual const config::Features& features() const = 0;             // in force
+  virtual const config::Features& configured_features() const = 0;  // in the file: in force again after a restart
   virtual const History& history() const = 0;
   virtual Forecast forecast(const flows::Tuple& tuple) = 0;
   virtual std::string intercept_rules() const = 0;  // the text that `intercept print` shows, installed or not

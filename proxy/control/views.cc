@@ -279,10 +279,21 @@ json::array view_lost_files(const Status& status, const modules::Ends& ends) {
   return files;
 }
 
-json::object view_status(const Status& status, const flows::FlowTable& flows, const Features& features) {
+// What `longhaul set` has changed: the file's values, which a restart brings back.
+json::object view_set_by_hand(const Features& features, const Features& configured) {
+  const json::object now = view(features);
+  json::object changed;
+  for (const auto& [name, value] : view(configured))
+    if (now.at(name) != value) changed[name] = value;
+  return changed;
+}
+
+json::object view_status(const Status& status, const flows::FlowTable& flows, const Features& features,
+                         const Features& configured) {
   json::array links;
   for (const auto& link : status.links) links.push_back(view(link));
   const auto& totals = flows.totals();
+  const auto preset = config::preset_of(features);
   return {
       {"site", status.site},
       {"version", status.version},
@@ -290,6 +301,8 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"verdict", view_verdict(status, features, flows.bytes_so_far())},
       {"process", view(status.confinement)},
       {"features", view(features)},
+      {"preset", preset.empty() ? json::value() : json::value(preset)},
+      {"features_until_restart", view_set_by_hand(features, configured)},
       {"links", std::move(links)},
       {"flows",
        {{"live", flows.live().size()},

@@ -36,7 +36,7 @@ boost::json::object view(const Cleared& cleared);
 boost::json::object view(const flows::FlowRecord& flow, const LinkFacts& links, SteadyTime now);
 boost::json::object view(const flows::FlowTable::Ended& flow);
 boost::json::object view_status(const Status& status, const flows::FlowTable& flows,
-                                const config::Features& features);
+                                const config::Features& features, const config::Features& configured);
 
 // Files of this client at this server with lost writes that have not been reported yet.
 boost::json::array view_lost_files(const Status& status, const modules::Ends& ends);

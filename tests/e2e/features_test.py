@@ -50,6 +50,8 @@ class Features(unittest.TestCase):
             until(lambda: not self.datacenter.flows(f"?port={server.port}")[0]["features"]["compression"],
                   what=f"the far side's view follows: {far}")
             self.assertTrue(self.branch.status()["features"]["compression"])  # what this side wishes stays
+            self.assertIn("compression was changed with set; a restart brings back true", self.datacenter.longhaul("status"))
+            self.assertIn("preset A+F: ", self.branch.longhaul("status"))
             other = tcp.connect(self.lab, SERVER6, server.port)
             until(lambda: len(self.branch.flows(f"?port={server.port}")) == 2, what="the new flow is listed")
             self.assertFalse(self.branch.flows(f"?port={server.port}")[1]["features"]["compression"])

@@ -122,6 +122,7 @@ class PageTest(unittest.TestCase):
         browser.type((self.branch.folder / "state/control.token").read_text().strip())
         browser.press("Enter")
         browser.until("document.querySelector('button[data-feature=compression]').textContent == 'off'")
+        browser.until("document.querySelector('#in-force').textContent.includes('compression (then true again)')")
         self.assertFalse(self.branch.status()["features"]["compression"])
 
         self.switch(browser, "fec")  # the token is kept for this tab

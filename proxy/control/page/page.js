@@ -546,6 +546,13 @@ function showModules(status) {
 const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', fec: 'off, adaptive, or K:M such as 10:2',
   preset: 'B, T, A, F or A+F'};
 
+// `until`: the file's values of those that were changed by hand.
+function showInForce(preset, until) {
+  const changed = Object.entries(until).map(([name, value]) => `${name} (then ${value} again)`);
+  setText(get('in-force'), (preset ? `This is preset ${preset}.` : 'These are the values of no preset.') +
+    (changed.length ? ` Changed until the next restart: ${changed.join(', ')}.` : ''));
+}
+
 function showFeatures(features) {
   const text = JSON.stringify(features);
   const box = get('features');
@@ -626,6 +633,7 @@ async function readStatus() {
   showMemory(status);
   showModules(status);
   showFeatures(status.features);
+  showInForce(status.preset, status.features_until_restart);
 }
 
 const kReaders = {

@@ -261,6 +261,21 @@ TEST_CASE("features change together or not at all, in the order of the request")
   CHECK(api.on_loop([&] { return api.daemon.in_force == features; }));
 }
 
+TEST_CASE("status names the preset in force and what a restart undoes") {
+  RunningApi api;
+  api.start();
+  CHECK(get(api, "/v1/status").json().at("preset") == "A+F");
+  CHECK(get(api, "/v1/status").json().at("features_until_restart").as_object().empty());
+  REQUIRE(post(api, "/v1/features", R"({"compression": false})").status == 200);
+  CHECK(get(api, "/v1/status").json().at("preset").is_null());
+  CHECK(get(api, "/v1/status").json().at("features_until_restart") == json::object{{"compression", true}});
+  for (const std::string preset : {"B", "T", "A", "F", "A+F"}) {
+    REQUIRE(post(api, "/v1/features", R"({"preset": ")" + preset + R"("})").status == 200);
+    CHECK(get(api, "/v1/status").json().at("preset").as_string() == preset);
+  }
+  CHECK(get(api, "/v1/status").json().at("features_until_restart").as_object().empty());
+}
+
 TEST_CASE("interception rules are installed and removed, and a failure has a reason") {
   RunningApi api;
   api.start();

@@ -23,6 +23,7 @@ class FakeDaemon final : public Controlled {
   Status status() const override { return now; }
   const flows::FlowTable& flows() const override { return table; }
   const config::Features& features() const override { return in_force; }
+  const config::Features& configured_features() const override { return in_file; }
   const History& history() const override { return past; }
   Forecast forecast(const flows::Tuple& tuple) override {
     Forecast forecast{.path = Path::over_link, .peer = "datacenter", .features = in_force, .rule = {}};
@@ -96,6 +97,7 @@ class FakeDaemon final : public Controlled {
   flows::FlowTable table;
   History past;
   config::Features in_force = config::standard_features(modules::feature_table());
+  config::Features in_file = in_force;
   Cleared cache{.memory_bytes = 1 << 20,
                 .disk_bytes = 5 << 20,
                 .peers = {{"datacenter", 7 << 20}, {"b", {}}},
