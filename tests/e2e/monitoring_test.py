@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 import urllib.parse
 
@@ -55,6 +56,32 @@ def not_in(ours, theirs, at="dashboard"):
             yield from not_in(one, other, f"{at}[{number}]")
     elif ours != theirs:
         yield at
+
+
+class Rules(unittest.TestCase):
+    def test_missing_udp_is_an_alert_only_where_udp_was_wanted(self):
+        def firing(transport, state):
+            link = 'instance="a", peer="b"'
+            series = {f'longhaul_link_carrier{{{link}, carrier="udp"}}': 0,
+                      f'longhaul_link_state{{{link}, state="up"}}': 1,
+                      f'longhaul_udp_state{{{link}, state="failed"}}': int(state == "failed"),
+                      f'longhaul_udp_unanswered{{{link}}}': int(state == "unanswered"),
+                      f'longhaul_feature{{instance="a", feature="transport", value="{transport}"}}': 1}
+            case = {"rule_files": [str(FOLDER / "alerts.yml")],
+                    "tests": [{"interval": "1m",
+                               "input_series": [{"series": name, "values": f"{value}x30"}
+                                                for name, value in series.items()],
+                               "promql_expr_test": [{"expr": 'count(ALERTS{alertname="LonghaulNoUdp", alertstate="firing"})',
+                                                     "eval_time": "20m", "exp_samples": [{"labels": "{}", "value": 1}]}]}]}
+            with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+                json.dump(case, file)  # JSON is YAML
+                file.flush()
+                return subprocess.run(["promtool", "test", "rules", file.name], capture_output=True).returncode == 0
+
+        self.assertTrue(firing("auto", "failed"))
+        self.assertTrue(firing("udp", "unanswered"))
+        self.assertFalse(firing("auto", "none"))
+        self.assertFalse(firing("tcp", "failed"))
 
 
 class Schema(unittest.TestCase):
