@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delay of the empty path: the least that was seen within a minute. What is above it is taken for a queue
-// (recent_delay.h).
+// The delay of the empty path: the least that was seen within a minute, or since the path became longer
+// (longer_path.h). What is above it is taken for a queue (recent_delay.h).
 #pragma once
 #include <chrono>
 #include <optional>
@@ -12,6 +12,11 @@ namespace longhaul::link::udp {
 class BaseDelay {
  public:
   void add(TimePoint now, Duration value) { least_.add(now, value); }
+  // The path has become longer, and this is its delay now.
+  void restart(TimePoint now, Duration value) {
+    least_ = WindowedMinimum<Duration>{kMemory};
+    add(now, value);
+  }
   std::optional<Duration> value() const { return least_.value(); }
 
   // Long enough that a competing sender that keeps a queue for long is not taken for the line.

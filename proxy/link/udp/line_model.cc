@@ -19,8 +19,8 @@ LineModel::LineModel(const LineTerms& terms, TimePoint now)
       tests(terms.packet_bytes, now),
       sharing(terms.packet_bytes, static_cast<double>(terms.max_rate)) {}
 
-void LineModel::on_sample(const RateSample& sample) {
-  watch.on_sample(sample);
+void LineModel::on_sample(const RateSample& sample, std::optional<double> capacity) {
+  watch.on_sample(sample, capacity ? rate_ : 0, capacity ? std::clamp(*capacity, rate_, 4 * rate_) : 0);
   sharing.on_sample(sample);
   standing.on_sample(sample, overflows());
 }

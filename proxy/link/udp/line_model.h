@@ -23,7 +23,8 @@ class LineModel {
  public:
   LineModel(const LineTerms& terms, TimePoint now);
 
-  void on_sample(const RateSample& sample);
+  // `capacity`: bytes per second that the line carries, ours and others'; nothing while the rates are guesses.
+  void on_sample(const RateSample& sample, std::optional<double> capacity);
 
   double rate() const { return rate_; }  // bytes per second of ours that the line carries
   void set_rate(double rate);

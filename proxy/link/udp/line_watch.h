@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "proxy/link/udp/base_delay.h"
+#include "proxy/link/udp/longer_path.h"
 #include "proxy/link/udp/rate_law.h"
 #include "proxy/link/udp/recent_delay.h"
 
@@ -14,7 +15,9 @@ class LineWatch {
  public:
   explicit LineWatch(Duration initial_rtt) : initial_rtt_(initial_rtt) {}
 
-  void on_sample(const RateSample& sample) {
+  // Bytes per second that the line carries: of ours, and at all; 0: not known yet.
+  void on_sample(const RateSample& sample, double rate, double capacity) {
+    became_longer_ = false;
     // On a slow line a full packet takes many times as long as a small one, which is not a queue. So full
     // ones are compared with full ones; before there is one only the line's length is known.
     if (!is_full(sample)) {
@@ -25,6 +28,15 @@ class LineWatch {
       full_packet_bytes_ = sample.full_packet_bytes;
       rtt_ = Delays{};
       forward_ = Delays{};
+    }
+    became_longer_ = longer_.on_sample(sample, {.rate = rate,
+                                                .capacity = capacity,
+                                                .base_rtt = base_rtt(),
+                                                .queue = queue(),
+                                                .variation = variation()});
+    if (became_longer_) {
+      rtt_.base.restart(sample.now, longer_.least_rtt());
+      forward_.base.restart(sample.now, longer_.least_delay());
     }
     if (sample.rtt) rtt_.add(sample.now, lag(), *sample.rtt);
     if (sample.forward_delay) forward_.add(sample.now, lag(), *sample.forward_delay);
@@ -41,6 +53,18 @@ class LineWatch {
   // The current queue, as time. A queue in the reverse direction shows only in the round trip, clock drift
   // only in the forward delay.
   Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
+  // The delay has risen, and it is not known yet whether a queue or a longer path is the reason.
+  bool doubts() const { return longer_.doubts(); }
+  // The latest sample showed that the path is longer than before: what was taken for a queue is none.
+  bool became_longer() const { return became_longer_; }
+  // What part of its rate a law may send now, because it wants to know.
+  double gain() const { return longer_.gain(); }
+  // base_rtt(), with what may have been added on the way there, and with what was added on the way back, if that
+  // is much: a longer path or a queue, but no queue of ours.
+  Duration longest_base_rtt() const {
+    const Duration back = rtt_.above_base() - forward_.above_base();
+    return base_rtt() + longer_.rise() + (back > base_rtt() + kLongWhile / 2 ? back : Duration{0});
+  }
   // The mean difference of delays from one packet to the next: random delays of hosts and lines.
   Duration variation() const { return forward_.recent.variation(); }
   // A growing queue is detected this much later.
@@ -64,6 +88,8 @@ class LineWatch {
   std::uint32_t full_packet_bytes_ = 0;
   Delays rtt_, forward_;  // of full packets
   BaseDelay small_rtt_;   // of the others
+  LongerPath longer_;
+  bool became_longer_ = false;
 };
 
 }  // namespace longhaul::link::udp

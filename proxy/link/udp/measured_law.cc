@@ -50,8 +50,15 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
 // ---- What a sample says.
 
 void MeasuredLaw::on_sample(const RateSample& sample) {
-  line_.on_sample(sample);
+  const bool doubted = line_.watch.doubts();
+  line_.on_sample(sample, starting() || first_.pending() ? std::nullopt : std::optional(capacity_.value()));
+  if (line_.watch.doubts() && !doubted) rate_before_doubt_ = line_.rate();
   note_losses(sample);
+  if (line_.watch.became_longer()) return on_longer_path(sample.now);
+  // It was a queue. What arrived meanwhile was ours, not the line's rate.
+  if (doubted && !line_.watch.doubts() && !starting() && !competing() && line_.standing.came_at_once(line_.watch) &&
+      line_.standing.believes_standstills(sample.now, line_.span()))
+    drain_standstill(sample.now);
   if (starting()) {
     on_start(sample);
   } else if (competing()) {
@@ -71,6 +78,16 @@ void MeasuredLaw::note_losses(const RateSample& sample) {
     if (past && measures_loss(past->phase))
       line_.tests.losses().add(level_of(past->phase), past->rate, tally);
   }
+}
+
+// What the law did about the queue that was none is undone.
+void MeasuredLaw::on_longer_path(TimePoint now) {
+  if (starting()) return;
+  line_.set_rate(std::max(line_.rate(), rate_before_doubt_));
+  if (competing()) return stop_competing(now);
+  line_.standing.forget_giving_way();
+  line_.standing.forget_mean(now);
+  cruise(now);
 }
 
 void MeasuredLaw::on_start(const RateSample& sample) {
@@ -107,7 +124,7 @@ void MeasuredLaw::on_measured(const RateSample& sample, double rate) {
   const bool new_round = sample.round != std::exchange(last_round_, sample.round);
   capacity_.on_carried(rate, now);
   if (first_.pending() && !first_.counts(sample, experiments_.find(sample.sent_epoch))) return;
-  if (!first_.pending() && line_.watch.queue() > line_.queue_limit() && may_drain(now)) {
+  if (!first_.pending() && !line_.watch.doubts() && line_.watch.queue() > line_.queue_limit() && may_drain(now)) {
     if (line_.stood_still(now)) return drain_standstill(now);
     // The line became slower, or other traffic started.
     if (const auto busy = line_.busy_rate();
@@ -152,7 +169,7 @@ void MeasuredLaw::answer_standing_queue(TimePoint now) {
   const Duration span = line_.span();
   standing.watch_mean(now, line_.watch.queue(), span);
   const auto busy = line_.busy_rate();
-  if (!busy || in(Phase::drain) || !standing.persists(now, line_.queue_target(), span) || !line_.overflows())
+  if (!busy || line_.watch.doubts() || in(Phase::drain) || !standing.persists(now, line_.queue_target(), span) || !line_.overflows())
     return;
   if (!standing.may_give_way(now, span)) return begin(compete_.begin(now, line_, capacity_.value()), now);
   give_way(now, std::min(line_.rate(), *busy));
@@ -241,7 +258,7 @@ void MeasuredLaw::stop_competing(TimePoint now) {
 // ---- Answers to a queue.
 
 void MeasuredLaw::ease(TimePoint now) {
-  if (!cruise_.may_ease(now, line_)) return;
+  if (line_.watch.doubts() || !cruise_.may_ease(now, line_)) return;
   if (line_.overflows() && line_.standing.came_at_once(line_.watch)) {
     if (!line_.busy_rate()) return;  // soon it will be known
     if (line_.stood_still(now)) return drain_standstill(now);
@@ -265,7 +282,7 @@ void MeasuredLaw::give_way(TimePoint now, double rate) {
 // ---- What may be sent.
 
 std::uint64_t MeasuredLaw::pacing_rate() const {
-  const double rate = line_.bounded(experiments_.gain() * line_.rate());
+  const double rate = line_.bounded(experiments_.gain() * line_.watch.gain() * line_.rate());
   return static_cast<std::uint64_t>(std::max(rate, line_.packets(1)));
 }
 
@@ -273,7 +290,7 @@ std::uint64_t MeasuredLaw::window() const {
   const double train = line_.packets(StartRamp::kTrainPackets);
   if (in(Phase::train)) return static_cast<std::uint64_t>(train);
   if (competing()) return static_cast<std::uint64_t>(line_.packets(compete_.window_packets()));
-  const double way = seconds(line_.watch.base_rtt());
+  const double way = seconds(line_.watch.longest_base_rtt());
   const double aggregation = seconds(25ms);  // an ACK may come so much later, for many packets
   return static_cast<std::uint64_t>(line_.rate() * ((in(Phase::ramp) ? 4 : 2.5) * way + aggregation) + train);
 }

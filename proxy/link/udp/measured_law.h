@@ -65,6 +65,7 @@ class MeasuredLaw final : public RateLaw {
 
   // ---- What a sample says, by phase.
   void note_losses(const RateSample& sample);
+  void on_longer_path(TimePoint now);
   void on_start(const RateSample& sample);
   void on_settled(const RateSample& sample);
   void on_measured(const RateSample& sample, double rate);
@@ -105,6 +106,7 @@ class MeasuredLaw final : public RateLaw {
   CompetePhase compete_;
 
   std::uint64_t last_round_ = 0;
+  double rate_before_doubt_ = 0;  // bytes per second, when LineWatch began to doubt
   bool measured_ = false;  // by the latest measurement, while settled
 };
 

@@ -40,7 +40,7 @@ void PacedLaw::on_sample(const RateSample& sample) {
     }
     return;
   }
-  watch_.on_sample(sample);
+  watch_.on_sample(sample, told(), told());
   for (const EpochTally& tally : sample.epochs) {
     const auto level = levels_[tally.epoch % levels_.size()];
     losses_.add(level, level == LossByRate::Level::low ? trial_gain_ * told() : told(), tally);
@@ -54,6 +54,8 @@ void PacedLaw::on_sample(const RateSample& sample) {
 
 // A queue that keeps growing, or persists: the line is slower than configured, or carries other traffic.
 void PacedLaw::watch_queue(const RateSample& sample) {
+  if (watch_.became_longer()) queue_since_.reset();
+  if (watch_.doubts()) return;
   const Duration queue = watch_.queue();
   const bool stands = queue >= 4ms + watch_.base_rtt() / 32;
   busy_.on_sample(sample, stands);
@@ -140,7 +142,8 @@ void PacedLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flig
 
 std::uint64_t PacedLaw::pacing_rate() const {
   if (guard_) return std::min(guard_->pacing_rate(), config_.rate);
-  return trial_ == Trial::slow ? static_cast<std::uint64_t>(trial_gain_ * told()) : config_.rate;
+  const double gain = watch_.gain() * (trial_ == Trial::slow ? trial_gain_ : 1);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(gain * told()), 1);
 }
 
 RateView PacedLaw::view() const {

@@ -23,6 +23,16 @@ TEST_CASE("the base is the least delay of a minute; a longer path is believed af
   CHECK(base.value() == Duration(10ms));
 }
 
+TEST_CASE("a path that was found to be longer is believed at once") {
+  BaseDelay base;
+  const TimePoint now = TimePoint{} + 1h;
+  base.add(now, 40ms);
+  base.restart(now + 1s, 90ms);
+  CHECK(base.value() == Duration(90ms));
+  base.add(now + 2s, 60ms);
+  CHECK(base.value() == Duration(60ms));
+}
+
 TEST_CASE("the base delay stays known however long nothing was measured") {
   BaseDelay base;
   base.add(TimePoint{} + 1h, -5ms);  // two clocks: only differences count

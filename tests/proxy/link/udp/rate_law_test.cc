@@ -194,6 +194,40 @@ TEST_CASE("a configured rate that fits again is used again") {
   CHECK(run.share(5s) > 0.99);
 }
 
+TEST_CASE("a longer path is not taken for a queue") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const auto& [before, after] :
+         {std::pair{20ms, 120ms}, {50ms, 600ms}, {10ms, 40ms}, {100ms, 150ms}, {50ms, 70ms}})
+      for (const double loss : {0.0, 0.01, 0.05})
+        for (const std::uint64_t seed : {1u, 2u, 3u}) {
+          INFO("law " << static_cast<int>(law) << ", " << before / 1ms << " to " << after / 1ms << " ms, loss "
+                      << loss << ", seed " << seed);
+          Run run({.rtt = before, .loss = loss}, law, kRate, seed);
+          run.network.run_for(10s);
+          run.change({.rtt = after, .loss = loss});
+          run.network.run_for(3 * after + 500ms);
+          CHECK(run.share(1s) > 0.8);
+          CHECK(run.share(5s) > 0.95);
+          CHECK(run.rtt_p99() < run.rtt_limit());
+        }
+}
+
+TEST_CASE("a path that is longer in one direction, and shorter again, is used as before") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const bool there : {true, false}) {
+      INFO("law " << static_cast<int>(law) << (there ? ", there" : ", back"));
+      Run run({.rtt = 50ms}, law);
+      run.network.run_for(10s);
+      (there ? run.line.a_to_b() : run.line.b_to_a()).change(direction({.rtt = 600ms}));
+      run.network.run_for(2s);
+      CHECK(run.share(5s) > 0.95);
+      run.change({.rtt = 50ms});
+      run.network.run_for(1s);
+      CHECK(run.share(5s) > 0.95);
+      CHECK(run.rtt_p99() < run.rtt_limit());
+    }
+}
+
 TEST_CASE("the law follows a line that becomes slower or faster") {
   Run run({}, Law::measured);
   run.network.run_for(5s);
