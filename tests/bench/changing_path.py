@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bulk over UDP while the line's round trip changes, as when a route fails over: what arrives at the server in each
+second after the change, and what share of the new line that is from three of its round trips and half a second on."""
+
+import concurrent.futures
+import time
+
+import conditions
+import loads
+from figures import SHARE, Row, at_least
+from lab import SERVER, Lab
+from lossy_transfer import OC1, UDP_SHARE, on_udp, udp_pair
+
+STEPS_MS = ((20, 120), (50, 600), (10, 40), (100, 150), (120, 20))
+BEFORE_SECONDS, AFTER_SECONDS = 8, 20
+
+
+def run(bench):
+    for before, after in STEPS_MS:
+        for told in (True, False):
+            if bench.wants(label := f"OC-1 {before} to {after} ms {'told' if told else 'measured'}"):
+                change(bench, label, before, after, told)
+
+
+def change(bench, label, before, after, told):
+    bound = OC1 * UDP_SHARE
+    shares, least, note = [], [], ""
+    where = ""
+    for seed in range(1, 1 + bench.times(5, quick=1)):
+        with Lab(f"{OC1 / 1e6:g}mbit,{before}", options=["--seed", str(seed)]) as lab:
+            sink = loads.Server(lab, "sink")
+            where = conditions.of_lab(lab)
+            with udp_pair(lab, f"{OC1 / 1e6:g}mbit" if told else None) as pair:
+                on_udp(pair)
+                rates = each_second(lab, pair, sink, after)
+        skipped = 3 * after / 1000 + 0.5
+        counted = [rate for at, rate in rates if at - 1 >= skipped]
+        shares.append(sum(counted) / len(counted) * 8 / bound)
+        least.append(min(rate for _, rate in rates) * 8 / bound)
+        note = "Mbit/s in each second " + " ".join(f"{rate * 8 / 1e6:.1f}" for _, rate in rates)
+    bench.report(Row(f"{label}: share of the bound from 3 round trips + 0.5 s on", SHARE, shares, at_least(0.9), conditions=where,
+                     note=note))
+    bench.report(Row(f"{label}: the least second", SHARE, least, at_least(0.01), conditions=where))
+
+
+def each_second(lab, pair, sink, after):
+    """[(seconds since the change, bytes a second that the far side gave to the server since the entry before)]."""
+    def given():
+        return pair.datacenter.status()["flows"]["bytes"]["lan_out"]
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        stream = pool.submit(loads.transfer, lab, SERVER, sink.port, 0, BEFORE_SECONDS + AFTER_SECONDS + 2)
+        time.sleep(BEFORE_SECONDS)
+        lab.link(f"{OC1 / 1e6:g}mbit,{after}")
+        began = last_at = time.monotonic()
+        last, found = given(), []
+        for second in range(1, AFTER_SECONDS + 1):
+            time.sleep(max(0.0, began + second - time.monotonic()))
+            now, at = given(), time.monotonic()
+            found.append((at - began, (now - last) / (at - last_at)))
+            last, last_at = now, at
+        stream.result()  # every byte was compared
+    return found
