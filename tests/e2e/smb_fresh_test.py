@@ -145,6 +145,16 @@ class Fresh(Beside):
         file.close()
 
     @each_dialect
+    def test_the_free_space_is_told_without_the_line_while_it_is_looked_at(self, client):
+        with client.open("file", READ) as file:
+            before = self.counted(self.branch, "metadata_answers")
+
+            def is_told_here():
+                file.query_volume()
+                return self.counted(self.branch, "metadata_answers") > before
+            until(is_told_here, what="a query is answered on the near side")
+
+    @each_dialect
     def test_a_name_that_comes_and_goes_beside_smbd_is_listed_so(self, client):
         self.assertEqual(set(client.listing()), {"file"})
         (self.smbd.share / "new").touch()

@@ -66,6 +66,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
 
 void Far::promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message) {
   if (lan_over_) return out_.abort();  // its result would be unknown
+  volumes_.changed();
   ServerLeg::Promise promise{told.open, {}};
   std::uint64_t length = 0;
   if (message.header.command == Command::close) {
@@ -77,6 +78,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
                          if (const auto closed = connection_.close(told.open)) losses_.closed(*closed);
                          breaks_.erase(told.open);
                          given_up_.erase(told.open);
+                         volumes_.changed();
                          out_.tell(Kept{told.message, answer.header.status, 0, 0});
                          return ServerLeg::Parts::last;
                        });
@@ -93,6 +95,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     const auto reply = parse_write_reply(answer.first());
     if (answer.header.status != 0 || (length != 0 && (!reply || reply->count < length)))
       losses_.refused(told.open);
+    volumes_.changed();
     out_.tell(Kept{told.message, answer.header.status, reply ? reply->count : 0, 0});
     if (const Open* open = connection_.open(told.open)) {
       questions_.written(now, *open, length);
@@ -106,6 +109,7 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   watch_.before(now, message);
   connection_.on_request(message);
   losses_.request(message);
+  volumes_.request(message);
   if (!message.is_chained() && connection_.is_ready()) {
     const Pending* pending = connection_.pending(number_of(header));
     if (pending && pending->opening && losses_.goes_on_with_lost(*pending->opening)) {
@@ -230,7 +234,8 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   // Also where the file is none that we follow: the client has not asked for an oplock.
   const bool shown = wished && message.header.status == 0 && message.first().word_count() >= 34;
   out_.pass_on(shown ? with_oplock(frame.bytes, Oplock::none) : frame.bytes);
-  if (!connection_.pending(number)) leg_.answered(number);  // otherwise: more parts follow
+  const bool is_last = !connection_.pending(number);  // otherwise: more parts follow
+  if (is_last) leg_.answered(number);
   for (const Open& closed : answered.closed) {
     losses_.closed(closed);
     reads_.closed(closed.key);
@@ -259,6 +264,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     looks_.answered(number, open);
   }
   searches_.answered(message, answered.request);
+  volumes_.answered(now, message, is_last);
 }
 
 // Before the answer goes on: from then on the client may rely on the change.
@@ -291,6 +297,7 @@ void Far::server_break(TimePoint now, const Frame& frame, const Message& message
 
 std::optional<TimePoint> Far::next_timeout() const {
   auto first = watch_.next_timeout();
+  if (const auto look = volumes_.next_timeout(); look && (!first || *look < *first)) first = look;
   for (const auto& [key, waits] : breaks_)
     if (!waits.near_done && waits.fence && (!first || *waits.fence < *first)) first = waits.fence;
   return first;
@@ -298,6 +305,7 @@ std::optional<TimePoint> Far::next_timeout() const {
 
 void Far::on_timeout(TimePoint now) {
   watch_.on_timeout(now);
+  volumes_.on_timeout(now);
   for (auto& [key, waits] : breaks_) {
     if (waits.near_done || !waits.fence || *waits.fence > now) continue;
     waits.fence.reset();
@@ -373,6 +381,7 @@ void Far::stream_opaque(TimePoint) {
   reads_.stop();
   searches_.stop();
   questions_.stop();
+  volumes_.stop();
   looks_.stop();
   watch_.stop();
   for (auto& [key, waits] : breaks_) waits.near_done = true;
@@ -390,6 +399,7 @@ void Far::on_surroundings(TimePoint, const Surroundings& surroundings) {
   losses_.may_promise(surroundings.features);
   reads_.on_surroundings(surroundings);
   questions_.on_surroundings(surroundings);
+  volumes_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   looks_.on_surroundings(surroundings);
   settle();

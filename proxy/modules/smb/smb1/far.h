@@ -2,7 +2,7 @@
 // The far half for SMB1, at the server's side: completes everything that the client believes done before
 // requests that depend on it (server_leg.h), turns the server's answers to promised requests into Kept,
 // requests batch oplocks on the client's behalf and answers their breaks, and feeds its parts: far_reads.h,
-// far_searches.h, far_questions.h, far_watch.h.
+// far_searches.h, far_questions.h, far_volumes.h, far_watch.h.
 #pragma once
 #include <map>
 #include <set>
@@ -12,6 +12,7 @@
 #include "proxy/modules/smb/smb1/far_questions.h"
 #include "proxy/modules/smb/smb1/far_reads.h"
 #include "proxy/modules/smb/smb1/far_searches.h"
+#include "proxy/modules/smb/smb1/far_volumes.h"
 #include "proxy/modules/smb/smb1/far_watch.h"
 
 namespace longhaul::smb::smb1 {
@@ -30,6 +31,7 @@ class Far final : public Half {
             [this](const OpenKey& search) { searches_.changed(search); }),
         searches_(out, leg_, connection_, watch_, counters_),
         questions_(out, leg_, connection_, counters_),
+        volumes_(out, leg_, connection_, counters_),
         looks_(out, leg_, connection_, counters_) {}
 
   ~Far() override { lose_doubtful(Cause::flow_cut); }  // as in smb2/far_losses.h
@@ -87,6 +89,7 @@ class Far final : public Half {
   FarWatch watch_;
   FarSearches searches_;
   FarQuestions questions_;
+  FarVolumes volumes_;
   FarLooks looks_;
   std::optional<Asked> asked_;           // about the next frame
   std::optional<Promised> promised_;     // about the next frame

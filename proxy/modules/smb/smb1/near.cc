@@ -66,6 +66,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
   telling_.client_goes_on();
   files_.on_request(*message);
   learn_client(*message);
+  questions_.before_request(*message);
   request(now, frame, *message);
 }
 
@@ -185,6 +186,7 @@ void Near::watch_contact(TimePoint now) {
   if (!doubts) return;
   looks_.drop();
   searches_.changed();
+  questions_.unheard();
   for (auto& [fid, open] : connection_.opens()) {
     if (!open.watched) continue;
     drop(open);
@@ -239,6 +241,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   files_.on_reply(message);
   const auto answered = connection_.on_reply(message);
   if (!answered.request) return;
+  questions_.after_answer(number);
   // An answer that crossed with a change may be older than it.
   if (answered.request->effect != Effect::none) {
     looks_.drop();

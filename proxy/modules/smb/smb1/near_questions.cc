@@ -6,6 +6,8 @@
 
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/questions.h"
+#include "proxy/modules/smb/smb1/volumes.h"
+#include "proxy/modules/smb/volume_looks.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -96,6 +98,11 @@ bool NearQuestions::pushed(TimePoint now, const Answer& answer, const Slice& att
       answer.request.size() != kQuestionBytes)
     return false;
   counters_.ahead_bytes += attached.size();
+  if (answer.open == volume_key(static_cast<std::uint16_t>(answer.open.session),
+                                static_cast<std::uint16_t>(answer.open.tree))) {
+    volume_told(answer, attached);
+    return true;
+  }
   const auto found = files_.find(answer.open);
   if (found == files_.end()) return true;
   const std::string question(as_text(answer.request.bytes()));
@@ -104,7 +111,10 @@ bool NearQuestions::pushed(TimePoint now, const Answer& answer, const Slice& att
   const auto split = split_answer(attached.bytes());
   const bool good = answer.status == 0 && split;
   Known known{.came = now};
-  if (good) known = {Slice::copy_of(split->parameters), Slice::copy_of(split->data), now};
+  if (good) {
+    known.parameters = Slice::copy_of(split->parameters);
+    known.data = Slice::copy_of(split->data);
+  }
   holds_ -= coming.mapped().held.size();
   for (const HeldBack& each : coming.mapped().held) {
     if (good) {
@@ -190,7 +200,7 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
     if (!good || !holds) file.answers.erase(known);
     if (good) return true;
   }
-  go(message.header, open->key, file.generation, question);
+  go(now, message.header, open->key, file.generation, question);
   return false;
 }
 
@@ -215,7 +225,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
       give(header, known->second);
       return true;
     }
-    go(header, open.key, file->second.generation, question);
+    go(now, header, open.key, file->second.generation, question);
     return false;
   }
   return false;
@@ -223,10 +233,12 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
 
 bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Message& message,
                                  const std::string& question) {
-  if (promises_.waiting() != 0 || !features_.metadata_relaxed) return false;
+  if (promises_.waiting() != 0) return false;
   const Header& header = message.header;
   const auto known = volumes_.find(Volume{volume_of(header), question});
-  if (known != volumes_.end() && is_recent(now, known->second)) {
+  if (known != volumes_.end() &&
+      (features_.metadata_relaxed ? is_recent(now, known->second)
+                                  : known->second.watched && now - known->second.came <= kVolumeAnswers)) {
     give(header, known->second);
     return true;
   }
@@ -239,14 +251,14 @@ bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Messag
     ++holds_;
     return true;
   }
-  go(header, std::nullopt, volume_generation_, question);
+  go(now, header, std::nullopt, volume_generation_, question);
   return false;
 }
 
-void NearQuestions::go(const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
-                       const std::string& question) {
+void NearQuestions::go(TimePoint now, const Header& header, std::optional<OpenKey> open,
+                       std::uint64_t generation, const std::string& question) {
   if (asked_.size() >= kMostOpening) return;
-  asked_.insert_or_assign(number_of(header), Asked{open, generation, question});
+  asked_.insert_or_assign(number_of(header), Asked{open, generation, question, now});
 }
 
 void NearQuestions::give(const Header& header, const Known& known) {
@@ -271,9 +283,12 @@ void NearQuestions::answered(TimePoint now, const Message& answer, const Pending
   const Asked& about = asked.mapped();
   const auto part = parse_transaction(answer, answer.first());
   if (answer.header.status != 0 || !part || !part->is_whole() || part->data.size() > kMaxAnswerBytes) return;
-  Known known{Slice::copy_of(part->parameters), Slice::copy_of(part->data), now};
+  Known known{
+      .parameters = Slice::copy_of(part->parameters), .data = Slice::copy_of(part->data), .came = now};
   if (!about.open) {
-    if (about.generation == volume_generation_ && volumes_.size() < kMaxAnswers)
+    if (!features_.metadata_relaxed) known.came = about.sent;
+    if (volumes_.size() >= kMaxAnswers) volumes_.clear();
+    if (about.generation == volume_generation_ && promises_.waiting() == 0)
       volumes_.insert_or_assign(Volume{volume_of(request.header), about.question}, std::move(known));
     return;
   }
@@ -286,7 +301,39 @@ void NearQuestions::answered(TimePoint now, const Message& answer, const Pending
   file->second.answers.insert_or_assign(about.question, std::move(known));
 }
 
+// Only what the server has answered to the client since the last change is watched: reports from before that
+// change have all arrived by then.
+void NearQuestions::volume_told(const Answer& answer, const Slice& attached) {
+  const auto uid = static_cast<std::uint16_t>(answer.open.session);
+  const auto tid = static_cast<std::uint16_t>(answer.open.tree);
+  const auto known =
+      volumes_.find(Volume{std::uint32_t{uid} << 16 | tid, std::string(as_text(answer.request.bytes()))});
+  if (known == volumes_.end() || features_.metadata_relaxed) return;
+  const auto split = split_answer(attached.bytes());
+  if (answer.status != 0 || !split) {
+    volumes_.erase(known);
+    return;
+  }
+  known->second.parameters = Slice::copy_of(split->parameters);
+  known->second.data = Slice::copy_of(split->data);
+  known->second.watched = true;
+}
+
 // ---- what holds no more
+
+void NearQuestions::before_request(const Message& message) {
+  if (!may_change_space(message, connection_)) return;
+  if (changing_.size() < kMostOpening) changing_.insert(number_of(message.header));
+  drop_volumes();
+}
+
+void NearQuestions::after_answer(MessageNumber number) {
+  if (changing_.erase(number) != 0) drop_volumes();
+}
+
+void NearQuestions::unheard() {
+  if (!features_.metadata_relaxed) drop_volumes();
+}
 
 void NearQuestions::drop(File& file) {
   file.answers.clear();

@@ -7,7 +7,8 @@
 // bounded time, because folders above may be renamed without a break. With `smb.metadata = relaxed` it is
 // also used without an oplock, as a snapshot: once, within two round trips, and not behind a READ of that
 // file, which may have shown something newer. Answers about a volume are snapshots, too, for all queries
-// meanwhile.
+// meanwhile; otherwise they are repeated for three seconds, while the far half looks at them and reports
+// another answer (far_volumes.h), and not beyond the next request of this connection that may change them.
 #pragma once
 #include <map>
 #include <set>
@@ -44,6 +45,12 @@ class NearQuestions {
   // False: no answer to a query.
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
 
+  // A request of the client, before any part sees it; and the server's last answer to one.
+  void before_request(const Message& message);
+  void after_answer(MessageNumber number);
+  // Reports of the far half do not arrive.
+  void unheard();
+
   // Voids what is known of one open file; of every file that may be the same, and then of the volumes, too;
   // of all.
   void drop(const OpenKey& key);
@@ -57,7 +64,8 @@ class NearQuestions {
  private:
   struct Known {
     Slice parameters, data;
-    TimePoint came{};
+    TimePoint came{};      // about a volume, strict: when the client's query went to the server
+    bool watched = false;  // about a volume: the far half looks at it
   };
   struct HeldBack {
     Header header;
@@ -79,6 +87,7 @@ class NearQuestions {
     std::optional<OpenKey> open;  // none: about a volume
     std::uint64_t generation = 0;
     std::string question;
+    TimePoint sent{};
   };
   struct Opening {
     QuestionHabits::Kind kind;
@@ -100,8 +109,9 @@ class NearQuestions {
   void learn(const Message& message, const Transaction& part, const FileName& name,
              const std::string& question);
   bool about_volume(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
-  void go(const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
+  void go(TimePoint now, const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
           const std::string& question);
+  void volume_told(const Answer& answer, const Slice& attached);
   void give(const Header& header, const Known& known);
   bool is_recent(TimePoint now, const Known& known) const;
   void drop(File& file);
@@ -120,6 +130,7 @@ class NearQuestions {
   std::map<Volume, Known> volumes_;
   std::uint64_t generations_ = 0;
   std::uint64_t volume_generation_ = 0;
+  KeyedSet<MessageNumber> changing_;  // requests that may change the volumes, without an answer
   std::size_t holds_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "proxy/modules/smb/smb2/near_volumes.h"
 
 #include "proxy/modules/smb/smb2/volumes.h"
+#include "proxy/modules/smb/volume_looks.h"
 
 namespace longhaul::smb::smb2 {
 namespace {

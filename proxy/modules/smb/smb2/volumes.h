@@ -9,11 +9,6 @@
 
 namespace longhaul::smb::smb2 {
 
-// How often the far half looks at what the near half answers with, and how long after the client's last query
-// that reached the server. The near half stops earlier: a report may be on its way for a while.
-inline constexpr std::chrono::milliseconds kVolumePeriod{100};
-inline constexpr std::chrono::seconds kVolumeWatched{4}, kVolumeAnswers{3};
-
 inline std::optional<Slice> question_of_volume(const Message& message) {
   if (!message.single() || message.header().command != Command::query_info) return std::nullopt;
   const auto request = parse_query_info_request(message.first().bytes);
