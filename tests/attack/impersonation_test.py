@@ -60,7 +60,7 @@ class Impersonation(unittest.TestCase):
         self.assertEqual(self.datacenter.reasons()["client_not_in_networks"], len(refused))
         self.assertEqual(self.datacenter.link()["state"], "up")
         # However many there are, the log has one line.
-        lines = [line for line in self.datacenter.process.log().splitlines() if " flow_refused " in line]
+        lines = self.datacenter.process.lines_with(" flow_refused ")
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("add the client's network to `networks`", lines[0])
 

@@ -111,7 +111,7 @@ class Faults(unittest.TestCase):
             self.assertGreater(self.check(each), len(each))
             self.assertLess(self.check(each), len(each) / 20)
         until(lambda: disk()["failed"] > 0, 15, "the disk is full")
-        self.assertIn("cannot be written", self.pair.branch.process.log())
+        self.pair.branch.process.lines_with("cannot be written")
         self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], [0, 0])
         self.assertLess(self.check(data[-1]), len(data[-1]) / 20)
 

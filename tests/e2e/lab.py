@@ -79,6 +79,14 @@ class Process:
     def log(self):
         return self.log_file.read_text(errors="replace")
 
+    def lines_with(self, *words):
+        """The lines of the log that contain all `words`, as soon as there is one. The daemon writes its log in a thread of
+        its own, so what its counters or its commands show can be in the log a moment later."""
+        def found():
+            return [line for line in self.log().splitlines() if all(word in line for word in words)]
+
+        return until(found, 30, f"{self.name} logs {words}")
+
     def is_running(self):
         return self.popen.poll() is None
 

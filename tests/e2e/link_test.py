@@ -63,10 +63,6 @@ class Keys(unittest.TestCase):
             site.start()
             self.addCleanup(site.stop)
 
-    def wait_log(self, site, *words):
-        until(lambda: any(all(word in line for word in words) for line in site.process.log().splitlines()),
-              what=f"{site.name} logs {words}")
-
     def assert_no_link(self):
         for site in self.pair.sites:
             self.assertEqual(site.link()["state"], "never_up")
@@ -78,8 +74,8 @@ class Keys(unittest.TestCase):
         expected = self.branch.keygen("another")
         self.branch.settings["peer"][0]["fingerprint"] = expected
         self.start()
-        self.wait_log(self.branch, "link_failed", "peer=datacenter", self.datacenter.fingerprint, expected)
-        self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, "code=rejected_by_peer")
+        self.branch.process.lines_with("link_failed", "peer=datacenter", self.datacenter.fingerprint, expected)
+        self.datacenter.process.lines_with("link_refused", BRANCH_WAN, "code=rejected_by_peer")
         self.assertIn(self.datacenter.fingerprint, self.branch.link()["last_error"])
         self.assertIn(self.datacenter.fingerprint, self.branch.longhaul("status"))
         self.assert_no_link()
@@ -87,8 +83,8 @@ class Keys(unittest.TestCase):
     def test_the_listener_refuses_an_unknown_key_and_both_sides_log_it(self):
         self.datacenter.settings["peer"][0]["fingerprint"] = self.datacenter.keygen("another")
         self.start()
-        self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, "code=unknown_key", self.branch.fingerprint)
-        self.wait_log(self.branch, "link_failed", "peer=datacenter",
+        self.datacenter.process.lines_with("link_refused", BRANCH_WAN, "code=unknown_key", self.branch.fingerprint)
+        self.branch.process.lines_with("link_failed", "peer=datacenter",
                       f"the peer rejected the key of this site, {self.branch.fingerprint}")
         self.assert_no_link()
 

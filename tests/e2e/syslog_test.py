@@ -116,7 +116,7 @@ class Syslog(PairTest):
                 before, site.settings["log"]["syslog"] = site.settings["log"]["syslog"], to
                 site.start()
                 self.change(site)
-                wanted = [split(line) for line in site.process.log().splitlines() if " info control method=PATCH" in line]
+                wanted = [split(line) for line in site.process.lines_with(" info control method=PATCH")]
                 until(lambda: file.exists() and all(text in file.read_text() for _, _, text in wanted), 30, "rsyslogd has the lines")
                 rows = file.read_text().splitlines()
                 for _, level, text in wanted:

@@ -167,7 +167,7 @@ class Udp(unittest.TestCase):
             self.assertEqual(self.fallbacks(), [1, 1])
         self.assert_no_flow_was_reset()
         for site in self.pair.sites:
-            self.assertIn("link_path_changed", site.process.log())
+            site.process.lines_with("link_path_changed")
             self.assertEqual(site.link()["carriers_attached"], 1)
         self.assertEqual(self.branch.link()["state"], "up")
         wait_carrier(self.pair.sites, "udp", 15)

@@ -43,7 +43,7 @@ class UdpTrouble(unittest.TestCase):
         until(lambda: pair.branch.link()["udp"]["state"] == "up", 90, "UDP is tried again")
         for site in pair.sites:
             until(lambda: not site.link()["udp"]["unanswered"], 30, "UDP is answered")
-            lines = [line for line in site.process.log().splitlines() if " udp_unanswered " in line]
+            lines = site.process.lines_with(" udp_unanswered ")
             self.assertEqual(len(lines), 1, lines)
 
     def test_on_a_path_that_drops_large_bursts_packets_are_sent_one_by_one(self):
@@ -57,7 +57,7 @@ class UdpTrouble(unittest.TestCase):
             self.assertTrue(pair.branch.link()["udp"]["drops_bursts"])
             self.assertFalse(pair.branch.link()["udp"]["segments_in_kernel"])
             self.assertIn("drops bursts of UDP packets", pair.branch.longhaul("status"))
-            lines = [line for line in pair.branch.process.log().splitlines() if " udp_bursts_dropped " in line]
+            lines = pair.branch.process.lines_with(" udp_bursts_dropped ")
             self.assertEqual(len(lines), 1, lines)
         self.assertFalse(pair.datacenter.link()["udp"]["drops_bursts"])
 

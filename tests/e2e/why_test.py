@@ -43,7 +43,7 @@ class Why(unittest.TestCase):
         self.pair.wait_flows(0)
         self.assertEqual(self.datacenter.reasons()["peer_refused"], 3)
         self.assertEqual(self.datacenter.status()["flows"]["reset_by"]["far"], 3)
-        refused = [line for line in self.datacenter.process.log().splitlines() if " flow_refused" in line]
+        refused = self.datacenter.process.lines_with(" flow_refused")
         self.assertEqual(len(refused), 1, refused)
         self.assertIn("[link] allow of this site", refused[0])
 
