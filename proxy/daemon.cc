@@ -102,9 +102,14 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
       modules_(modules::all(
           module_memory_,
-          {.ahead_bytes = plan_.ahead_bytes,
+          {.ahead_bytes = plan_.ahead_bytes - plan_.ahead_bytes / 4,
+           .cache_bytes = plan_.ahead_bytes / 4,
            .daemon_number = random_number(),
-           .owner_of = [this](const modules::Address& client) { return peer_of_client(client); }})),
+           .owner_of = [this](const modules::Address& client) { return peer_of_client(client); },
+           .wall_seconds = [] {
+             const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+             return std::int64_t{std::chrono::duration_cast<std::chrono::seconds>(since_1970).count()};
+           }})),
       pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),

@@ -26,6 +26,9 @@ struct Counters {
   std::uint64_t injected = 0;            // requests that the module sent to the server on its own
   std::uint64_t breaks = 0;              // oplock and lease breaks
   std::uint64_t changes_noticed = 0;     // by others, that no oplock break reports; cached data was dropped
+  std::uint64_t cache_hits = 0;           // of round_trips_saved: answers from the cache without a question to the server
+  std::uint64_t cache_validations = 0;    // answers from the cache after the server said that nothing has changed
+  std::uint64_t cache_bytes = 0;          // content of both
   std::uint64_t steps_aside = 0;  // 1 after this half stopped optimising both directions; the host counts it
 
   Counters& operator+=(const Counters& other);
@@ -68,6 +71,10 @@ inline constexpr std::array kCounterNames{
     CounterName{"changes_noticed", &Counters::changes_noticed,
                 "Changes by others, outside the protocol or to a directory, that invalidated data or names "
                 "read ahead"},
+    CounterName{"cache_hits", &Counters::cache_hits, "Requests answered from the cache while that was fresh"},
+    CounterName{"cache_validations", &Counters::cache_validations,
+                "Requests answered from the cache after the server confirmed it"},
+    CounterName{"cache_bytes", &Counters::cache_bytes, "Bytes of content served from the cache"},
     CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stopped optimising"},
 };
 

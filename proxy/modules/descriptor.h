@@ -39,9 +39,11 @@ class Instance {
 
 struct Resources {
   std::uint64_t ahead_bytes;    // what may be held for clients before they ask
+  std::uint64_t cache_bytes = 1 << 20;  // of what they asked for before
   std::uint64_t daemon_number;  // of this daemon from its start to its end, and of no other
   // The peer whose client that is; empty: this site's.
   std::function<std::string(const Address& client)> owner_of = [](const Address&) { return std::string(); };
+  std::function<std::int64_t()> wall_seconds = [] { return std::int64_t{0}; };  // since 1970, by this host's clock
 };
 
 // What the first bytes of a client say.

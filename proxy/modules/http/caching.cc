@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/caching.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+namespace longhaul::http {
+namespace {
+
+constexpr Seconds kMostSeconds = 0x7FFFFFFF;  // section 1.2.2
+constexpr std::array<std::string_view, 9> kOfConnection{"connection", "keep-alive", "proxy-authenticate", "proxy-connection",
+                                                        "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"};
+// What a 304 does not change (section 3.2).
+constexpr std::array<std::string_view, 4> kOfContent{"content-length", "content-encoding", "content-type", "content-range"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
+}
+
+// Something that is no number counts as 0: it is not fresh.
+Seconds seconds_of(std::string_view text) {
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  if (text.empty() || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) return 0;
+  if (text.size() > 10) return kMostSeconds;
+  Seconds value = 0;
+  for (const char c : text) value = value * 10 + (c - '0');
+  return std::min(value, kMostSeconds);
+}
+
+// Of a directive that is given twice, the smaller one.
+void take_least(std::optional<Seconds>& into, Seconds value) { into = into ? std::min(*into, value) : value; }
+
+Fields stored_fields(const Fields& fields) {
+  const std::string listed = fields.value("connection");
+  const auto of_connection = members(listed);
+  Fields kept;
+  for (const Field& field : fields.all())
+    if (!is_among(kOfConnection, field.name) && !is_among(of_connection, field.name)) kept.add(field);
+  return kept;
+}
+
+Seconds age_of(const Fields& fields, Seconds wall) {
+  Seconds age = 0;
+  if (fields.has("age")) {
+    const std::string text = fields.value("age");
+    const auto all = members(text);
+    age = all.empty() ? 0 : seconds_of(all.front());
+  }
+  // Not the transit time: the pair has carried the response in less than its rounding, but for the longest lines.
+  if (const auto date = date_of(fields.value("date"))) age = std::max(age, wall - *date);
+  return std::max<Seconds>(age, 0);
+}
+
+Seconds lifetime_of(const Fields& fields, const Directives& says) {
+  if (says.shared_max_age) return *says.shared_max_age;
+  if (says.max_age) return *says.max_age;
+  if (fields.count("expires") != 1) return 0;
+  const auto expires = date_of(fields.value("expires")), date = date_of(fields.value("date"));
+  return expires && date ? std::clamp<Seconds>(*expires - *date, 0, kMostSeconds) : 0;
+}
+
+void set_times(Stored& stored, link::TimePoint now, Seconds wall) {
+  const Directives says = directives_of(stored.fields);
+  stored.received = now;
+  stored.age_then = age_of(stored.fields, wall);
+  stored.lifetime = lifetime_of(stored.fields, says);
+  stored.validate_always = says.no_cache;
+  stored.etag = stored.fields.count("etag") == 1 ? stored.fields.value("etag") : std::string();
+}
+
+bool is_etag(std::string_view text) {
+  if (text.starts_with("W/")) text.remove_prefix(2);
+  return text.size() >= 2 && text.front() == '"' && text.back() == '"' &&
+         text.substr(1, text.size() - 2).find('"') == std::string_view::npos;
+}
+
+// The weak comparison of RFC 9110, section 8.8.3.2.
+std::string_view opaque(std::string_view etag) { return etag.starts_with("W/") ? etag.substr(2) : etag; }
+
+}  // namespace
+
+Directives directives_of(const Fields& fields) {
+  Directives says;
+  const std::string text = fields.value("cache-control");
+  for (const std::string_view member : members(text)) {
+    const std::size_t equals = member.find('=');
+    const std::string_view name = trimmed(member.substr(0, std::min(equals, member.size())));
+    const std::string_view value = equals == std::string_view::npos ? std::string_view() : trimmed(member.substr(equals + 1));
+    if (same_name(name, "no-store")) says.no_store = true;
+    if (same_name(name, "no-cache")) says.no_cache = true;
+    if (same_name(name, "private")) says.is_private = true;
+    if (same_name(name, "public")) says.is_public = true;
+    if (same_name(name, "max-age")) take_least(says.max_age, seconds_of(value));
+    if (same_name(name, "s-maxage")) take_least(says.shared_max_age, seconds_of(value));
+    if (same_name(name, "min-fresh")) says.min_fresh = seconds_of(value);
+  }
+  if (!fields.has("cache-control") && fields.lists("pragma", "no-cache")) says.no_cache = true;
+  return says;
+}
+
+std::optional<Seconds> date_of(std::string_view text) {
+  static constexpr std::array kForms{"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"};
+  const std::string copy(text);
+  for (const char* form : kForms) {
+    std::tm when{};
+    const char* const end = ::strptime(copy.c_str(), form, &when);
+    if (end && *end == '\0') return static_cast<Seconds>(::timegm(&when));
+  }
+  return std::nullopt;
+}
+
+Seconds Stored::age(link::TimePoint now) const {
+  return age_then + std::chrono::duration_cast<std::chrono::seconds>(now - received).count();
+}
+
+std::size_t Stored::memory_bytes() const {
+  std::size_t bytes = sizeof(Stored) + phrase.size() + etag.size() + content.size() * (sizeof(Slice) + 32) +
+                      static_cast<std::size_t>(content_bytes);
+  for (const Field& field : fields.all()) bytes += sizeof field + field.name.size() + field.value.size();
+  for (const auto& [name, value] : vary) bytes += 2 * sizeof name + name.size() + value.size();
+  return bytes;
+}
+
+bool may_answer(const RequestHead& request) {
+  static constexpr std::array<std::string_view, 7> kAsksMore{"authorization", "range", "if-match", "if-modified-since",
+                                                             "if-unmodified-since", "if-range", "upgrade"};
+  const bool plain = std::ranges::none_of(kAsksMore, [&](std::string_view name) {
+    // Browsers send the date beside the tag, which alone counts then (RFC 9110, section 13.1.3).
+    return request.fields.has(name) && !(name == "if-modified-since" && request.fields.has("if-none-match"));
+  });
+  const auto framing = framing_of(request);
+  return plain && request.method == "GET" && request.target.starts_with('/') && request.fields.count("host") == 1 &&
+         framing && framing->kind == Framing::Kind::none && !directives_of(request.fields).no_store;
+}
+
+bool may_store(const RequestHead& request, const ResponseHead& response) {
+  const Directives says = directives_of(response.fields);
+  const bool asks_little = request.method == "GET" && request.target.starts_with('/') && request.fields.count("host") == 1 &&
+                           !request.fields.has("authorization") && !request.fields.has("range") &&
+                           !directives_of(request.fields).no_store;
+  const bool forbids = says.no_store || says.is_private || response.fields.has("set-cookie") ||
+                       response.fields.lists("vary", "*") || response.minor == 0;
+  if (!asks_little || forbids) return false;
+  const bool says_how_long = lifetime_of(response.fields, says) > 0;
+  const bool has_tag = response.fields.count("etag") == 1 && is_etag(response.fields.value("etag"));
+  switch (response.status) {
+    case 200:
+      return says_how_long || has_tag;
+    case 301:
+    case 308:
+    case 404:
+    case 410:
+      return says_how_long;
+    default:
+      return false;
+  }
+}
+
+Stored to_store(const RequestHead& request, const ResponseHead& response, link::TimePoint now, Seconds wall) {
+  Stored stored;
+  stored.status = response.status;
+  stored.phrase = response.phrase;
+  stored.fields = stored_fields(response.fields);
+  const std::string vary = response.fields.value("vary");
+  for (const std::string_view name : members(vary)) stored.vary.emplace_back(lower(name), request.fields.value(name));
+  set_times(stored, now, wall);
+  return stored;
+}
+
+bool matches(const Stored& stored, const RequestHead& request) {
+  return std::ranges::all_of(stored.vary, [&](const auto& each) { return request.fields.value(each.first) == each.second; });
+}
+
+bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePoint now) {
+  const Directives asks = directives_of(request.fields);
+  if (stored.validate_always || asks.no_cache) return false;
+  const Seconds age = stored.age(now);
+  return age < stored.lifetime && (!asks.max_age || age <= *asks.max_age) &&
+         (!asks.min_fresh || stored.lifetime - age >= *asks.min_fresh);
+}
+
+bool is_at_client(const Stored& stored, const RequestHead& request) {
+  if (stored.status != 200 || stored.etag.empty()) return false;
+  const std::string tags = request.fields.value("if-none-match");
+  return std::ranges::any_of(members(tags), [&](std::string_view tag) {
+    return tag == "*" || opaque(tag) == opaque(stored.etag);
+  });
+}
+
+std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_modified, link::TimePoint now, Seconds wall) {
+  if (not_modified.fields.has("etag") && opaque(not_modified.fields.value("etag")) != opaque(stored.etag)) return std::nullopt;
+  const Fields said = stored_fields(not_modified.fields);
+  Stored fresh = stored;
+  fresh.fields = {};
+  // A response that left a cache on the way had an age; that of the validation counts now.
+  for (const Field& field : stored.fields.all())
+    if (!same_name(field.name, "age") && (is_among(kOfContent, field.name) || !said.has(field.name))) fresh.fields.add(field);
+  for (const Field& field : said.all())
+    if (!is_among(kOfContent, field.name)) fresh.fields.add(field);
+  set_times(fresh, now, wall);
+  if (fresh.etag.empty()) fresh.etag = stored.etag;
+  return fresh;
+}
+
+Slice answer_head(const Stored& stored, link::TimePoint now, bool not_modified, bool closes, std::string_view status_note) {
+  std::string head = not_modified ? "HTTP/1.1 304 Not Modified\r\n"
+                                  : "HTTP/1.1 " + std::to_string(stored.status) + ' ' + stored.phrase + "\r\n";
+  for (const Field& field : stored.fields.all()) {
+    const bool is_left_out = same_name(field.name, "age") || same_name(field.name, "content-length") ||
+                             (not_modified && is_among(kOfContent, field.name));
+    if (!is_left_out) head += field.name + ": " + field.value + "\r\n";
+  }
+  if (!not_modified) head += "Content-Length: " + std::to_string(stored.content_bytes) + "\r\n";
+  head += "Age: " + std::to_string(stored.age(now)) + "\r\n";
+  head += "Cache-Status: longhaul;" + std::string(status_note) + "\r\n";
+  if (closes) head += "Connection: close\r\n";
+  head += "\r\n";
+  return Slice::copy_of(std::as_bytes(std::span(head)));
+}
+
+}  // namespace longhaul::http

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/descriptor.h"
+
+#include <array>
+
+#include "proxy/modules/http/far.h"
+#include "proxy/modules/http/near.h"
+#include "proxy/modules/http/reasons.h"
+
+namespace longhaul::http {
+namespace {
+
+constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
+constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "http"}}};
+
+// One of the usual methods.
+modules::Recognised recognise(Bytes first) {
+  static constexpr std::array<std::string_view, 7> kMethods{"GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "OPTIONS ", "PATCH "};
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
+  for (const std::string_view method : kMethods) {
+    if (text.starts_with(method)) return modules::Recognised::yes;
+    if (method.starts_with(text)) return modules::Recognised::too_few;
+  }
+  return modules::Recognised::no;
+}
+
+class Installed final : public modules::Instance {
+ public:
+  explicit Installed(const modules::Resources& resources) : site_(std::make_shared<Site>(resources.cache_bytes)) {
+    site_->wall = resources.wall_seconds;
+  }
+  std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
+    return std::make_unique<Near>(ends, site_);
+  }
+  std::unique_ptr<modules::Module> make_far(const modules::Ends&, const modules::Address&) override {
+    return std::make_unique<Far>();
+  }
+  std::uint64_t ahead_bytes() const override { return site_->store.bytes(); }
+
+ private:
+  std::shared_ptr<Site> site_;
+};
+
+}  // namespace
+
+constexpr modules::Descriptor kDescriptor{
+    .name = "http",
+    .version = 1,
+    .ports = kPorts,
+    .recognise = recognise,
+    .features = kFeatures,
+    .reasons = reasons::kAll,
+    .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {
+      return std::make_unique<Installed>(resources);
+    }};
+
+}  // namespace longhaul::http

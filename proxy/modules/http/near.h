@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half before the client. It reads requests and responses as they pass, stores what RFC 9111 lets a shared cache
+// store, answers from that while it is fresh, and otherwise has the server asked whether it has changed.
+#pragma once
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proxy/modules/http/body.h"
+#include "proxy/modules/http/caching.h"
+#include "proxy/modules/http/object_store.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::http {
+
+// What the flows of a daemon share.
+struct Site {
+  explicit Site(std::uint64_t most_bytes) : store(most_bytes) {}
+  ObjectStore store;
+  std::uint64_t pending_bytes = 0;  // content of responses that are still coming, of all flows
+  std::function<Seconds()> wall;    // seconds since 1970
+};
+
+class Near final : public modules::Module {
+ public:
+  using TimePoint = modules::TimePoint;
+  // Requests that wait for their responses: a client that sends more of them goes on without the cache.
+  static constexpr std::size_t kMostExchanges = 1024;
+  // What one call answers from the cache, so that a client that asks and does not read holds little.
+  static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
+
+  Near(const modules::Ends& ends, std::shared_ptr<Site> site);
+  ~Near() override { drop_pending(); }
+
+  void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
+  void from_lan(TimePoint now, Slice bytes) override;
+  void from_stream(TimePoint now, Slice bytes) override;
+  void from_twin(TimePoint, Slice) override { abort(); }  // the far half says nothing
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  void twin_stepped_aside(TimePoint now) override;
+  void on_timeout(TimePoint) override {}
+  std::optional<modules::Output> poll_output() override;
+  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::size_t held_bytes() const override { return request_.size() + response_.size(); }
+  std::size_t state_bytes() const override { return exchanges_bytes_ + static_cast<std::size_t>(pending_bytes_); }
+  void give_up_memory(TimePoint) override;
+  const modules::Counters& counters() const override { return counters_; }
+  modules::Reason reason() const override { return reason_; }
+  std::string_view detail() const override { return detail_; }
+
+ private:
+  // A request that the server has, and what becomes of its response.
+  struct Exchange {
+    RequestHead request;
+    std::string key;
+    Object asked_about;  // If-None-Match was added for it; null: the request is the client's
+    std::uint64_t erasures = 0;
+    std::size_t bytes = 0;
+  };
+
+  void read_requests(TimePoint now);
+  bool take_request(TimePoint now, Bytes head);
+  bool answer(TimePoint now, const RequestHead& request, const Object& object);
+  void send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note);
+  void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
+  void requests_pass(modules::Reason reason);
+
+  void read_responses(TimePoint now);
+  bool take_response(TimePoint now, Bytes head);
+  void response_done(TimePoint now);
+  void invalidate(const ResponseHead& response);
+  void finish_exchange();
+  void responses_pass();
+  void drop_pending();
+  void to_lan(Slice bytes);
+  void end_lan();
+  void abort();
+  void review();
+  std::string key_of(const RequestHead& request) const;
+
+  std::shared_ptr<Site> site_;
+  std::string server_;  // address and port, the beginning of each key
+  std::deque<modules::Output> out_;
+
+  Buffer request_, response_;  // heads that are not complete
+  Body request_body_, response_body_;
+  std::deque<Exchange> exchanges_;
+  std::size_t exchanges_bytes_ = 0;
+  std::uint64_t answered_bytes_ = 0;  // in this call
+
+  // The response that comes now.
+  std::optional<Stored> storing_;
+  Content content_;
+  std::uint64_t pending_bytes_ = 0;  // of content_, counted in site_
+
+  bool had_body_ = false;  // a request on this connection: nothing is stored from here on
+  bool in_response_ = false, requests_pass_ = false, responses_pass_ = false, is_on_ = true;
+  bool lan_ended_ = false, stream_ended_ = false;  // from outside
+  bool ended_lan_ = false, ended_stream_ = false;  // by this half
+  bool twin_aside_ = false, stepped_aside_to_lan_ = false, aborted_ = false;
+  modules::Reason reason_{};
+  std::string detail_;
+  modules::Counters counters_;
+};
+
+}  // namespace longhaul::http

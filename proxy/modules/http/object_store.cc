@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/object_store.h"
+
+#include <algorithm>
+
+namespace longhaul::http {
+
+Object ObjectStore::find(const std::string& key, const RequestHead& request) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return nullptr;
+  by_use_.splice(by_use_.begin(), by_use_, found->second.used);
+  const auto& variants = found->second.variants;
+  const auto match = std::find_if(variants.rbegin(), variants.rend(),
+                                  [&](const Object& each) { return matches(*each, request); });
+  return match == variants.rend() ? nullptr : *match;
+}
+
+void ObjectStore::put(const std::string& key, Stored stored) {
+  const std::size_t cost = stored.memory_bytes() + 2 * key.size() + sizeof(Entry) + 64;
+  if (cost > most_object_bytes()) return;
+  auto [place, is_new] = entries_.try_emplace(key);
+  Entry& entry = place->second;
+  if (is_new) {
+    by_use_.push_front(key);
+    entry.used = by_use_.begin();
+  } else {
+    by_use_.splice(by_use_.begin(), by_use_, entry.used);
+  }
+  std::erase_if(entry.variants, [&](const Object& each) { return each->vary == stored.vary; });
+  if (entry.variants.size() == kMostVariants) entry.variants.erase(entry.variants.begin());
+  entry.variants.push_back(std::make_shared<const Stored>(std::move(stored)));
+  bytes_ -= entry.bytes;
+  entry.bytes = 2 * key.size() + sizeof(Entry) + 64;
+  for (const Object& each : entry.variants) entry.bytes += each->memory_bytes();
+  bytes_ += entry.bytes;
+  while (bytes_ > most_bytes_) remove(entries_.find(by_use_.back()));
+}
+
+void ObjectStore::erase(const std::string& key) {
+  ++erasures_;
+  if (const auto found = entries_.find(key); found != entries_.end()) remove(found);
+}
+
+void ObjectStore::remove(std::map<std::string, Entry>::iterator entry) {
+  bytes_ -= entry->second.bytes;
+  by_use_.erase(entry->second.used);
+  entries_.erase(entry);
+}
+
+}  // namespace longhaul::http

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The responses that a site has stored, in memory, for the clients of all its flows. Bounded: what was used longest ago
+// makes room.
+#pragma once
+#include <cstdint>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "proxy/modules/http/caching.h"
+
+namespace longhaul::http {
+
+class ObjectStore {
+ public:
+  static constexpr std::size_t kMostVariants = 8;  // of one key (Vary)
+
+  explicit ObjectStore(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
+
+  // Of one object; larger ones are not stored.
+  std::uint64_t most_object_bytes() const { return most_bytes_ / 4; }
+
+  // The one that answers requests like this, fresh or not; null: none.
+  Object find(const std::string& key, const RequestHead& request);
+  // Replaces the one for the same requests.
+  void put(const std::string& key, Stored stored);
+  void erase(const std::string& key);
+
+  std::uint64_t bytes() const { return bytes_; }
+  // Counts erase(): what was asked for before and comes after may be what was erased.
+  std::uint64_t erasures() const { return erasures_; }
+
+ private:
+  struct Entry {
+    std::vector<Object> variants;  // the newest last
+    std::size_t bytes = 0;
+    std::list<std::string>::iterator used;
+  };
+  void remove(std::map<std::string, Entry>::iterator entry);
+
+  std::uint64_t most_bytes_, bytes_ = 0, erasures_ = 0;
+  std::map<std::string, Entry> entries_;
+  std::list<std::string> by_use_;  // the latest first
+};
+
+}  // namespace longhaul::http

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why an HTTP flow is not served from the cache, in the words of `longhaul why`.
+#pragma once
+#include <array>
+
+#include "proxy/modules/reason.h"
+
+namespace longhaul::http::reasons {
+
+using modules::ReasonText;
+
+inline constexpr ReasonText http_not_understood{
+    "http_not_understood",
+    "The flow is deduplicated and compressed, but something in it is not plain HTTP/1 (another protocol, or a message "
+    "whose length can be read in two ways), so the rest passes without the cache.",
+    "none needed"};
+inline constexpr ReasonText http_upgraded{
+    "http_upgraded",
+    "The flow is deduplicated and compressed; its client asked for another protocol on it (WebSocket, HTTP/2, CONNECT), "
+    "so the rest passes without the cache.",
+    "none needed"};
+
+inline constexpr std::array kAll{&http_not_understood, &http_upgraded};
+
+}  // namespace longhaul::http::reasons
