@@ -18,10 +18,14 @@ bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 // Something that is no number counts as 0: it is not fresh.
 Seconds seconds_of(std::string_view text) {
   if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  if (text.empty() || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) return 0;
+  if (!is_number(text)) return 0;
   if (text.size() > 10) return kMostSeconds;
   Seconds value = 0;
   for (const char c : text) value = value * 10 + (c - '0');
@@ -44,28 +48,38 @@ Seconds age_of(const Fields& fields, Seconds wall) {
   Seconds age = 0;
   if (fields.has("age")) {
     const std::string text = fields.value("age");
-    const auto all = members(text);
-    age = all.empty() ? 0 : seconds_of(all.front());
+    if (!is_number(text)) return kMostSeconds;  // nobody knows: it is not fresh
+    age = seconds_of(text);
   }
   // Not the transit time: the pair has carried the response in less than its rounding, but for the longest lines.
   if (const auto date = date_of(fields.value("date"))) age = std::max(age, wall - *date);
   return std::max<Seconds>(age, 0);
 }
 
-Seconds lifetime_of(const Fields& fields, const Directives& says) {
+Seconds lifetime_of(const Fields& fields, const Directives& says, Seconds wall) {
   if (says.shared_max_age) return *says.shared_max_age;
   if (says.max_age) return *says.max_age;
   if (fields.count("expires") != 1) return 0;
-  const auto expires = date_of(fields.value("expires")), date = date_of(fields.value("date"));
-  return expires && date ? std::clamp<Seconds>(*expires - *date, 0, kMostSeconds) : 0;
+  const auto expires = date_of(fields.value("expires"));
+  const Seconds made = date_of(fields.value("date")).value_or(wall);
+  return expires ? std::clamp<Seconds>(*expires - made, 0, kMostSeconds) : 0;
+}
+
+// The value of a field that a response varies with; white space between the members of a list makes no difference.
+std::string varying(const RequestHead& request, std::string_view name) {
+  const std::string text = request.fields.value(name);
+  std::string value;
+  for (const std::string_view member : members(text)) (value += value.empty() ? "" : ", ") += member;
+  return value;
 }
 
 void set_times(Stored& stored, link::TimePoint now, Seconds wall) {
   const Directives says = directives_of(stored.fields);
   stored.received = now;
   stored.age_then = age_of(stored.fields, wall);
-  stored.lifetime = lifetime_of(stored.fields, says);
+  stored.lifetime = lifetime_of(stored.fields, says, wall);
   stored.validate_always = says.no_cache;
+  stored.for_all = says.is_for_all();
   stored.etag = stored.fields.count("etag") == 1 ? stored.fields.value("etag") : std::string();
 }
 
@@ -91,6 +105,8 @@ Directives directives_of(const Fields& fields) {
     if (same_name(name, "no-cache")) says.no_cache = true;
     if (same_name(name, "private")) says.is_private = true;
     if (same_name(name, "public")) says.is_public = true;
+    if (same_name(name, "must-understand")) says.must_understand = true;
+    if (same_name(name, "must-revalidate")) says.must_revalidate = true;
     if (same_name(name, "max-age")) take_least(says.max_age, seconds_of(value));
     if (same_name(name, "s-maxage")) take_least(says.shared_max_age, seconds_of(value));
     if (same_name(name, "min-fresh")) says.min_fresh = seconds_of(value);
@@ -123,38 +139,29 @@ std::size_t Stored::memory_bytes() const {
 }
 
 bool may_answer(const RequestHead& request) {
-  static constexpr std::array<std::string_view, 7> kAsksMore{"authorization", "range", "if-match", "if-modified-since",
-                                                             "if-unmodified-since", "if-range", "upgrade"};
-  const bool plain = std::ranges::none_of(kAsksMore, [&](std::string_view name) {
-    // Browsers send the date beside the tag, which alone counts then (RFC 9110, section 13.1.3).
-    return request.fields.has(name) && !(name == "if-modified-since" && request.fields.has("if-none-match"));
-  });
+  static constexpr std::array<std::string_view, 4> kAsksMore{"if-match", "if-unmodified-since", "if-range", "upgrade"};
+  const bool plain = std::ranges::none_of(kAsksMore, [&](std::string_view name) { return request.fields.has(name); });
   const auto framing = framing_of(request);
   return plain && request.method == "GET" && request.target.starts_with('/') && request.fields.count("host") == 1 &&
          framing && framing->kind == Framing::Kind::none && !directives_of(request.fields).no_store;
 }
 
-bool may_store(const RequestHead& request, const ResponseHead& response) {
+bool may_store(const RequestHead& request, const ResponseHead& response, Seconds wall) {
   const Directives says = directives_of(response.fields);
   const bool asks_little = request.method == "GET" && request.target.starts_with('/') && request.fields.count("host") == 1 &&
-                           !request.fields.has("authorization") && !request.fields.has("range") &&
+                           (!request.fields.has("authorization") || says.is_for_all()) &&
+                           !request.fields.has("range") &&
                            !directives_of(request.fields).no_store;
   const bool forbids = says.no_store || says.is_private || response.fields.has("set-cookie") ||
-                       response.fields.lists("vary", "*") || response.minor == 0;
+                       response.fields.lists("vary", "*") || response.minor == 0 ||
+                       response.fields.has("surrogate-control");  // rules for caches like this one that it does not know
   if (!asks_little || forbids) return false;
-  const bool says_how_long = lifetime_of(response.fields, says) > 0;
+  const bool says_how_long = lifetime_of(response.fields, says, wall) > 0;
   const bool has_tag = response.fields.count("etag") == 1 && is_etag(response.fields.value("etag"));
-  switch (response.status) {
-    case 200:
-      return says_how_long || has_tag;
-    case 301:
-    case 308:
-    case 404:
-    case 410:
-      return says_how_long;
-    default:
-      return false;
-  }
+  if (response.status == 200) return says_how_long || has_tag;
+  const bool is_usual = response.status > 200 && response.status < 512;
+  return says_how_long && response.status > 200 && response.status != 206 && response.status != 304 &&
+         (is_usual || !says.must_understand);
 }
 
 Stored to_store(const RequestHead& request, const ResponseHead& response, link::TimePoint now, Seconds wall) {
@@ -163,13 +170,19 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
   stored.phrase = response.phrase;
   stored.fields = stored_fields(response.fields);
   const std::string vary = response.fields.value("vary");
-  for (const std::string_view name : members(vary)) stored.vary.emplace_back(lower(name), request.fields.value(name));
+  for (const std::string_view name : members(vary)) stored.vary.emplace_back(lower(name), varying(request, name));
   set_times(stored, now, wall);
   return stored;
 }
 
+bool may_ask(const RequestHead& request) {
+  static constexpr std::array<std::string_view, 4> kOwn{"if-none-match", "if-modified-since", "range", "authorization"};
+  return std::ranges::none_of(kOwn, [&](std::string_view name) { return request.fields.has(name); });
+}
+
 bool matches(const Stored& stored, const RequestHead& request) {
-  return std::ranges::all_of(stored.vary, [&](const auto& each) { return request.fields.value(each.first) == each.second; });
+  if (request.fields.has("authorization") && !stored.for_all) return false;
+  return std::ranges::all_of(stored.vary, [&](const auto& each) { return varying(request, each.first) == each.second; });
 }
 
 bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePoint now) {
@@ -181,11 +194,39 @@ bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePo
 }
 
 bool is_at_client(const Stored& stored, const RequestHead& request) {
-  if (stored.status != 200 || stored.etag.empty()) return false;
+  if (stored.status != 200) return false;
+  if (!request.fields.has("if-none-match")) {
+    // The tag counts where there is one (RFC 9110, section 13.1.3); without a date of its own, a response has that of its making.
+    const auto since = date_of(request.fields.value("if-modified-since"));
+    const auto changed = date_of(stored.fields.value(stored.fields.has("last-modified") ? "last-modified" : "date"));
+    return since && changed && *changed <= *since;
+  }
+  if (stored.etag.empty()) return false;
   const std::string tags = request.fields.value("if-none-match");
   return std::ranges::any_of(members(tags), [&](std::string_view tag) {
     return tag == "*" || opaque(tag) == opaque(stored.etag);
   });
+}
+
+std::optional<Part> part_of(const Stored& stored, const RequestHead& request) {
+  const std::string text = request.fields.value("range");
+  constexpr std::string_view kUnit = "bytes=";
+  const std::uint64_t all = stored.content_bytes;
+  if (stored.status != 200 || request.fields.count("range") != 1 || !text.starts_with(kUnit) || all == 0) return std::nullopt;
+  const std::string_view range = std::string_view(text).substr(kUnit.size());
+  const std::size_t dash = range.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::string_view first = range.substr(0, dash), last = range.substr(dash + 1);
+  const bool fits = (first.empty() || is_number(first)) && (last.empty() || is_number(last)) &&
+                    !(first.empty() && last.empty()) && first.size() <= 15 && last.size() <= 15;
+  if (!fits) return std::nullopt;
+  const auto number = [](std::string_view digits) { return static_cast<std::uint64_t>(std::stoull(std::string(digits))); };
+  if (first.empty()) {
+    const std::uint64_t size = std::min(number(last), all);
+    return size == 0 ? std::nullopt : std::optional(Part{all - size, size});
+  }
+  const std::uint64_t begin = number(first), end = last.empty() ? all - 1 : std::min(number(last), all - 1);
+  return begin > end ? std::nullopt : std::optional(Part{begin, end - begin + 1});
 }
 
 std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_modified, link::TimePoint now, Seconds wall) {
@@ -203,17 +244,23 @@ std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_mo
   return fresh;
 }
 
-Slice answer_head(const Stored& stored, link::TimePoint now, bool not_modified, bool closes, std::string_view status_note) {
+Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer) {
+  const auto& [not_modified, part, closes, note] = answer;
   std::string head = not_modified ? "HTTP/1.1 304 Not Modified\r\n"
+                     : part       ? "HTTP/1.1 206 Partial Content\r\n"
                                   : "HTTP/1.1 " + std::to_string(stored.status) + ' ' + stored.phrase + "\r\n";
   for (const Field& field : stored.fields.all()) {
     const bool is_left_out = same_name(field.name, "age") || same_name(field.name, "content-length") ||
                              (not_modified && is_among(kOfContent, field.name));
     if (!is_left_out) head += field.name + ": " + field.value + "\r\n";
   }
-  if (!not_modified) head += "Content-Length: " + std::to_string(stored.content_bytes) + "\r\n";
+  if (part)
+    head += "Content-Range: bytes " + std::to_string(part->first) + '-' + std::to_string(part->first + part->size - 1) + '/' +
+            std::to_string(stored.content_bytes) + "\r\n";
+  if (!not_modified && stored.status != 204)
+    head += "Content-Length: " + std::to_string(part ? part->size : stored.content_bytes) + "\r\n";
   head += "Age: " + std::to_string(stored.age(now)) + "\r\n";
-  head += "Cache-Status: longhaul;" + std::string(status_note) + "\r\n";
+  head += "Cache-Status: longhaul;" + std::string(note) + "\r\n";
   if (closes) head += "Connection: close\r\n";
   head += "\r\n";
   return Slice::copy_of(std::as_bytes(std::span(head)));

@@ -22,7 +22,9 @@ using Seconds = std::int64_t;
 // Cache-Control (section 5.2), and Pragma where that is absent.
 struct Directives {
   bool no_store = false, no_cache = false, is_private = false, is_public = false;
+  bool must_understand = false, must_revalidate = false;
   std::optional<Seconds> max_age, shared_max_age, min_fresh;
+  bool is_for_all() const { return is_public || must_revalidate || shared_max_age; }  // with credentials, too (section 3.5)
 };
 Directives directives_of(const Fields& fields);
 
@@ -40,6 +42,7 @@ struct Stored {
   link::TimePoint received{};
   Seconds age_then = 0, lifetime = 0;
   bool validate_always = false;
+  bool for_all = false;  // Directives::is_for_all()
   std::string etag;  // empty: none
 
   Seconds age(link::TimePoint now) const;
@@ -48,23 +51,38 @@ struct Stored {
 using Object = std::shared_ptr<const Stored>;
 
 // Whether the response to that request may be stored once its content is complete. `wall`: seconds since 1970.
-bool may_store(const RequestHead& request, const ResponseHead& response);
+bool may_store(const RequestHead& request, const ResponseHead& response, Seconds wall);
 Stored to_store(const RequestHead& request, const ResponseHead& response, link::TimePoint now, Seconds wall);
 
-// Whether the request can be answered by a cache at all: a GET without content, conditions, ranges and credentials that
-// names its server.
+// Whether the request can be answered by a cache at all: a GET without content that names its server, with no other condition
+// than If-None-Match or If-Modified-Since.
 bool may_answer(const RequestHead& request);
-// Whether it was stored for a request like this one (Vary).
+// Whether the server may be asked about a stored response in its place: the client has no conditions of its own.
+bool may_ask(const RequestHead& request);
+// Whether it was stored for a request like this one (Vary, credentials).
 bool matches(const Stored& stored, const RequestHead& request);
 // Whether it answers this request without a question to the server.
 bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePoint now);
-// The client has this content already (If-None-Match): 304 is the answer.
+// The client has this content already (If-None-Match, or else If-Modified-Since): 304 is the answer.
 bool is_at_client(const Stored& stored, const RequestHead& request);
+
+// The one part that the client asks for (RFC 9110, section 14.2).
+struct Part {
+  std::uint64_t first = 0, size = 0;
+};
+// Nothing: several, none that there is, or in another unit; the server answers that.
+std::optional<Part> part_of(const Stored& stored, const RequestHead& request);
 
 // Section 4.3.4; nothing: the 304 speaks of another content.
 std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_modified, link::TimePoint now, Seconds wall);
 
-// The head of an answer from the cache. `status_note`: the value of Cache-Status (RFC 9211).
-Slice answer_head(const Stored& stored, link::TimePoint now, bool not_modified, bool closes, std::string_view status_note);
+// The head of an answer from the cache. `note`: what Cache-Status says (RFC 9211).
+struct Answer {
+  bool not_modified = false;
+  std::optional<Part> part;
+  bool closes = false;
+  std::string_view note;
+};
+Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer);
 
 }  // namespace longhaul::http

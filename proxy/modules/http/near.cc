@@ -106,7 +106,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
   // Some servers do not read the body of a request that needs none, or of one that they refuse: to them its bytes are the
   // next request, and their answers no longer fit the requests that this half has seen.
   const bool has_body = framing->kind != Framing::Kind::none;
-  if (has_body && request->method != "POST" && request->method != "PUT" && request->method != "PATCH") return false;
+  if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
   had_body_ |= has_body;
   std::string key = key_of(*request);
   Object ask_about;
@@ -116,7 +116,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
     if (object && exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
         answered_bytes_ < kMostAnsweredBytes && answer(now, *request, object))
       return true;
-    if (object && object->status == 200 && !object->etag.empty() && !request->fields.has("if-none-match")) ask_about = object;
+    if (object && object->status == 200 && !object->etag.empty() && may_ask(*request)) ask_about = object;
   }
   request_body_ = Body(*framing);
   forward(*std::move(request), std::move(key), head, std::move(ask_about));
@@ -125,6 +125,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
 
 bool Near::answer(TimePoint now, const RequestHead& request, const Object& object) {
   if (!is_fresh_for(*object, request, now)) return false;
+  if (request.fields.has("range") && !is_at_client(*object, request) && !part_of(*object, request)) return false;
   ++counters_.cache_hits;
   ++counters_.round_trips_saved;
   send(now, request, object, kFresh);
@@ -132,19 +133,28 @@ bool Near::answer(TimePoint now, const RequestHead& request, const Object& objec
 }
 
 void Near::send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note) {
-  const bool closes_after = closes(request.fields, request.minor);
-  const bool not_modified = is_at_client(*object, request);
-  to_lan(answer_head(*object, now, not_modified, closes_after, note));
-  if (!not_modified) {
-    for (const Slice& piece : object->content) to_lan(piece);
-    counters_.cache_bytes += object->content_bytes;
-    answered_bytes_ += object->content_bytes;
-  }
+  const bool closes_after = closes(request.fields, request.minor), not_modified = is_at_client(*object, request);
+  const auto part = not_modified ? std::nullopt : part_of(*object, request);
+  to_lan(answer_head(*object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note}));
+  if (!not_modified) send_content(*object, part.value_or(Part{0, object->content_bytes}));
   answered_bytes_ += 1024;
   if (!closes_after) return;
   end_lan();
   request_.clear();
   if (!lan_ended_ && !std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
+}
+
+void Near::send_content(const Stored& object, Part part) {
+  counters_.cache_bytes += part.size;
+  answered_bytes_ += part.size;
+  for (const Slice& piece : object.content) {
+    if (part.size == 0) return;
+    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(part.first, piece.size()));
+    const auto sent = static_cast<std::size_t>(std::min<std::uint64_t>(part.size, piece.size() - skipped));
+    to_lan(piece.sub(skipped, sent));
+    part.first -= skipped;
+    part.size -= sent;
+  }
 }
 
 void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_about) {
@@ -154,10 +164,15 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
   } else {
     out_.push_back(modules::ToStream{Slice::copy_of(head)});
   }
-  const std::size_t bytes = sizeof(Exchange) + memory_of(request) + key.size();
+  Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
+  const std::size_t bytes = sizeof(Exchange) + memory_of(request) + key.size() + own_head.size();
   exchanges_bytes_ += bytes;
-  exchanges_.push_back({.request = std::move(request), .key = std::move(key), .asked_about = std::move(ask_about),
-                        .erasures = site_->store.erasures(), .bytes = bytes});
+  exchanges_.push_back({.request = std::move(request),
+                        .key = std::move(key),
+                        .asked_about = std::move(ask_about),
+                        .head = std::move(own_head),
+                        .erasures = site_->store.erasures(),
+                        .bytes = bytes});
 }
 
 void Near::requests_pass(modules::Reason reason) {
@@ -249,16 +264,23 @@ bool Near::take_response(TimePoint now, Bytes head) {
 
   if (response->status == 304 && exchange.asked_about) {
     auto fresh = validated(*exchange.asked_about, *response, now, site_->wall());
-    if (!fresh) {  // of other content than was asked about: there is no answer
+    if (!fresh) {
+      // It speaks of other content than was asked about. The request as the client made it gets an answer, unless others
+      // have followed it, whose answers come first now.
       site_->store.erase(exchange.key);
-      abort();
+      if (exchanges_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
+        abort();
+        return true;
+      }
+      exchange.asked_about.reset();
+      out_.push_back(modules::ToStream{std::exchange(exchange.head, {})});
       return true;
     }
     const auto object = std::make_shared<const Stored>(std::move(*fresh));
     ++counters_.cache_validations;
     const RequestHead request = exchange.request;
-    const bool is_current = !had_body_ && exchange.erasures == site_->store.erasures();
-    if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}))
+    const bool is_current = !had_body_ && !site_->store.was_erased(exchange.key, exchange.erasures);
+    if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
       site_->store.put(exchange.key, *object);
     finish_exchange();
     send(now, request, object, kValidated);
@@ -270,15 +292,17 @@ bool Near::take_response(TimePoint now, Bytes head) {
   response_body_ = Body(*framing);
   drop_pending();
   const bool has_end = framing->kind != Framing::Kind::until_close;
-  if (is_on_ && !had_body_ && has_end && framing->length <= site_->store.most_object_bytes() && may_store(exchange.request, *response))
-    storing_ = to_store(exchange.request, *response, now, site_->wall());
+  const Seconds wall = site_->wall();
+  const bool fits = has_end && framing->length <= site_->store.most_object_bytes();
+  if (is_on_ && !had_body_ && fits && may_store(exchange.request, *response, wall))
+    storing_ = to_store(exchange.request, *response, now, wall);
   if (response_body_.done()) response_done(now);
   return true;
 }
 
 void Near::response_done(TimePoint) {
   const Exchange& exchange = exchanges_.front();
-  if (storing_ && !response_body_.has_trailers() && exchange.erasures == site_->store.erasures()) {
+  if (storing_ && !response_body_.has_trailers() && !site_->store.was_erased(exchange.key, exchange.erasures)) {
     storing_->content_bytes = content_.size();
     storing_->content = content_.take();
     site_->store.put(exchange.key, *std::exchange(storing_, std::nullopt));

@@ -57,6 +57,7 @@ class Near final : public modules::Module {
     RequestHead request;
     std::string key;
     Object asked_about;  // If-None-Match was added for it; null: the request is the client's
+    Slice head;          // the client's, with asked_about
     std::uint64_t erasures = 0;
     std::size_t bytes = 0;
   };
@@ -65,6 +66,7 @@ class Near final : public modules::Module {
   bool take_request(TimePoint now, Bytes head);
   bool answer(TimePoint now, const RequestHead& request, const Object& object);
   void send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note);
+  void send_content(const Stored& object, Part part);
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);
 

@@ -38,7 +38,16 @@ void ObjectStore::put(const std::string& key, Stored stored) {
 
 void ObjectStore::erase(const std::string& key) {
   ++erasures_;
+  erased_.push_back(std::hash<std::string>{}(key));
+  if (erased_.size() > kErasuresKnown) erased_.pop_front();
   if (const auto found = entries_.find(key); found != entries_.end()) remove(found);
+}
+
+bool ObjectStore::was_erased(const std::string& key, std::uint64_t since) const {
+  const std::uint64_t later = erasures_ - since;
+  if (later > erased_.size()) return true;
+  const auto first = erased_.end() - static_cast<std::ptrdiff_t>(later);
+  return std::find(first, erased_.end(), std::hash<std::string>{}(key)) != erased_.end();
 }
 
 void ObjectStore::remove(std::map<std::string, Entry>::iterator entry) {

@@ -3,6 +3,7 @@
 // makes room.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <string>
@@ -15,6 +16,7 @@ namespace longhaul::http {
 class ObjectStore {
  public:
   static constexpr std::size_t kMostVariants = 8;  // of one key (Vary)
+  static constexpr std::size_t kErasuresKnown = 4096;
 
   explicit ObjectStore(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
@@ -28,8 +30,10 @@ class ObjectStore {
   void erase(const std::string& key);
 
   std::uint64_t bytes() const { return bytes_; }
-  // Counts erase(): what was asked for before and comes after may be what was erased.
+  // What was asked for before an erasure and comes after it may be what was erased: `since` is what erasures() was when it was
+  // asked for. Only the latest erasures are known; before them, everything counts as erased.
   std::uint64_t erasures() const { return erasures_; }
+  bool was_erased(const std::string& key, std::uint64_t since) const;
 
  private:
   struct Entry {
@@ -42,6 +46,7 @@ class ObjectStore {
   std::uint64_t most_bytes_, bytes_ = 0, erasures_ = 0;
   std::map<std::string, Entry> entries_;
   std::list<std::string> by_use_;  // the latest first
+  std::deque<std::size_t> erased_;  // hashes of the latest keys erased, the last one is number erasures_
 };
 
 }  // namespace longhaul::http

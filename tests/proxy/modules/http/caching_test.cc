@@ -22,7 +22,7 @@ ResponseHead ok(std::string_view fields, std::string_view first = "HTTP/1.1 200 
   const std::string text = std::string(first) + "\r\n" + std::string(fields) + "\r\n";
   return read_response(std::as_bytes(std::span(text))).value();
 }
-bool is_stored(std::string_view fields, std::string_view asked = "") { return may_store(get(asked), ok(fields)); }
+bool is_stored(std::string_view fields, std::string_view asked = "") { return may_store(get(asked), ok(fields), kWall); }
 Stored stored(std::string_view fields, std::string_view asked = "") { return to_store(get(asked), ok(fields), kNow, kWall); }
 bool is_fresh(std::string_view fields, std::chrono::seconds later, std::string_view asked = "") {
   return is_fresh_for(stored(fields), get(asked), kNow + later);
@@ -39,6 +39,9 @@ TEST_CASE("http cache: stores what says how long it is fresh or has a tag, and n
   CHECK_FALSE(is_stored("Last-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\n"));
   CHECK_FALSE(is_stored("ETag: a\r\n"));
   CHECK_FALSE(is_stored("Expires: 0\r\n"));
+  CHECK(is_stored("Cache-Control: must-revalidate, max-age=60\r\n", "Authorization: Basic eDp5\r\n"));
+  CHECK(is_stored("Cache-Control: public, max-age=60\r\n", "Authorization: Basic eDp5\r\n"));
+  CHECK_FALSE(is_stored("Cache-Control: max-age=60\r\nSurrogate-Control: max-age=60\r\n"));
   CHECK_FALSE(is_stored("Cache-Control: max-age=60, no-store\r\n"));
   CHECK_FALSE(is_stored("Cache-Control: max-age=60\r\nCache-Control: private\r\n"));
   CHECK_FALSE(is_stored("Cache-Control: max-age=60, private=\"set-cookie\"\r\n"));
@@ -47,10 +50,10 @@ TEST_CASE("http cache: stores what says how long it is fresh or has a tag, and n
   CHECK_FALSE(is_stored("Cache-Control: max-age=60\r\n", "Authorization: Basic eDp5\r\n"));
   CHECK_FALSE(is_stored("Cache-Control: max-age=60\r\n", "Cache-Control: no-store\r\n"));
   CHECK_FALSE(is_stored("Cache-Control: max-age=60\r\n", "Range: bytes=0-1\r\n"));
-  CHECK_FALSE(may_store(get("", "POST"), ok("Cache-Control: max-age=60\r\n")));
-  CHECK_FALSE(may_store(get(), ok("Cache-Control: max-age=60\r\n", "HTTP/1.1 206 Partial Content")));
-  CHECK_FALSE(may_store(get(), ok("ETag: \"a\"\r\n", "HTTP/1.1 404 Not Found")));
-  CHECK(may_store(get(), ok("Cache-Control: max-age=60\r\n", "HTTP/1.1 404 Not Found")));
+  CHECK_FALSE(may_store(get("", "POST"), ok("Cache-Control: max-age=60\r\n"), kWall));
+  CHECK_FALSE(may_store(get(), ok("Cache-Control: max-age=60\r\n", "HTTP/1.1 206 Partial Content"), kWall));
+  CHECK_FALSE(may_store(get(), ok("ETag: \"a\"\r\n", "HTTP/1.1 404 Not Found"), kWall));
+  CHECK(may_store(get(), ok("Cache-Control: max-age=60\r\n", "HTTP/1.1 404 Not Found"), kWall));
 }
 
 TEST_CASE("http cache: is fresh for as long as the response says, counted from where it was made") {
@@ -63,6 +66,8 @@ TEST_CASE("http cache: is fresh for as long as the response says, counted from w
   CHECK(is_fresh("Cache-Control: max-age=99999999999\r\n", 24h));
   CHECK_FALSE(is_fresh("Cache-Control: max-age=60, no-cache\r\n", 0s));
   CHECK_FALSE(is_fresh("Cache-Control: max-age=60\r\nAge: 60\r\n", 0s));
+  for (const char* age : {"abc", "-1", "1.0", "1;a=b", "0, 0", ""})
+    CHECK_FALSE(is_fresh("Cache-Control: max-age=60\r\nAge: " + std::string(age) + "\r\n", 0s));
   CHECK_FALSE(is_fresh("Cache-Control: max-age=60\r\nDate: Tue, 14 Nov 2023 22:12:20 GMT\r\n", 0s));
   CHECK(is_fresh("Cache-Control: max-age=60\r\nDate: Tue, 14 Nov 2023 22:13:20 GMT\r\n", 59s));
   CHECK_FALSE(is_fresh("Date: Tue, 14 Nov 2023 22:13:20 GMT\r\nExpires: tomorrow\r\n", 0s));
@@ -81,11 +86,45 @@ TEST_CASE("http cache: the client may ask for more than fresh") {
 TEST_CASE("http cache: answers requests that ask for nothing special") {
   CHECK(may_answer(get()));
   CHECK(may_answer(get("If-None-Match: \"a\"\r\nIf-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n")));
-  for (const char* field : {"Authorization: x\r\n", "Range: bytes=0-1\r\n", "If-Match: \"a\"\r\n", "If-Range: \"a\"\r\n",
-                            "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n", "Cache-Control: no-store\r\n",
+  for (const char* field : {"If-Match: \"a\"\r\n", "If-Range: \"a\"\r\nRange: bytes=0-1\r\n", "Cache-Control: no-store\r\n",
+                            "If-Unmodified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n",
                             "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n", "Upgrade: websocket\r\n"})
     CHECK_FALSE(may_answer(get(field)));
   CHECK_FALSE(may_answer(get("", "HEAD")));
+}
+
+TEST_CASE("http cache: with credentials only what the server declares to be for all") {
+  CHECK(matches(stored("Cache-Control: public, max-age=60\r\n"), get("Authorization: x\r\n")));
+  CHECK(matches(stored("Cache-Control: s-maxage=60\r\n"), get("Authorization: x\r\n")));
+  CHECK_FALSE(matches(stored("Cache-Control: max-age=60\r\n"), get("Authorization: x\r\n")));
+}
+
+TEST_CASE("http cache: knows what the client has by tag, else by date") {
+  const Stored page = stored("ETag: \"a\"\r\nLast-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
+  CHECK(is_at_client(page, get("If-None-Match: \"b\", W/\"a\"\r\n")));
+  CHECK(is_at_client(page, get("If-None-Match: *\r\n")));
+  CHECK_FALSE(is_at_client(page, get("If-None-Match: \"b\"\r\nIf-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n")));
+  CHECK(is_at_client(page, get("If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n")));
+  CHECK_FALSE(is_at_client(page, get("If-Modified-Since: Tue, 14 Nov 2023 22:13:19 GMT\r\n")));
+  CHECK_FALSE(is_at_client(page, get("If-Modified-Since: yesterday\r\n")));
+  CHECK_FALSE(is_at_client(page, get()));
+}
+
+TEST_CASE("http cache: one part of what is stored, and nothing for what there is not") {
+  Stored page = stored("ETag: \"a\"\r\n");
+  page.content_bytes = 10;
+  const auto part = [&](std::string range) {
+    const auto found = part_of(page, get("Range: " + range + "\r\n"));
+    return found ? std::to_string(found->first) + '+' + std::to_string(found->size) : "none";
+  };
+  CHECK(part("bytes=0-0") == "0+1");
+  CHECK(part("bytes=2-") == "2+8");
+  CHECK(part("bytes=2-100") == "2+8");
+  CHECK(part("bytes=-3") == "7+3");
+  CHECK(part("bytes=-30") == "0+10");
+  for (const char* range : {"bytes=10-", "bytes=-0", "bytes=3-2", "bytes=-", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b",
+                            "bytes=99999999999999999999-", "bytes= 0-1"})
+    CHECK(part(range) == "none");
 }
 
 TEST_CASE("http cache: Vary chooses by the fields that the response names") {
@@ -93,6 +132,7 @@ TEST_CASE("http cache: Vary chooses by the fields that the response names") {
   CHECK(matches(of_gzip, get("accept-encoding: gzip\r\n")));
   CHECK_FALSE(matches(of_gzip, get("Accept-Encoding: br\r\n")));
   CHECK_FALSE(matches(of_gzip, get()));
+  CHECK(matches(stored("Vary: A\r\n", "A: x,y\r\n"), get("A: x ,  y\r\n")));
 }
 
 TEST_CASE("http cache: a validation renews the fields and leaves the content's alone") {
