@@ -17,6 +17,7 @@ Duration thread_time() {
 }
 
 HandshakeTurns::~HandshakeTurns() {
+  *self_ = nullptr;
   for (auto& line : waiting_)
     for (auto& each : line) each->cancel();
 }
@@ -25,12 +26,15 @@ asio::awaitable<void> HandshakeTurns::next(Standing standing) {
   auto turn =
       std::make_shared<asio::steady_timer>(pause_.get_executor(), asio::steady_timer::time_point::max());
   waiting_[static_cast<std::size_t>(standing)].push_back(turn);
-  // Always through the loop, so that others have their turn first.
-  asio::post(pause_.get_executor(), [this, alive = std::weak_ptr(turn)] {
-    if (!alive.expired()) begin_next();
-  });
+  begin_next_later(turn);  // never at once: the loop serves flows before it
   boost::system::error_code woken;
   co_await turn->async_wait(asio::redirect_error(asio::use_awaitable, woken));
+}
+
+void HandshakeTurns::begin_next_later(const Waiting& turn) {
+  asio::post(pause_.get_executor(), [self = self_, waits = std::weak_ptr(turn)] {
+    if (*self && !waits.expired()) (*self)->begin_next();
+  });
 }
 
 void HandshakeTurns::begin_next() {
@@ -51,16 +55,12 @@ void HandshakeTurns::done(Duration processor) {
   taken_ = false;
   pausing_ = true;
   pause_.expires_at(std::max(pause_.expiry(), Clock::now() + kPause * processor));
-  pause_.async_wait([this](boost::system::error_code error) {
-    if (error) return;
-    pausing_ = false;
-    begin_next();
+  pause_.async_wait([self = self_](boost::system::error_code error) {
+    if (error || !*self) return;
+    (*self)->pausing_ = false;
+    (*self)->begin_next();
   });
-  // A known peer's step, but not in this turn of the loop.
-  if (!waiting_[0].empty())
-    asio::post(pause_.get_executor(), [this, alive = std::weak_ptr(waiting_[0].front())] {
-      if (!alive.expired()) begin_next();
-    });
+  if (!waiting_[0].empty()) begin_next_later(waiting_[0].front());
 }
 
 }  // namespace longhaul::link

@@ -18,7 +18,9 @@ class HandshakeTurns {
   // After a step that took t the next one waits for kPause * t, except for a known peer.
   static constexpr int kPause = 9;
 
-  explicit HandshakeTurns(const boost::asio::any_io_executor& executor) : pause_(executor) {}
+  // What the executor still has to run when this object ends does nothing.
+  explicit HandshakeTurns(const boost::asio::any_io_executor& executor)
+      : pause_(executor), self_(std::make_shared<HandshakeTurns*>(this)) {}
   ~HandshakeTurns();
   HandshakeTurns(const HandshakeTurns&) = delete;
   HandshakeTurns& operator=(const HandshakeTurns&) = delete;
@@ -31,11 +33,15 @@ class HandshakeTurns {
  private:
   using Waiting = std::shared_ptr<boost::asio::steady_timer>;  // cancelled when its turn has come
   void begin_next();
+  // begin_next() in another turn of the loop, unless nobody waits for `turn` any more.
+  void begin_next_later(const Waiting& turn);
 
   boost::asio::steady_timer pause_;
   std::array<std::deque<Waiting>, 3> waiting_;  // by standing
   bool taken_ = false;                          // a handshake has the turn
   bool pausing_ = false;                        // until `pause_` expires only known peers have turns
+  // Null after the destructor: a timer that has expired can no longer be cancelled.
+  std::shared_ptr<HandshakeTurns*> self_;
 };
 
 // The processor time that this thread has used.

@@ -2,7 +2,9 @@
 #include "proxy/link/io/handshake_turns.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "proxy/loopback.h"
 
@@ -57,4 +59,32 @@ TEST_CASE("after each step strangers wait nine times as long as it took, and kno
   CHECK((order == "akb" || order == "kab"));
   CHECK(Clock::now() - begun >= 270ms);
   CHECK(known_after < Clock::now() - begun);
+}
+
+TEST_CASE("turns can end between the expiry of their pause and its handler") {
+  asio::io_context io;
+  auto turns = std::make_unique<HandshakeTurns>(io.get_executor());
+  asio::steady_timer ends_them(io, Clock::now());
+  ends_them.async_wait([&turns](boost::system::error_code) { turns.reset(); });
+  turns->done(100us);
+  std::this_thread::sleep_for(2ms);  // both timers have expired, and the loop takes both together
+  CHECK(io.run() == 2);
+  CHECK_FALSE(turns);
+}
+
+TEST_CASE("turns can end before the loop has given the next one") {
+  asio::io_context io;
+  auto turns = std::make_unique<HandshakeTurns>(io.get_executor());
+  std::string order;
+  asio::co_spawn(
+      io,
+      [](HandshakeTurns& of, std::string& log) -> asio::awaitable<void> {
+        co_await of.next(Standing::known);
+        log += "woken";  // and takes no step: the turns are gone
+      }(*turns, order),
+      asio::detached);
+  io.run_one();  // its coroutine waits
+  turns.reset();
+  io.run();
+  CHECK(order == "woken");
 }
