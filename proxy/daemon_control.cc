@@ -59,11 +59,18 @@ std::string Daemon::intercept_rules() const { return interception_->rules_text()
 
 std::string Daemon::fail_closed_rules() { return door_.listing(); }
 
-asio::awaitable<control::Cleared> Daemon::clear_cache() {
+asio::awaitable<control::Cleared> Daemon::clear_cache(control::ClearWhat what) {
   control::Cleared cleared;
+  for (const modules::Listed& module : modules_) cleared.object_bytes += module.instance->clear_cache();
+  if (what == control::ClearWhat::objects) {
+    log::info("cache_cleared", {{"object_bytes", cleared.object_bytes}});
+    co_return cleared;
+  }
   for (auto& link : links_) cleared.memory_bytes += link->dictionary().clear();
   cleared.disk_bytes = disk_.clear();
-  log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
+  log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes},
+                              {"disk_bytes", cleared.disk_bytes},
+                              {"object_bytes", cleared.object_bytes}});
   // Waits a round trip or two for the peers' results, and no more: they act whether they answer or not.
   asio::steady_timer timer(io_);
   const auto latest = std::chrono::steady_clock::now() + 2s;

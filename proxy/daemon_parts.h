@@ -51,7 +51,7 @@ class Daemon final : public control::Controlled {
   std::string intercept_rules() const override;
   std::string fail_closed_rules() override;
   void change_features(const config::Features& features) override;
-  boost::asio::awaitable<control::Cleared> clear_cache() override;
+  boost::asio::awaitable<control::Cleared> clear_cache(control::ClearWhat what) override;
   boost::system::result<void, control::Refusal> intercept(control::InterceptAction action) override;
   boost::system::result<std::vector<std::string>, control::Refusal> reload() override;
 

@@ -361,9 +361,14 @@ void show_changed(const json::value& answer, std::ostream& out) {
     out << "until the daemon restarts; to keep it, also change [features] in the configuration file\n";
 }
 
+void show_cleared_objects(const json::value& answer, std::ostream& out) {
+  out << "cleared " << bytes_text(number(answer.at("object_bytes"))) << " of stored responses\n";
+}
+
 void show_cleared(const json::value& answer, std::ostream& out) {
   out << "cleared " << bytes_text(number(answer.at("memory_bytes"))) << " in memory and "
       << bytes_text(number(answer.at("disk_bytes"))) << " on disk\n";
+  if (number(answer.at("object_bytes")) > 0) show_cleared_objects(answer, out);
   for (const auto& peer : answer.at("peers").as_array())
     if (peer.at("disk_bytes").is_null())
       out << text(peer.at("peer")) << " has not reported what it cleared\n";

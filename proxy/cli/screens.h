@@ -15,6 +15,7 @@ void show_why(const boost::json::value& why, std::ostream& out);
 void show_features(const boost::json::value& features, std::ostream& out);
 void show_changed(const boost::json::value& answer, std::ostream& out);
 void show_cleared(const boost::json::value& answer, std::ostream& out);
+void show_cleared_objects(const boost::json::value& answer, std::ostream& out);
 void show_reloaded(const boost::json::value& answer, std::ostream& out);
 void show_rules(const boost::json::value& intercept, std::ostream& out);
 

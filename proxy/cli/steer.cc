@@ -193,9 +193,15 @@ TextResult<void> set(ControlClient& daemon, const Options& options, std::ostream
 }
 
 TextResult<void> clear_cache(ControlClient& daemon, const Options& options, std::ostream& out) {
-  const auto answer = daemon.post("/v1/clear-cache", json::object{});
+  const bool objects = options.action == "objects";
+  const auto answer = daemon.post("/v1/clear-cache", objects ? json::object{{"only", "objects"}} : json::object{});
   if (answer.has_error()) return answer.error();
-  options.json ? print_json(*answer, out) : show_cleared(*answer, out);
+  if (options.json)
+    print_json(*answer, out);
+  else if (objects)
+    show_cleared_objects(*answer, out);
+  else
+    show_cleared(*answer, out);
   return {};
 }
 
@@ -317,7 +323,12 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   auto* const set_command = add("set", "Change features until the daemon restarts; without arguments, show them", set);
   set_command->add_option("settings", options.settings, "such as compression=false or preset=T")
       ->type_name("FEATURE=VALUE");
-  add("clear-cache", "Clear the deduplication dictionaries, in memory and on disk, at this site and its peers", clear_cache);
+  auto* const clear_command =
+      add("clear-cache", "Clear the deduplication dictionaries, in memory and on disk, at this site and its peers, and stored responses",
+          clear_cache);
+  clear_command->add_option("what", options.action, "objects: only the responses that the HTTP module has stored")
+      ->check(CLI::IsMember({"objects"}))
+      ->type_name("");
   add("reload", "Reload the configuration (keys, peers, rules, limits) without interrupting flows", reload);
   auto* const intercept_command =
       add("intercept", "Install (up), remove (down) or print the packet rules of transparent mode", intercept);

@@ -172,6 +172,17 @@ Answer change_intercept(Controlled& daemon, std::string_view body) {
   return answer_json(view_intercept(daemon));
 }
 
+// An empty body means everything.
+boost::system::result<ClearWhat, Answer> clear_what(std::string_view body) {
+  if (body.empty()) return ClearWhat::all;
+  const auto settings = read_settings(body);
+  if (settings.has_error()) return settings.error();
+  if (settings->empty()) return ClearWhat::all;
+  if (settings->size() == 1 && settings->front() == std::pair<std::string, std::string>("only", "objects"))
+    return ClearWhat::objects;
+  return refusal(status::bad_request, R"(send nothing, or {"only": "objects"})");
+}
+
 Answer reload(Controlled& daemon) {
   const auto done = daemon.reload();
   if (done.has_error()) return refusal(status::conflict, done.error().sentence);
@@ -283,7 +294,9 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
     case Topic::reload:
       co_return reload(daemon_);
     case Topic::clear_cache: {
-      const auto cleared = co_await daemon_.clear_cache();
+      const auto what = clear_what(request.body);
+      if (what.has_error()) co_return what.error();
+      const auto cleared = co_await daemon_.clear_cache(*what);
       co_return answer_json(view(cleared));
     }
   }

@@ -88,9 +88,11 @@ struct Forecast {
   std::optional<std::size_t> rule{};  // the [[rule]] that matches, counted from 1 as in the file
 };
 
+enum class ClearWhat : std::uint8_t { all, objects };  // objects: only the responses that modules have stored
 struct Cleared {
   std::uint64_t memory_bytes = 0;  // of history rings
   std::uint64_t disk_bytes = 0;    // of segments
+  std::uint64_t object_bytes = 0;  // of responses that modules have stored
   struct Peer {
     std::string name;
     std::optional<std::uint64_t>
@@ -124,7 +126,7 @@ class Controlled {
   // In force at once for new flows; tells the peers.
   virtual void change_features(const config::Features& features) = 0;
   // Done at once; the answer waits for the peers', up to a limit.
-  virtual boost::asio::awaitable<Cleared> clear_cache() = 0;
+  virtual boost::asio::awaitable<Cleared> clear_cache(ClearWhat what) = 0;
   virtual boost::system::result<void, Refusal> intercept(InterceptAction action) = 0;
   // Reads the configuration file again and applies it, as a whole or not at all; returns the changes.
   virtual boost::system::result<std::vector<std::string>, Refusal> reload() = 0;

@@ -376,6 +376,7 @@ json::object view(const Cleared& cleared) {
                      {"disk_bytes", peer.disk_bytes ? json::value(*peer.disk_bytes) : json::value()}});
   return {{"memory_bytes", cleared.memory_bytes},
           {"disk_bytes", cleared.disk_bytes},
+          {"object_bytes", cleared.object_bytes},
           {"disk_key", view(cleared.disk_key)},
           {"peers", std::move(peers)}};
 }

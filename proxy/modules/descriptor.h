@@ -27,6 +27,8 @@ class Instance {
   virtual std::unique_ptr<Module> make_far(const Ends& ends, const Address& dialled) = 0;
   // Of data read ahead of client requests; what the halves count themselves is not among it.
   virtual std::uint64_t ahead_bytes() const { return 0; }
+  // Forgets what it has stored for clients to ask for again: how many bytes.
+  virtual std::uint64_t clear_cache() { return 0; }
   virtual Losses* losses() { return nullptr; }  // null: it promises nothing
   virtual State* state() {
     return nullptr;

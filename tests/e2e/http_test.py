@@ -136,6 +136,14 @@ class Http(PairTest):
             for path, fetched in threads.map(lambda path: (path, self.fetch(path)), [*sums] * 6):
                 self.assertEqual((fetched.status, fetched.sha256), (200, sums[path]))
 
+    def test_what_is_cleared_is_fetched_again(self):
+        self.nginx.put("hour/cleared", 100_000)
+        for _ in range(2):
+            self.fetch("hour/cleared")
+        self.assertRegex(self.branch.longhaul("clear-cache", "objects"), r"^cleared [1-9].* of stored responses$")
+        self.assertEqual(self.fetch("hour/cleared").status, 200)
+        self.assertEqual(len(self.asked_for("hour/cleared")), 2)
+
     def test_switched_off_every_request_reaches_the_server(self):
         self.nginx.put("hour/off", 1000)
         self.branch.set(http=False)

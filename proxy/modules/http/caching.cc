@@ -11,8 +11,8 @@ namespace {
 constexpr Seconds kMostSeconds = 0x7FFFFFFF;  // section 1.2.2
 constexpr std::array<std::string_view, 9> kOfConnection{"connection", "keep-alive", "proxy-authenticate", "proxy-connection",
                                                         "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"};
-// What a 304 does not change (section 3.2).
-constexpr std::array<std::string_view, 4> kOfContent{"content-length", "content-encoding", "content-type", "content-range"};
+// What describes the stored bytes themselves: a 304 does not change it (section 3.2), and has none of it.
+constexpr std::array<std::string_view, 4> kOfContent{"content-length", "content-encoding", "content-md5", "content-range"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
@@ -251,7 +251,7 @@ Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answe
                                   : "HTTP/1.1 " + std::to_string(stored.status) + ' ' + stored.phrase + "\r\n";
   for (const Field& field : stored.fields.all()) {
     const bool is_left_out = same_name(field.name, "age") || same_name(field.name, "content-length") ||
-                             (not_modified && is_among(kOfContent, field.name));
+                             (not_modified && (is_among(kOfContent, field.name) || same_name(field.name, "content-type")));
     if (!is_left_out) head += field.name + ": " + field.value + "\r\n";
   }
   if (part)

@@ -36,6 +36,7 @@ class Installed final : public modules::Instance {
     return std::make_unique<Far>();
   }
   std::uint64_t ahead_bytes() const override { return site_->store.bytes(); }
+  std::uint64_t clear_cache() override { return site_->store.clear(); }
 
  private:
   std::shared_ptr<Site> site_;

@@ -2,6 +2,7 @@
 #include "proxy/modules/http/object_store.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul::http {
 
@@ -41,6 +42,16 @@ void ObjectStore::erase(const std::string& key) {
   erased_.push_back(std::hash<std::string>{}(key));
   if (erased_.size() > kErasuresKnown) erased_.pop_front();
   if (const auto found = entries_.find(key); found != entries_.end()) remove(found);
+}
+
+std::uint64_t ObjectStore::clear() {
+  const std::uint64_t bytes = std::exchange(bytes_, 0);
+  entries_.clear();
+  by_use_.clear();
+  // More than are known: what was asked for before counts as erased.
+  erased_.clear();
+  ++erasures_;
+  return bytes;
 }
 
 bool ObjectStore::was_erased(const std::string& key, std::uint64_t since) const {

@@ -28,6 +28,8 @@ class ObjectStore {
   // Replaces the one for the same requests.
   void put(const std::string& key, Stored stored);
   void erase(const std::string& key);
+  // Everything: how many bytes. Counts as an erasure of everything.
+  std::uint64_t clear();
 
   std::uint64_t bytes() const { return bytes_; }
   // What was asked for before an erasure and comes after it may be what was erased: `since` is what erasures() was when it was

@@ -167,10 +167,11 @@ Link:
   TCP congestion control towards peers: bbr.
   For peers, this site connects to nothing.
 Features:
-  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.write_behind_cached=false smb.metadata=false tls=false
+  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.write_behind_cached=false smb.metadata=false tls=false http=false
 Application modules:
   smb: flows to port 445, 139.
   tls: flows to port 443.
+  http: flows to port 80, 8080.
 Rules (the first match applies):
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; while the link is down they go straight to the server (fail = open).
   2. Flows (all): the features above.

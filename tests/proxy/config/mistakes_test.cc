@@ -249,10 +249,10 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [features] transport cannot be \"quic\"; it must be auto, udp, tcp or off."},
       {"site = \"a\"\n[features]\npreset = \"X\"\n",
        "dir/a.toml:3: [features] preset cannot be \"X\"; it must be B, T, A, F or A+F."},
-      {"site = \"a\"\n[features]\nhttp = true\n",
-       "dir/a.toml:3: [features] has no key \"http\". Known names: preset, transport, window, fast_connect, "
+      {"site = \"a\"\n[features]\nnfs = true\n",
+       "dir/a.toml:3: [features] has no key \"nfs\". Known names: preset, transport, window, fast_connect, "
        "compression, dedup_memory, dedup_disk, fec, smb, smb.read_ahead, smb.write_behind, "
-       "smb.write_behind_cached, smb.metadata and tls. There is no module of that name in this program, which has: smb, tls."},
+       "smb.write_behind_cached, smb.metadata, tls and http. There is no module of that name in this program, which has: smb, tls, http."},
       // Modules.
       {"site = \"a\"\n[smb]\nports = 445\n",
        "dir/a.toml:3: [smb] ports must be a list, such as [445, 139]; it is a number."},

@@ -19,9 +19,10 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.socks.listen == HostPort{"127.0.0.1", 1080});
   CHECK(config.control.listen == HostPort{"127.0.0.1", 7601});
   CHECK(config.features == standard_features(longhaul::modules::feature_table()));
-  REQUIRE(config.modules.size() == 2);
+  REQUIRE(config.modules.size() == 3);
   CHECK(config.modules[0] == ModuleSettings{.name = "smb", .ports = {445, 139}});
   CHECK(config.modules[1] == ModuleSettings{.name = "tls", .ports = {443}});
+  CHECK(config.modules[2] == ModuleSettings{.name = "http", .ports = {80, 8080}});
   CHECK(config.intercept.fail == Fail::open);
   CHECK(config.limits.memory_bytes == 2ull << 30);
   CHECK(config.dictionary.memory_bytes == 256ull << 20);
@@ -34,7 +35,7 @@ TEST_CASE("the smallest configuration has the documented defaults") {
 TEST_CASE("the flows that a module is offered can be changed") {
   const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
   const Config config = read_text(head + "[smb]\nports = [1445, 445]\nany_port = true\n", "a.toml");
-  REQUIRE(config.modules.size() == 2);
+  REQUIRE(config.modules.size() == 3);
   CHECK(config.modules[0] == ModuleSettings{.name = "smb", .ports = {1445, 445}, .any_port = true});
   CHECK(read_text(head + "[smb]\nports = []\n", "a.toml").modules[0].ports.empty());
 }

@@ -309,6 +309,10 @@ TEST_CASE("clearing the cache reports how much was cleared") {
   CHECK(cleared.at("peers").at(1).at("disk_bytes").is_null());
   CHECK(cleared.at("disk_key") == "destroyed");
   CHECK(post(api, "/v1/clear-cache", "").json().at("disk_bytes") == 0u);
+  api.on_loop([&] { api.daemon.cache.object_bytes = 3000; });
+  CHECK(post(api, "/v1/clear-cache", R"({"only": "objects"})").json().at("object_bytes") == 3000u);
+  for (const char* wrong : {R"({"only": "disk"})", R"({"also": "objects"})", "objects", "[]"})
+    CHECK(post(api, "/v1/clear-cache", wrong).status == 400);
 }
 
 TEST_CASE("a reload reports what changed, or what is wrong with the new configuration") {

@@ -42,7 +42,10 @@ class FakeDaemon final : public Controlled {
     return now.fail_closed == FailClosed::enforced ? "table inet longhaul_closed {\n}\n" : "";
   }
   void change_features(const config::Features& features) override { in_force = features; }
-  boost::asio::awaitable<Cleared> clear_cache() override { co_return std::exchange(cache, Cleared{}); }
+  boost::asio::awaitable<Cleared> clear_cache(ClearWhat what) override {
+    if (what == ClearWhat::objects) co_return Cleared{.object_bytes = std::exchange(cache.object_bytes, 0)};
+    co_return std::exchange(cache, Cleared{});
+  }
   boost::system::result<void, Refusal> intercept(InterceptAction action) override {
     if (now.intercept == InterceptState::not_configured) return Refusal{"[intercept] names no interfaces."};
     if (action == InterceptAction::up) now.intercept = InterceptState::up;

@@ -49,6 +49,18 @@ TEST_CASE("http store: one object for each variant, and a bounded number of them
   CHECK(store.bytes() < 20'000);
 }
 
+TEST_CASE("http store: clearing erases everything, also what was asked for before") {
+  ObjectStore store(1 << 20);
+  const std::uint64_t before = store.erasures();
+  store.put("key", object_of(1000));
+  CHECK(store.clear() > 1000);
+  CHECK(store.bytes() == 0);
+  CHECK_FALSE(store.find("key", asking()));
+  CHECK(store.was_erased("key", before));
+  store.put("key", object_of(1000));
+  CHECK(store.find("key", asking()));
+}
+
 TEST_CASE("http store: an erasure is known to those who asked before, by key, for a while") {
   ObjectStore store(1 << 20);
   const std::uint64_t before = store.erasures();
