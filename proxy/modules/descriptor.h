@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proxy/modules/journal.h"
 #include "proxy/modules/losses.h"
@@ -18,6 +19,8 @@
 
 namespace longhaul::modules {
 
+struct PlaintextReader;
+
 // What a daemon has of one module: what its flows share lives as long as this.
 class Instance {
  public:
@@ -25,6 +28,13 @@ class Instance {
   virtual std::unique_ptr<Module> make_near(const Ends& ends) = 0;  // before the client
   // Before the server. `dialled`: its address, also where `ends` has only a digest of its name.
   virtual std::unique_ptr<Module> make_far(const Ends& ends, const Address& dialled) = 0;
+  // Before the client of a connection that another module decrypts (plaintext.h), and without a twin. `verified_name` is
+  // the server's, by its certificate. Null: this module needs its twin.
+  virtual std::unique_ptr<Module> make_plaintext_reader(const Ends&, std::string_view /*verified_name*/) {
+    return nullptr;
+  }
+  // Once, before the first flow: the modules that read what this one decrypts.
+  virtual void use_plaintext_readers(const std::vector<PlaintextReader>&) {}
   // Of data read ahead of client requests; what the halves count themselves is not among it.
   virtual std::uint64_t ahead_bytes() const { return 0; }
   // Forgets what it has stored for clients to ask for again: how many bytes.
@@ -59,6 +69,8 @@ struct Descriptor {
   // At other ports, where the configuration wants that: whether a connection that begins so is the module's.
   // Looks at no more than kMostFirstBytes. Null: it is known by its ports alone.
   Recognised (*recognise)(Bytes first) = nullptr;
+  bool decrypts = false;         // its instance is told who reads_plaintext
+  bool reads_plaintext = false;  // it has make_plaintext_reader(), and `recognise`
   std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it
   std::span<const ReasonText* const> reasons;  // in the order of the documentation
   StateFile state{}, journal{};

@@ -101,6 +101,9 @@ class Module {
   // At most 64 KiB at a time, split anywhere. The slice may be kept, and parts of it output without a copy; a
   // small part keeps the whole slice in memory.
   virtual void from_lan(TimePoint now, Slice bytes) = 0;
+  // The same, of what the server has already, so that it is seen and not output: at the beginning of a connection, and only
+  // for those that Instance::make_plaintext_reader() makes.
+  virtual void from_lan_seen_late(TimePoint, Slice /*bytes*/) {}
   virtual void from_stream(TimePoint now, Slice bytes) = 0;
   virtual void from_twin(TimePoint now, Slice message) = 0;  // at its position between from_stream()
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "proxy/modules/plaintext.h"
+
 namespace longhaul::modules {
 
 const config::FeatureTable& feature_table() {
@@ -18,6 +20,12 @@ std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& 
   std::vector<Listed> list;
   for (const Descriptor* each : descriptors())
     list.push_back({.descriptor = *each, .instance = each->make(resources), .memory = memory});
+  PlaintextReaders readers;
+  for (const Listed& each : list)
+    if (each.descriptor.reads_plaintext)
+      readers.push_back({.recognise = each.descriptor.recognise, .instance = each.instance});
+  for (const Listed& each : list)
+    if (each.descriptor.decrypts) each.instance->use_plaintext_readers(readers);
   return list;
 }
 

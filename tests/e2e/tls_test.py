@@ -26,7 +26,8 @@ class Tls(PairTest):
         names = ("intranet.corp", "private.corp", "personal.corp", "strange.corp", "picky.corp")
         cls.at_server = {name: (rogue if name == "strange.corp" else cls.authority).issue(name) for name in names}
         cls.at_pair = {name: cls.authority.issue(name) for name in names if name != "private.corp"}
-        more = {"personal.corp": f"ssl_client_certificate {cls.authority.certificate}; ssl_verify_client on;"}
+        more = {"intranet.corp": "location /hour/ { add_header Cache-Control max-age=3600; }",
+                "personal.corp": f"ssl_client_certificate {cls.authority.certificate}; ssl_verify_client on;"}
         cls.nginx = tls.Nginx(cls.lab, [(name, pair, more.get(name, "")) for name, pair in cls.at_server.items()])
         cls.datacenter.hosts = {"intranet.corp": SERVER}
         cls.datacenter.settings["tls_server"] = [
@@ -88,7 +89,7 @@ class Tls(PairTest):
             far, = self.datacenter.flows()
             near, = self.branch.flows()
             self.assertIn("TLS 1.3 for intranet.corp, decrypted", far["module"]["detail"])
-            self.assertEqual(near["module"]["detail"], "TLS 1.3, decrypted")
+            self.assertEqual(near["module"]["detail"], "TLS 1.3 for intranet.corp, decrypted")
             self.assertEqual((far["reason"], near["reason"]), ("optimised", "optimised"))
         self.assertEqual(self.shown_by("intranet.corp"), "pair")
 
@@ -101,6 +102,46 @@ class Tls(PairTest):
             self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))  # the server's side is up, too
             far, = self.datacenter.flows()
             self.assertIn("decrypted", far["module"]["detail"])
+
+    def test_pages_of_listed_servers_are_answered_from_the_cache(self):
+        (self.nginx.files / "hour").mkdir()
+        data = self.put("hour/page", 2_000_000, 4)
+        heads, again = self.lab.scratch / "heads", self.lab.scratch / "again"
+        url = "https://intranet.corp/hour/page"
+        with Wan(self.lab) as wan:
+            # Two requests on one connection.
+            self.assertEqual(self.curl("intranet.corp", "hour/page", "--http1.1", "--dump-header", heads, url, "--output", again),
+                             data)
+        self.assertEqual(again.read_bytes(), data)
+        self.assertEqual(heads.read_text().count("Cache-Status: longhaul;hit"), 1)
+        # On a new one, as soon as the near side can read it.
+        with self.connection("intranet.corp") as connection:
+            until(lambda: any("decrypted" in flow["module"]["detail"] for flow in self.branch.flows()), what="the keys are there")
+            with Wan(self.lab) as wan:
+                connection.sendall(b"GET /hour/page HTTP/1.1\r\nHost: intranet.corp\r\nConnection: close\r\n\r\n")
+                answer = b""
+                while piece := connection.recv(65536):  # ends without ssl.SSLEOFError: close_notify has come
+                    answer += piece
+            head, _, content = answer.partition(b"\r\n\r\n")
+            self.assertIn(b"Cache-Status: longhaul;hit", head)
+            self.assertEqual(content, data)
+            self.assertLess(wan.received, 30_000)
+        counters = next(each["counters"] for each in self.branch.status()["modules"] if each["module"] == "tls")
+        self.assertEqual(counters["cache_hits"], 2)
+        # A tag alone: the server confirms it, and what it changed arrives.
+        for seed in (5, 6):
+            data = self.put("tagged", 1_000_000 + seed, seed)
+            tagged = self.curl("intranet.corp", "tagged", "--http1.1", "--dump-header", heads,
+                               "https://intranet.corp/tagged", "--output", again)
+            self.assertEqual((tagged, again.read_bytes()), (data, data))
+            self.assertEqual(heads.read_text().count("fwd-status=304"), 1)
+        self.branch.set(http=False)
+        try:
+            self.curl("intranet.corp", "hour/page", "--http1.1", "--dump-header", heads, url, "--output", again)
+            self.assertEqual(len(again.read_bytes()), 2_000_000)
+            self.assertNotIn("Cache-Status", heads.read_text())
+        finally:
+            self.branch.set(http=True)
 
     def test_uploads_arrive(self):
         data = made(3_000_000, 2)

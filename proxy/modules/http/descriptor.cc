@@ -32,6 +32,9 @@ class Installed final : public modules::Instance {
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
     return std::make_unique<Near>(ends, site_);
   }
+  std::unique_ptr<modules::Module> make_plaintext_reader(const modules::Ends& ends, std::string_view name) override {
+    return std::make_unique<Near>(ends, site_, name);
+  }
   std::unique_ptr<modules::Module> make_far(const modules::Ends&, const modules::Address&) override {
     return std::make_unique<Far>();
   }
@@ -49,6 +52,7 @@ constexpr modules::Descriptor kDescriptor{
     .version = 1,
     .ports = kPorts,
     .recognise = recognise,
+    .reads_plaintext = true,
     .features = kFeatures,
     .reasons = reasons::kAll,
     .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {

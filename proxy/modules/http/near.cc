@@ -19,12 +19,11 @@ std::size_t memory_of(const RequestHead& request) {
 }
 
 // The path of a reference to the same server (RFC 9110, section 10.2.2); empty: it leads elsewhere.
-std::string path_of(std::string_view reference, std::string_view host) {
+std::string path_of(std::string_view reference, std::string_view scheme, std::string_view host) {
   if (reference.starts_with("//")) return {};
   if (reference.starts_with('/')) return std::string(reference);
-  constexpr std::string_view kScheme = "http://";
-  if (reference.size() < kScheme.size() || !same_name(reference.substr(0, kScheme.size()), kScheme)) return {};
-  reference.remove_prefix(kScheme.size());
+  if (reference.size() < scheme.size() || !same_name(reference.substr(0, scheme.size()), scheme)) return {};
+  reference.remove_prefix(scheme.size());
   const std::size_t slash = std::min(reference.find('/'), reference.size());
   if (!same_name(reference.substr(0, slash), host)) return {};
   return slash == reference.size() ? "/" : std::string(reference.substr(slash));
@@ -32,9 +31,12 @@ std::string path_of(std::string_view reference, std::string_view host) {
 
 }  // namespace
 
-Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site) : site_(std::move(site)) {
+Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name)
+    : site_(std::move(site)), scheme_(verified_name.empty() ? "http://" : "https://") {
   server_.assign(reinterpret_cast<const char*>(ends.server.data()), ends.server.size());
   server_ += std::to_string(ends.server_port);
+  // A server that is trusted as one name must not answer for another, whatever Host says.
+  if (!verified_name.empty()) (server_ += " tls ") += verified_name;
 }
 
 // The name that a client gives is worth nothing without the address that it went to: otherwise a client could have its
@@ -67,6 +69,20 @@ void Near::from_lan(TimePoint now, Slice bytes) {
   review();
 }
 
+void Near::from_lan_seen_late(TimePoint now, Slice bytes) {
+  if (aborted_ || ended_stream_ || requests_pass_) return;
+  append(request_, bytes.bytes());
+  at_server_ += bytes.size();
+  read_requests(now);
+  review();
+}
+
+void Near::to_server(Bytes bytes) {
+  const std::size_t has = std::min(at_server_, bytes.size());
+  at_server_ -= has;
+  if (has < bytes.size()) out_.push_back(modules::ToStream{Slice::copy_of(bytes.subspan(has))});
+}
+
 void Near::read_requests(TimePoint now) {
   std::size_t at = 0;  // of request_
   while (at < request_.size() && !requests_pass_ && !aborted_ && !ended_stream_) {
@@ -77,7 +93,7 @@ void Near::read_requests(TimePoint now) {
         request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(at));
         return requests_pass(reasons::http_not_understood);
       }
-      out_.push_back(modules::ToStream{Slice::copy_of(rest.first(*size))});
+      to_server(rest.first(*size));
       at += *size;
       continue;
     }
@@ -110,7 +126,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
   had_body_ |= has_body;
   std::string key = key_of(*request);
   Object ask_about;
-  if (may_answer(*request)) {
+  if (may_answer(*request) && at_server_ == 0) {
     const Object object = site_->store.find(key, *request);
     // Responses keep the order of the requests.
     if (object && exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
@@ -162,7 +178,7 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size() - 2);
     out_.push_back(modules::ToStream{slice_of(std::string(text) + "If-None-Match: " + ask_about->etag + "\r\n\r\n")});
   } else {
-    out_.push_back(modules::ToStream{Slice::copy_of(head)});
+    to_server(head);
   }
   Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
   const std::size_t bytes = sizeof(Exchange) + memory_of(request) + key.size() + own_head.size();
@@ -180,14 +196,14 @@ void Near::requests_pass(modules::Reason reason) {
   requests_pass_ = true;
   reason_ = reason;
   out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
-  if (!request_.empty()) out_.push_back(modules::ToStream{Slice::copy_of(request_)});
+  to_server(request_);
   request_ = {};
 }
 
 void Near::lan_ended(TimePoint, modules::Ending ending) {
   lan_ended_ = true;
   if (ending == modules::Ending::reset) return abort();
-  if (!request_.empty() && !ended_stream_) out_.push_back(modules::ToStream{Slice::copy_of(request_)});
+  if (!ended_stream_) to_server(request_);
   request_ = {};
   if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
 }
@@ -316,7 +332,7 @@ void Near::invalidate(const ResponseHead& response) {
   site_->store.erase(exchange.key);
   const std::string host = exchange.request.fields.value("host");
   for (const std::string_view name : {"location", "content-location"})
-    if (const std::string path = path_of(response.fields.value(name), host); !path.empty())
+    if (const std::string path = path_of(response.fields.value(name), scheme_, host); !path.empty())
       site_->store.erase(server_ + ' ' + lower(host) + ' ' + path);
 }
 

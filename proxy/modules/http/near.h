@@ -31,11 +31,13 @@ class Near final : public modules::Module {
   // What one call answers from the cache, so that a client that asks and does not read holds little.
   static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
 
-  Near(const modules::Ends& ends, std::shared_ptr<Site> site);
+  // `verified_name`: of the server of a decrypted connection, by its certificate; empty: it is in the clear.
+  Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name = {});
   ~Near() override { drop_pending(); }
 
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
+  void from_lan_seen_late(TimePoint now, Slice bytes) override;
   void from_stream(TimePoint now, Slice bytes) override;
   void from_twin(TimePoint, Slice) override { abort(); }  // the far half says nothing
   void lan_ended(TimePoint now, modules::Ending ending) override;
@@ -69,6 +71,7 @@ class Near final : public modules::Module {
   void send_content(const Stored& object, Part part);
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);
+  void to_server(Bytes bytes);
 
   void read_responses(TimePoint now);
   bool take_response(TimePoint now, Bytes head);
@@ -84,10 +87,12 @@ class Near final : public modules::Module {
   std::string key_of(const RequestHead& request) const;
 
   std::shared_ptr<Site> site_;
-  std::string server_;  // address and port, the beginning of each key
+  std::string scheme_;  // "http://" or "https://"
+  std::string server_;  // address, port and verified name, the beginning of each key
   std::deque<modules::Output> out_;
 
   Buffer request_, response_;  // heads that are not complete
+  std::size_t at_server_ = 0;  // bytes of requests not yet read that the server has: of request_, its beginning
   Body request_body_, response_body_;
   std::deque<Exchange> exchanges_;
   std::size_t exchanges_bytes_ = 0;

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "proxy/modules/plaintext.h"
 #include "proxy/modules/tls/far.h"
 #include "proxy/modules/tls/near.h"
 #include "proxy/modules/tls/reasons.h"
@@ -27,7 +28,10 @@ modules::Recognised recognise(Bytes first) {
 
 class Installed final : public modules::Instance {
  public:
-  std::unique_ptr<modules::Module> make_near(const modules::Ends&) override { return std::make_unique<Near>(); }
+  std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
+    return std::make_unique<Near>(ends, readers_);
+  }
+  void use_plaintext_readers(const modules::PlaintextReaders& readers) override { readers_ = readers; }
   std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address& dialled) override {
     return std::make_unique<Far>(ends, dialled, site_);
   }
@@ -38,6 +42,7 @@ class Installed final : public modules::Instance {
 
  private:
   std::shared_ptr<Site> site_ = std::make_shared<Site>();
+  modules::PlaintextReaders readers_;
 };
 
 }  // namespace
@@ -47,6 +52,7 @@ constexpr modules::Descriptor kDescriptor{
     .version = kModuleVersion,
     .ports = kPorts,
     .recognise = recognise,
+    .decrypts = true,
     .features = kFeatures,
     .reasons = reasons::kAll,
     .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .has_names = true,

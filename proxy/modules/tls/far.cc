@@ -172,7 +172,8 @@ void Far::give_keys() {
   const std::uint16_t suite = SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl));
   if (!RecordSuite::of(suite) || client_secret_.empty() || server_secret_.empty()) return fail();
   out_.tell(Keys{.suite = suite, .client_secret = Slice::copy_of(client_secret_),
-                 .server_secret = Slice::copy_of(server_secret_), .client_records = client_records_, .server_records = 0});
+                 .server_secret = Slice::copy_of(server_secret_), .client_records = client_records_, .server_records = 0,
+                 .name = Slice::copy_of(std::as_bytes(std::span(name_)))});
   client_secret_ = {}, server_secret_ = {};
   detail_ = "TLS 1.3 for " + name_ + ", decrypted";
   if (const auto* session = SSL_get_cipher_name(ssl)) (detail_ += ", ") += session;
@@ -184,10 +185,18 @@ void Far::give_keys() {
 void Far::read_client() {
   Buffer plain;
   const auto got = client_->read(plain);
+  tell_said(plain);
   if (!plain.empty()) to_server(plain);
   // It may not answer: the near half has the numbers of the records.
   if (got == Leg::Read::failed || client_->drain().size() > 0) return fail();
   if (got == Leg::Read::closed) end_server(true);
+}
+
+void Far::tell_said(Bytes plain) {
+  if (said_bytes_ > Said::kMostBytes) return;
+  said_bytes_ += plain.size();
+  const bool is_known = said_bytes_ <= Said::kMostBytes;
+  out_.tell(Said{.is_known = is_known, .bytes = is_known ? Slice::copy_of(plain) : Slice()});
 }
 
 void Far::from_twin(TimePoint now, Slice bytes) {

@@ -77,6 +77,7 @@ class Far final : public modules::Module, private LegUser {
   void shake_with_client();
   void give_keys();
   void read_client();
+  void tell_said(Bytes plain);
   void read_server();
   void to_server(Bytes plain);
   void end_server(bool orderly);
@@ -100,6 +101,7 @@ class Far final : public modules::Module, private LegUser {
   std::string name_;
   Buffer protocols_;  // as the client offered them
   SecretBytes client_secret_, server_secret_;
+  std::size_t said_bytes_ = 0;  // with Said
   bool client_certificate_ = false;
   bool is_on_ = true, twin_aside_ = false, lan_ended_ = false, truncated_ = false;
   bool client_done_ = false;  // its direction has ended

@@ -12,7 +12,7 @@
 namespace longhaul::tls {
 
 // Of the messages and of what they mean: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 1;
+inline constexpr std::uint64_t kModuleVersion = 2;
 
 // Far to near: the handshake is over; what follows is plaintext of the server. The secrets are those of this one
 // connection (RFC 8446, section 7.1, *_application_traffic_secret_0).
@@ -21,8 +21,10 @@ struct Keys {
   Slice client_secret, server_secret;
   std::uint64_t client_records = 0;  // of the client, up to its Finished: the next one has number 0 under its secret
   std::uint64_t server_records = 0;  // sent so far under the server's secret
+  Slice name;                        // of the server, which its certificate has and the client asked for
   static constexpr auto kFields =
-      std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records, &Keys::server_records);
+      std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records, &Keys::server_records,
+                 &Keys::name);
 };
 // Near to far: `Keys` has arrived; what follows is plaintext of the client.
 struct Taken {
@@ -32,6 +34,15 @@ struct Taken {
 struct Truncated {
   static constexpr std::tuple<> kFields{};
 };
-using Message = std::variant<Keys, Taken, Truncated>;
+// Far to near, for each record that the client sent between its Finished and `Taken`, in their order and before what the
+// server says to it: its plaintext, which the server has.
+struct Said {
+  // Of all of them together: more is not worth the line, and is said with `is_known` false, once.
+  static constexpr std::size_t kMostBytes = 16 * 1024;
+  bool is_known = true;
+  Slice bytes;
+  static constexpr auto kFields = std::tuple(&Said::is_known, &Said::bytes);
+};
+using Message = std::variant<Keys, Taken, Truncated, Said>;
 
 }  // namespace longhaul::tls

@@ -18,18 +18,24 @@ std::array<std::byte, 5> key_update(bool request) {
 
 }  // namespace
 
-void Near::on_surroundings(TimePoint, const modules::Surroundings& told) {
+void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
+  told_ = told;
+  if (state_ == State::open) {
+    plaintext_->on_surroundings(now, told);
+    return read_plaintext();
+  }
   if (told.features.modules.value("tls") == 0) step_aside({});
 }
 
-void Near::from_lan(TimePoint, Slice bytes) {
+void Near::from_lan(TimePoint now, Slice bytes) {
   switch (state_) {
     case State::handshake:
       records_.push(bytes.bytes());
       return pass_records();
     case State::open:
+      if (client_closed_) return;  // nothing follows close_notify (RFC 8446, section 6.1)
       records_.push(bytes.bytes());
-      return open_records();
+      return open_records(now);
     case State::aside:
       return out_.pass_on(std::move(bytes));
     case State::over:
@@ -59,11 +65,13 @@ void Near::step_aside(modules::Reason reason) {
   out_.step_aside_to_stream(reason, {records_.take_rest()});
 }
 
-void Near::from_twin(TimePoint, Slice bytes) {
+void Near::from_twin(TimePoint now, Slice bytes) {
   const auto message = twin::decode<Message>(bytes.bytes());
   if (message && state_ == State::aside) return;  // said before it knew
   if (message && state_ == State::handshake)
-    if (const auto* keys = std::get_if<Keys>(&*message)) return take_keys(*keys);
+    if (const auto* keys = std::get_if<Keys>(&*message)) return take_keys(now, *keys);
+  if (message && state_ == State::open && unheard_ > 0)
+    if (const auto* said = std::get_if<Said>(&*message)) return take_said(now, *said);
   if (message && state_ == State::open && std::holds_alternative<Truncated>(*message)) {
     truncated_ = true;
     return;
@@ -71,25 +79,37 @@ void Near::from_twin(TimePoint, Slice bytes) {
   out_.abort();
 }
 
-void Near::take_keys(const Keys& keys) {
+void Near::take_keys(TimePoint now, const Keys& keys) {
   const auto suite = RecordSuite::of(keys.suite);
   const bool fits = suite && keys.client_secret.size() == suite->secret_bytes() &&
-                    keys.server_secret.size() == suite->secret_bytes() && keys.client_records <= passed_;
+                    keys.server_secret.size() == suite->secret_bytes() && keys.client_records <= passed_ &&
+                    !keys.name.empty() && keys.name.size() <= kMostNameBytes;
   if (!fits) return out_.abort();
+  unheard_ = passed_ - keys.client_records;
   opener_.emplace(*suite, keys.client_secret.bytes(), passed_ - keys.client_records);
   sealer_.emplace(*suite, keys.server_secret.bytes(), keys.server_records);
+  const std::string name(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
+  detail_ = "TLS 1.3 for " + name + ", decrypted";
+  plaintext_.emplace(std::move(readers_), ends_, name);
+  plaintext_->on_surroundings(now, told_);
   state_ = State::open;
   out_.tell(Taken{});
   if (lan_ended_) {
     out_.tell(Truncated{});
     return out_.end_stream();
   }
-  open_records();
+  open_records(now);
+}
+
+void Near::take_said(TimePoint now, const Said& said) {
+  --unheard_;
+  said.is_known ? plaintext_->server_has(now, said.bytes) : plaintext_->client_is_unknown(now);
+  read_plaintext();
 }
 
 // ------------------------------------------------------------------------------------------- from the client
 
-void Near::open_records() {
+void Near::open_records(TimePoint now) {
   Buffer plain;
   Bytes record;
   for (bool goes_on = true; goes_on && !client_closed_;) {
@@ -107,8 +127,30 @@ void Near::open_records() {
                                                 : (fail(kUnexpectedMessage), false);
   }
   if (state_ != State::open) return;
-  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
-  if (client_closed_) out_.end_stream();
+  // Sent while earlier words were under way: HTTP's clients wait for an answer, so it is rare, and not worth a delay.
+  if (unheard_ > 0 && (!plain.empty() || client_closed_)) plaintext_->client_is_unknown(now);
+  if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
+  if (client_closed_) plaintext_->client_closed(now);
+  read_plaintext();
+}
+
+// What becomes of it, in the order in which it was decided.
+void Near::read_plaintext() {
+  while (auto output = plaintext_->poll_output()) {
+    if (auto* client = std::get_if<modules::ToStream>(&*output)) {
+      out_.pass_on(std::move(client->bytes));
+    } else if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
+      seal_data(server->bytes.bytes());
+    } else if (std::holds_alternative<modules::EndStream>(*output)) {
+      out_.end_stream();
+    } else if (std::holds_alternative<modules::EndLan>(*output)) {
+      if (!truncated_) seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kCloseNotify}});
+      out_.end_lan();
+    } else {
+      state_ = State::over;
+      return out_.abort();
+    }
+  }
 }
 
 bool Near::on_alert(Bytes alert) {
@@ -140,12 +182,14 @@ void Near::fail(std::uint8_t alert) {
   out_.abort();
 }
 
-void Near::lan_ended(TimePoint, modules::Ending ending) {
+void Near::lan_ended(TimePoint now, modules::Ending ending) {
   lan_ended_ = true;
   if (ending == modules::Ending::reset || state_ == State::over) return out_.abort();
   if (state_ == State::open) {
-    if (!client_closed_) out_.tell(Truncated{});
-    return out_.end_stream();
+    if (std::exchange(client_closed_, true)) return;
+    out_.tell(Truncated{});
+    plaintext_->client_closed(now);
+    return read_plaintext();
   }
   if (Slice rest = records_.take_rest(); rest.size() > 0) out_.pass_on(std::move(rest));
   out_.end_stream();
@@ -159,23 +203,40 @@ void Near::seal(ContentType type, Bytes plain) {
   out_.to_lan(Slice::copy_of(sealed));
 }
 
-void Near::from_stream(TimePoint, Slice bytes) {
+void Near::from_stream(TimePoint now, Slice bytes) {
   if (state_ == State::over) return;
   if (state_ != State::open) return out_.to_lan(std::move(bytes));
+  plaintext_->from_server(now, std::move(bytes));
+  read_plaintext();
+}
+
+void Near::seal_data(Bytes plain) {
   if (sealed_bytes_ > kMostBytesPerKey) {
     seal(ContentType::handshake, key_update(false));
     sealer_->update();
     sealed_bytes_ = 0;
   }
-  sealed_bytes_ += bytes.size();
-  seal(ContentType::application_data, bytes.bytes());
+  sealed_bytes_ += plain.size();
+  seal(ContentType::application_data, plain);
 }
 
-void Near::stream_ended(TimePoint, modules::Ending ending) {
+void Near::stream_ended(TimePoint now, modules::Ending ending) {
   if (ending == modules::Ending::reset) return out_.abort();
-  if (state_ == State::open && !truncated_)
-    seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kCloseNotify}});
-  out_.end_lan();
+  if (state_ != State::open) return out_.end_lan();
+  plaintext_->server_closed(now);
+  read_plaintext();
+}
+
+void Near::on_timeout(TimePoint now) {
+  if (state_ != State::open) return;
+  plaintext_->on_timeout(now);
+  read_plaintext();
+}
+
+void Near::give_up_memory(TimePoint now) {
+  if (state_ != State::open) return step_aside(modules::reasons::memory_limit);
+  plaintext_->give_up_memory(now);
+  read_plaintext();
 }
 
 void Near::twin_stepped_aside(TimePoint) {

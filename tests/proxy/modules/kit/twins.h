@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/modules/descriptor.h"
+#include "proxy/modules/plaintext.h"
 #include "tests/proxy/modules/kit/watched.h"
 
 namespace longhaul::kit {
@@ -21,7 +21,12 @@ class Twins {
   // Features as the module's defaults have them.
   // `secrets`: of Descriptor::servers.
   Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<const modules::Secrets> secrets = nullptr)
-      : Twins(descriptor, seed, config::FeatureTable{descriptor.features}, std::move(secrets)) {}
+      : Twins(descriptor, seed, config::FeatureTable{descriptor.features}, std::move(secrets), {}) {}
+  // With `reader` on what the module decrypts; `instance` is the reader's.
+  Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<const modules::Secrets> secrets,
+        const modules::Descriptor& reader, std::shared_ptr<modules::Instance> instance)
+      : Twins(descriptor, seed, table_of(descriptor, reader), std::move(secrets),
+              {{.recognise = reader.recognise, .instance = std::move(instance)}}) {}
 
   // ---- the client and the server
   void client_sends(std::string_view text) { from_client_ += text; }
@@ -52,16 +57,22 @@ class Twins {
   static constexpr unsigned kKinds = 6;
 
   Twins(const modules::Descriptor& descriptor, unsigned seed, config::FeatureTable table,
-        std::shared_ptr<const modules::Secrets> secrets)
+        std::shared_ptr<const modules::Secrets> secrets, const modules::PlaintextReaders& readers)
       : random(seed),
         table_(std::move(table)),
         instance_(descriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1})),
-        secrets_((secrets ? instance_->use_secrets(secrets) : void(), secrets)) {
+        secrets_((instance_->use_plaintext_readers(readers), secrets ? instance_->use_secrets(secrets) : void(), secrets)) {
     modules::Surroundings told{.line_bytes_per_second = 1'000'000,
                                .round_trip = std::chrono::milliseconds(100),
                                .stream_room = 1 << 20};
     told.features.modules = config::ModuleFeatures::standard(table_);
     for (Watched* half : {&near, &far}) half->module.on_surroundings(now, told), half->collect();
+  }
+
+  static config::FeatureTable table_of(const modules::Descriptor& one, const modules::Descriptor& other) {
+    config::FeatureTable table{one.features};
+    table.add(other.features);
+    return table;
   }
 
   bool happens(unsigned kind) {

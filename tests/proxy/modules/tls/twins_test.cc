@@ -3,89 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/tls/descriptor.h"
-#include "proxy/modules/tls/leg.h"
 #include "tests/proxy/modules/kit/twins.h"
-#include "tests/proxy/modules/tls/certificates.h"
+#include "tests/proxy/modules/tls/ends.h"
 
 namespace longhaul::tls {
 namespace {
-
-struct Asked final : LegUser {
-  int on_client_hello(SSL*) override { return SSL_CLIENT_HELLO_SUCCESS; }
-  Bytes choose_protocol() const override { return std::as_bytes(std::span(protocol)); }
-  void on_secret(std::string_view) override {}
-  void on_certificate_request() override {}
-  std::string protocol = "echo/1";
-};
-
-// An end of the connection that uses libssl as any program does.
-class End {
- public:
-  End(SSL_CTX* context, bool is_client) : leg_(context, asked_) {
-    if (is_client)
-      SSL_set_connect_state(leg_.ssl());
-    else
-      SSL_set_accept_state(leg_.ssl());
-  }
-  SSL* ssl() { return leg_.ssl(); }
-
-  // What came since the last call; the answer to the network is taken with out().
-  void take(std::string& arrived) {
-    leg_.feed(std::as_bytes(std::span(arrived)));
-    arrived.clear();
-    go_on();
-  }
-  void go_on() {
-    if (failed) return;
-    if (!is_up) {
-      const int result = leg_.shake_hands();
-      is_up = result == SSL_ERROR_NONE;
-      failed = !is_up && result != SSL_ERROR_WANT_READ;
-    }
-    if (!is_up) return;
-    Buffer plain;
-    const auto got = leg_.read(plain);
-    heard.append(reinterpret_cast<const char*>(plain.data()), plain.size());
-    closed |= got == Leg::Read::closed;
-    failed |= got == Leg::Read::failed;
-  }
-  void say(const std::string& text) { REQUIRE(leg_.write(std::as_bytes(std::span(text)))); }
-  void close() { leg_.close(); }
-  std::string out() {
-    const Slice slice = leg_.drain();
-    return {reinterpret_cast<const char*>(slice.bytes().data()), slice.size()};
-  }
-
-  bool is_up = false, failed = false, closed = false;
-  std::string heard;
-
- private:
-  Asked asked_;
-  Leg leg_;
-};
-
-struct World {
-  Issued authority = issue("ca"), real = issue("a.corp", &authority), shown = issue("a.corp", &authority);
-
-  std::shared_ptr<const modules::Secrets> policy(const std::string& name) const {
-    std::vector<modules::ServerFiles> tables;
-    tables.push_back(table(name, shown, authority));
-    auto read = Policy::read(tables);
-    REQUIRE(read.has_value());
-    return *std::move(read);
-  }
-  Context client_context() const {
-    Context context = context_to_server();
-    X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), authority.certificate.get());
-    return context;
-  }
-  Context server_context(const Issued& as) const {
-    Context context = context_to_client();
-    SSL_CTX_use_certificate(context.get(), as.certificate.get());
-    SSL_CTX_use_PrivateKey(context.get(), as.key.get());
-    return context;
-  }
-};
 
 // A client says `question` and the server `answer`, then one of them closes; both go through the halves.
 struct Play {

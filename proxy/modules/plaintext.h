@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one module decrypts, another may read: runs the near half of the module that recognises the client's plaintext,
+// without a twin. While no module does, and after it has stepped aside, everything passes. Without I/O, like the halves.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/modules/descriptor.h"
+
+namespace longhaul::modules {
+
+// The modules that read plaintext (Descriptor::reads_plaintext), in the order in which they are asked.
+struct PlaintextReader {
+  Recognised (*recognise)(Bytes first);
+  std::shared_ptr<Instance> instance;
+};
+using PlaintextReaders = std::vector<PlaintextReader>;
+
+class Plaintext {
+ public:
+  // `verified_name`: of the server, as its certificate has it.
+  Plaintext(PlaintextReaders readers, const Ends& ends, std::string verified_name)
+      : readers_(std::move(readers)), ends_(ends), name_(std::move(verified_name)) {}
+
+  // First of all, and like Module::on_surroundings().
+  void on_surroundings(TimePoint now, const Surroundings& told);
+  void from_client(TimePoint now, Slice bytes);
+  // What the client said before, and the server has; before all of from_client().
+  void server_has(TimePoint now, Slice bytes);
+  // What it said before is not known, so nothing that follows can be read. Responses to what is known still are.
+  void client_is_unknown(TimePoint now);
+  void from_server(TimePoint now, Slice bytes);
+  void client_closed(TimePoint now);
+  void server_closed(TimePoint now);
+  void on_timeout(TimePoint now);
+  void give_up_memory(TimePoint now);
+
+  // ToLan, ToStream, EndLan, EndStream and Abort; none of the others.
+  std::optional<Output> poll_output();
+  std::optional<TimePoint> next_timeout() const { return reader_ ? reader_->next_timeout() : std::nullopt; }
+
+  bool has_reader() const { return reader_ != nullptr; }
+  std::size_t held_bytes() const { return first_.size() + (reader_ ? reader_->held_bytes() : 0); }
+  std::size_t queued_bytes() const { return reader_ ? reader_->queued_bytes() : 0; }
+  std::size_t state_bytes() const { return reader_ ? reader_->state_bytes() : 0; }
+  // Of the reader, also after it has stepped aside.
+  const Counters& counters() const { return counters_; }
+  Reason reason() const { return reason_; }
+
+ private:
+  void choose(TimePoint now);
+  void pass();
+  void collect(TimePoint now);
+
+  PlaintextReaders readers_;
+  Ends ends_;
+  std::string name_;
+  Surroundings told_;
+  bool is_chosen_ = false;
+  Buffer first_;  // of the client, until a module is chosen
+  std::size_t first_at_server_ = 0;  // of first_, its beginning
+  std::unique_ptr<Module> reader_;
+  bool client_passes_ = false, server_passes_ = false;  // past the reader
+  std::deque<Output> out_;
+  Counters counters_;
+  Reason reason_{};
+};
+
+}  // namespace longhaul::modules

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP inside decrypted connections, between clients and servers of libssl: the cache answers there as it does in the clear.
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/http/descriptor.h"
+#include "proxy/modules/tls/descriptor.h"
+#include "tests/proxy/modules/kit/twins.h"
+#include "tests/proxy/modules/tls/ends.h"
+
+namespace longhaul::tls {
+namespace {
+
+const std::string kGet = "GET /page HTTP/1.1\r\nHost: a.corp\r\n\r\n";
+
+// One connection: the client asks for /page as often as `times`, each time after the answer, and closes. Its first request
+// follows its Finished at once, unless it `waits` until the near half has the keys.
+struct Visit {
+  Visit(const World& world, const std::shared_ptr<modules::Instance>& http, unsigned seed, std::string said_first = "",
+        bool waits = false)
+      : twins(kDescriptor, seed, world.policy("a.corp"), http::kDescriptor, http),
+        client_context(world.client_context()),
+        server_context(world.server_context(world.real)),
+        client(client_context.get(), true),
+        server(server_context.get(), false),
+        first(std::move(said_first)),
+        wanted(waits ? 0 : 2) {
+    SSL_set_tlsext_host_name(client.ssl(), "a.corp");
+    SSL_set1_host(client.ssl(), "a.corp");
+    twins.on_client_bytes = [this] { client.take(twins.at_client), speak(); };
+    twins.on_server_bytes = [this] { server.take(twins.at_server), speak(); };
+    client.go_on();
+    speak();
+    twins.run();
+    if (!waits) return;
+    wanted = 2;
+    speak();
+    twins.run();
+  }
+
+  void speak() {
+    if (client.is_up && !first.empty()) client.say(std::exchange(first, {}));
+    for (std::size_t end; (end = client.heard.find("content of the page")) != std::string::npos;) {
+      client.heard.erase(0, end + 1);
+      ++answered;
+    }
+    if (client.is_up && asked == answered && asked < wanted) client.say(kGet), ++asked;
+    for (std::size_t end; (end = server.heard.find("\r\n\r\n")) != std::string::npos;) {
+      server.heard.erase(0, end + 4);
+      ++reached;
+      server.say("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 19\r\n\r\ncontent of the page");
+    }
+    if (answered >= 2 && !std::exchange(closes, true)) client.close();
+    if (server.closed && !std::exchange(server_closes, true)) server.close();
+    twins.client_sends(client.out());
+    twins.server_sends(server.out());
+    if (closes) twins.client_ends();
+    if (server_closes) twins.server_ends();
+  }
+
+  kit::Twins twins;
+  Context client_context, server_context;
+  End client, server;
+  std::string first;
+  int wanted, asked = 0, answered = 0, reached = 0;
+  bool closes = false, server_closes = false;
+};
+
+TEST_CASE("tls: pages of decrypted connections are answered from the cache") {
+  const World world;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    CAPTURE(seed);
+    const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+    for (const bool waits : {false, true, false}) {
+      const Visit visit(world, http, seed, "", waits);
+      CHECK_FALSE(visit.twins.is_reset());
+      CHECK(visit.answered == 2);
+      // What follows Finished at once is on its way to the server before the near half can read it.
+      CHECK(visit.reached == (waits ? 0 : 1));
+      CHECK(visit.client.closed);  // with close_notify
+      CHECK(visit.twins.near.module.counters().cache_hits == (waits ? 2 : 1));
+    }
+  }
+}
+
+TEST_CASE("tls: what is stored of a connection in the clear does not answer a decrypted one") {
+  const World world;
+  const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+  const auto plain = http->make_near({});
+  config::FeatureTable table{http::kDescriptor.features};
+  modules::Surroundings told;
+  told.features.modules = config::ModuleFeatures::standard(table);
+  plain->on_surroundings({}, told);
+  plain->from_lan({}, kit::slice_of(kGet));
+  plain->from_stream({}, kit::slice_of("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\nforged"));
+  REQUIRE(http->ahead_bytes() > 0);
+  const Visit visit(world, http, 1);
+  CHECK(visit.answered == 2);
+  CHECK(visit.reached == 1);
+}
+
+TEST_CASE("tls: what is not HTTP inside passes, and so does what follows it") {
+  const World world;
+  const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    const Visit visit(world, http, seed, "NOTIFY another protocol\r\n");
+    CHECK_FALSE(visit.twins.is_reset());
+    CHECK(visit.reached == 2);
+    CHECK(visit.client.closed);
+    CHECK(http->ahead_bytes() == 0);
+  }
+}
+
+TEST_CASE("tls: much that is said at once is not told back, and passes without the cache") {
+  const World world;
+  const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    const Visit visit(world, http, seed,
+                      "PUT /page HTTP/1.1\r\nHost: a.corp\r\nContent-Length: 40000\r\n\r\n" + std::string(40000, 'x'));
+    CHECK_FALSE(visit.twins.is_reset());
+    CHECK(visit.client.closed);
+    CHECK(visit.twins.near.module.counters().cache_hits == 0);
+    CHECK(http->ahead_bytes() == 0);
+  }
+}
+
+}  // namespace
+}  // namespace longhaul::tls
