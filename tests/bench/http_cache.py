@@ -63,10 +63,11 @@ def one_line(bench, label, line, in_lan):
         server = Server(lab)
         where = conditions.of_lab(lab)
         bare = [timed(lab, *server.made())[0] for _ in range(times)]
-        with Pair(lab, both={"features": {"http": False}, "log": {"level": "warn"}}):
-            without = [timed(lab, *server.made())[0] for _ in range(times)]
         first, fresh, asked, bytes_fresh, bytes_asked = [], [], [], [], []
         with Pair(lab, both={"log": {"level": "warn"}}) as pair:
+            pair.branch.set(http=False)
+            without = [timed(lab, *server.made())[0] for _ in range(times)]
+            pair.branch.set(http=True)
             for _ in range(times):
                 for folder, again, carried in (("fresh/", fresh, bytes_fresh), ("", asked, bytes_asked)):
                     file = server.made(folder)
