@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/tls/near.h"
 
+#include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/reasons.h"
 
 namespace longhaul::tls {
@@ -82,13 +83,14 @@ void Near::from_twin(TimePoint now, Slice bytes) {
 void Near::take_keys(TimePoint now, const Keys& keys) {
   const auto suite = RecordSuite::of(keys.suite);
   const bool fits = suite && keys.client_secret.size() == suite->secret_bytes() &&
-                    keys.server_secret.size() == suite->secret_bytes() && keys.client_records <= passed_ &&
-                    !keys.name.empty() && keys.name.size() <= kMostNameBytes;
-  if (!fits) return out_.abort();
+                    keys.server_secret.size() == suite->secret_bytes() && keys.client_records <= passed_;
+  const std::string_view named(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
+  const std::string name = plain_name(named);
+  // People see the name, and it is part of the cache's keys: only as the far half of this program writes it.
+  if (!fits || name.empty() || name != named) return out_.abort();
   unheard_ = passed_ - keys.client_records;
   opener_.emplace(*suite, keys.client_secret.bytes(), passed_ - keys.client_records);
   sealer_.emplace(*suite, keys.server_secret.bytes(), keys.server_records);
-  const std::string name(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
   detail_ = "TLS 1.3 for " + name + ", decrypted";
   plaintext_.emplace(std::move(readers_), ends_, name);
   plaintext_->on_surroundings(now, told_);
@@ -102,6 +104,7 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
 }
 
 void Near::take_said(TimePoint now, const Said& said) {
+  if (said.bytes.size() > Said::kMostBytes) return out_.abort();
   --unheard_;
   said.is_known ? plaintext_->server_has(now, said.bytes) : plaintext_->client_is_unknown(now);
   read_plaintext();

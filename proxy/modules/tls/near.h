@@ -18,7 +18,6 @@ namespace longhaul::tls {
 class Near final : public modules::Module {
  public:
   using TimePoint = modules::TimePoint;
-  static constexpr std::size_t kMostNameBytes = 255;  // RFC 1035, section 2.3.4
 
   Near(const modules::Ends& ends, modules::PlaintextReaders readers) : ends_(ends), readers_(std::move(readers)) {}
 

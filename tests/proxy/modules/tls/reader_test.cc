@@ -4,6 +4,7 @@
 
 #include "proxy/modules/http/descriptor.h"
 #include "proxy/modules/tls/descriptor.h"
+#include "proxy/modules/tls/near.h"
 #include "tests/proxy/modules/kit/twins.h"
 #include "tests/proxy/modules/tls/ends.h"
 
@@ -108,6 +109,36 @@ TEST_CASE("tls: what is not HTTP inside passes, and so does what follows it") {
     CHECK(visit.reached == 2);
     CHECK(visit.client.closed);
     CHECK(http->ahead_bytes() == 0);
+  }
+}
+
+// Whether this name, or this much plaintext, from a peer resets the connection.
+bool is_reset_by(const std::string& name, std::size_t said_bytes = 0) {
+  const config::FeatureTable table{kDescriptor.features};
+  modules::Surroundings told;
+  told.features.modules = config::ModuleFeatures::standard(table);
+  kit::Watched near(std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{}));
+  near.module.on_surroundings({}, told);
+  const auto tell = [&](const Message& message) {
+    near.module.from_twin({}, twin::encode(message));
+    near.collect();
+  };
+  // A record that is under way when the keys come: its plaintext is expected.
+  near.from_lan({}, kit::slice_of(std::string("\x17\x03\x03\x00\x01x", 6)));
+  const Slice secret = kit::slice_of(std::string(32, 's'));
+  tell(Keys{.suite = 0x1301, .client_secret = secret, .server_secret = secret, .name = kit::slice_of(name)});
+  if (!near.aborted && said_bytes > 0) tell(Said{.bytes = kit::slice_of(std::string(said_bytes, 'x'))});
+  return near.aborted;
+}
+
+TEST_CASE("tls: a name that is no host name, and more than is said, reset the connection") {
+  CHECK_FALSE(is_reset_by("a.corp"));
+  CHECK_FALSE(is_reset_by("a.corp", Said::kMostBytes));
+  CHECK(is_reset_by("a.corp", Said::kMostBytes + 1));
+  for (const std::string& name : {std::string(), std::string("a.corp\x1b[2J"), std::string("A.corp"), std::string("a.corp\0", 7),
+                                  std::string("\xff\xfe"), std::string(256, 'a')}) {
+    CAPTURE(name);
+    CHECK(is_reset_by(name));
   }
 }
 
