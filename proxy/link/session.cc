@@ -47,7 +47,9 @@ void Session::attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_se
   context_.now = now;
   if (over_) return;
   carriers_.add(carrier, may_send);
-  if (may_send) send_on(*carriers_.find(carrier), rtt);
+  if (!may_send) return;
+  send_on(*carriers_.find(carrier), rtt);
+  hear(now);  // the peer's part of the handshake
 }
 
 void Session::prefer(CarrierId carrier, TimePoint now) {
@@ -61,8 +63,13 @@ void Session::send_on(SessionCarriers::Carrier& carrier, Duration rtt) {
   carriers_.prefer(carrier);
   orphaned_since_.reset();
   liveness_.start(context_.now, rtt);
-  if (std::exchange(silent_, false)) events_.tell(Event::Kind::path_alive);
   say_everything_again();
+}
+
+// Nothing else ends silence: that data is sent another way now does not mean that it arrives.
+void Session::hear(TimePoint now) {
+  liveness_.on_heard(now);
+  if (std::exchange(silent_, false)) events_.tell(Event::Kind::path_alive);
 }
 
 void Session::detach(CarrierId carrier, TimePoint now) {
@@ -201,8 +208,7 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
   auto* carrier = carriers_.find(id);
   if (!carrier || over_) return {};
   WorkBudget::Scope working(context_.work);
-  liveness_.on_heard(now);
-  if (std::exchange(silent_, false)) events_.tell(Event::Kind::path_alive);
+  hear(now);
   auto taken = incoming_.feed(carrier->assembler, bytes);
   if (!taken) abandon(now);
   return taken;

@@ -97,6 +97,7 @@ class Session final : private StreamOwner {
   std::uint64_t waiting_allowance() const override;
 
   void send_on(SessionCarriers::Carrier& carrier, Duration rtt);
+  void hear(TimePoint now);
   void say_everything_again();
   void visit_streams();
   bool has_carrier() const { return carriers_.preferred() != kNoCarrier; }

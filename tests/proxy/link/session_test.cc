@@ -266,6 +266,30 @@ TEST_CASE("a frozen path is noticed within a second with waiting flows, and with
   CHECK_FALSE(pair.a.session.silent());
 }
 
+TEST_CASE("a silent path is alive again when the peer is heard, not when another carrier is preferred") {
+  Pair pair;
+  FlowsOnPair flows(pair);
+  const CarrierId first = pair.connect();
+  const CarrierId second = pair.connect();
+  pair.run_for(1s);
+  auto times_alive = [&] {
+    return std::ranges::count(pair.a.events, Event::Kind::path_alive, &Event::kind);
+  };
+  pair.freeze(first, 10s);
+  pair.freeze(second, 10s);
+  REQUIRE(pair.run_until([&] { return pair.a.session.silent(); }, 10s));
+  REQUIRE(pair.a.session.preferred() == second);
+  SECTION("preferred by its driver") { pair.prefer(pair.a, first); }
+  SECTION("the last one left") { pair.cut(second); }
+  CHECK(pair.a.session.preferred() == first);
+  pair.run_for(1s);
+  CHECK(pair.a.session.silent());
+  CHECK(times_alive() == 0);
+  pair.run_for(15s);
+  CHECK_FALSE(pair.a.session.silent());
+  CHECK(times_alive() == 1);
+}
+
 TEST_CASE("a feature change reaches the far side of a running flow") {
   Pair pair;
   FlowsOnPair flows(pair);
