@@ -74,6 +74,11 @@ void LinkedFlow::on_answer() {
   if (answer.outcome != ConnectOutcome::connected) {
     // A SOCKS client gets an answer, any other client a reset.
     party_.note(answer.outcome == ConnectOutcome::refused ? party_.other_end() : party_.other_proxy());
+    if (module_has(Way::to_lan) && (record_.bytes.lan_out > 0 || !module_->host().to_lan().empty())) {
+      module_->host().abort();  // the client has its answer first, which needed no server
+      stream_->abort();
+      return run_module();
+    }
     const bool told = lan_.has_preface() && lan_.send_preface();
     stream_->abort();
     if (told) {
@@ -219,8 +224,10 @@ void LinkedFlow::suspect_peer() {
 
 void LinkedFlow::run_module() {
   if (finished_ || aborting_) return;
-  const auto answer = opening_ ? ModulePump::Answer::missing : ModulePump::Answer::known;
-  if (module_->run(link_.session(), answer)) link_.kick();
+  // What comes before the far side's answer is the module's own: the server has not said anything yet.
+  const bool replies_first = opening_ && opening_->reply;
+  const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
+  if (module_->run(link_.session(), to_client)) link_.kick();
   count();
   after_module();
 }

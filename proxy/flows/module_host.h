@@ -73,6 +73,8 @@ class ModuleHost {
   // messages before the readable bytes. True: there were some.
   bool take_messages(TimePoint now, link::Duration round_trip);
 
+  // The stream has no reader, and never had one: as if the module had given up after its output.
+  void abort() { take(link::Clock::now(), modules::Abort{}); }
   // Both connections must be reset, this side's after to_lan().
   bool aborts() const { return aborts_ && to_stream_.empty(); }
   bool gave_up() const { return gave_up_; }  // the end has taken too long: at once

@@ -6,7 +6,7 @@ namespace longhaul::flows {
 using modules::Way;
 using Pump = LanSide::Pump;
 
-bool ModulePump::run(const link::Session& session, Answer answer) {
+bool ModulePump::run(const link::Session& session, ToClient to_client) {
   bool any = false;
   int reads_left = kReadsPerTurn;
   for (bool moved = true; moved;) {
@@ -14,7 +14,7 @@ bool ModulePump::run(const link::Session& session, Answer answer) {
     const bool ran =
         host_.run(link::Clock::now(), {session.outgoing().line_rate(), path.smoothed_rtt(), path.contact()});
     any |= ran;
-    moved = (answer == Answer::known && deliver()) || ran;
+    moved = (to_client == ToClient::open && deliver()) || ran;
     moved = read(reads_left) || moved;
   }
   return any;

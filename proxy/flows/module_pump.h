@@ -29,11 +29,10 @@ class ModulePump {
   ModuleHost& host() { return host_; }
   const ModuleHost& host() const { return host_; }
 
-  // Unanswered: the far side has not said yet whether it reached the server, so nothing is sent to the
-  // client.
-  enum class Answer : std::uint8_t { missing, known };
+  // A SOCKS client hears first whether the server was reached.
+  enum class ToClient : std::uint8_t { waits, open };
   // True: the module ran, so its stream may have something to send.
-  bool run(const link::Session& session, Answer answer);
+  bool run(const link::Session& session, ToClient to_client);
   // The socket was reset: the module may have promises to keep, and decides when the other end must be reset.
   void lose_lan();
   bool lan_lost() const { return lan_lost_; }

@@ -284,6 +284,50 @@ TEST_CASE("a half's deadline wakes it even if nothing else happens") {
 
 // Hidden: for a look at what a module costs. Times with nothing, with one that passes, with one that has
 // stepped aside.
+// Its near half answers everything itself.
+TEST_CASE("a module answers its client before the far side has reached the server") {
+  Bench bench;
+  bench.halves.dress_near = [](Probe& near) {
+    near.lan = [](Probe& self, Slice) { self.say(modules::ToLan{Probe::slice("own answer")}); };
+  };
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    co_await b.sites.link_up();
+    const tcp::endpoint server = b.acceptor.local_endpoint();
+    // The client has said something when its flow begins.
+    const auto begin = [&](std::function<std::string(ConnectOutcome)> reply) -> asio::awaitable<tcp::socket> {
+      SocketPair pair = co_await socket_pair();
+      co_await write(pair.near, "question");
+      flows::Accepted accepted{.socket = std::move(pair.far),
+                               .client = pair.near.local_endpoint(),
+                               .destination = {.host = "", .address = server.address(), .port = server.port()},
+                               .answer = std::move(reply)};
+      b.sites.near->flows.start(std::move(accepted));
+      co_return std::move(pair.near);
+    };
+    // A server that is reached later, or never: the kernel drops what asks for a place in a full backlog.
+    b.acceptor.listen(0);
+    tcp::socket first(b.io);
+    co_await first.async_connect(server, asio::use_awaitable);
+    tcp::socket waits = co_await begin({});
+    const auto got_1 = co_await read_exactly(waits, 10);
+    CHECK(got_1 == "own answer");
+    CHECK(b.near_flow().bytes.lan_out == 10);
+
+    // A SOCKS client hears first that the server was reached.
+    tcp::socket asks = co_await begin([](ConnectOutcome) { return std::string("reached: "); });
+    asio::steady_timer soon(b.io, 50ms);
+    co_await soon.async_wait(asio::use_awaitable);
+    CHECK(asks.available() == 0);
+
+    // One that refuses: the answer, and then the reset.
+    b.acceptor.close();
+    tcp::socket refused = co_await begin({});
+    const auto got_2 = co_await read_all(refused);
+    CHECK(got_2.text == "own answer");
+    CHECK(got_2.error == asio::error::connection_reset);
+  }(bench));
+}
+
 TEST_CASE("throughput of flows with and without a module", "[.speed]") {
   const int kind = GENERATE(0, 1, 2, 0, 1, 2, 0, 1, 2);
   Bench bench;
