@@ -202,13 +202,24 @@ class Tls(PairTest):
         self.assertTrue(connection.receive(1))
         connection.close()
 
-    def test_the_switch_stops_it(self):
-        self.branch.set(tls=False)
-        try:
-            self.assertEqual(self.shown_by("intranet.corp"), "server")
-        finally:
-            self.branch.set(tls=True)
-        self.assertEqual(self.shown_by("intranet.corp"), "pair")
+    def test_the_switch_stops_it_at_once(self):
+        for site in (self.branch, self.datacenter):
+            with self.connection("intranet.corp") as decrypted, self.connection("private.corp") as passing:
+                for connection in (decrypted, passing):
+                    connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
+                    self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))
+                resets = self.branch.status()["flows"]["reset"]
+                site.set(tls=False)
+                try:
+                    while decrypted.recv(65536):  # Python takes a reset for an end here
+                        pass
+                    until(lambda: self.branch.status()["flows"]["reset"] == resets + 1, what="the flow is reset")
+                    passing.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
+                    self.assertTrue(passing.recv(1))
+                    self.assertEqual(self.shown_by("intranet.corp"), "server")
+                finally:
+                    site.set(tls=True)
+            self.assertEqual(self.shown_by("intranet.corp"), "pair")
 
     def test_no_file_has_the_key_or_what_was_decrypted(self):
         secret = b"canary-of-the-plaintext-" + b"0123456789abcdef" * 8

@@ -69,8 +69,9 @@ Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared
 
 void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   now_ = now;
-  is_on_ = told.features.modules.value("tls") != 0;
-  if (!is_on_ && state_ == State::hello) splice({});
+  if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ == State::over) return;
+  if (state_ == State::hello) return splice({});
+  fail();  // as in the near half
 }
 
 void Far::give_up_memory(TimePoint now) {

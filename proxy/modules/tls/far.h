@@ -103,7 +103,7 @@ class Far final : public modules::Module, private LegUser {
   SecretBytes client_secret_, server_secret_;
   std::size_t said_bytes_ = 0;  // with Said
   bool client_certificate_ = false;
-  bool is_on_ = true, twin_aside_ = false, lan_ended_ = false, truncated_ = false;
+  bool twin_aside_ = false, lan_ended_ = false, truncated_ = false;
   bool client_done_ = false;  // its direction has ended
   modules::Reason reason_{};
   std::string detail_;

@@ -21,11 +21,16 @@ std::array<std::byte, 5> key_update(bool request) {
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   told_ = told;
-  if (state_ == State::open) {
+  const bool is_on = told.features.modules.value("tls") != 0;
+  if (state_ == State::open && is_on) {
     plaintext_->on_surroundings(now, told);
     return read_plaintext();
   }
-  if (told.features.modules.value("tls") == 0) step_aside({});
+  if (is_on || state_ == State::over) return;
+  if (state_ != State::open) return step_aside({});
+  // Nobody else can go on with these records: the client connects again, and that connection passes.
+  state_ = State::over;
+  out_.abort();
 }
 
 void Near::from_lan(TimePoint now, Slice bytes) {

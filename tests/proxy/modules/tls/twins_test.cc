@@ -11,8 +11,10 @@ namespace {
 
 // A client says `question` and the server `answer`, then one of them closes; both go through the halves.
 struct Play {
-  Play(const World& world, const Issued& server_has, const std::string& listed, unsigned seed)
-      : twins(kDescriptor, seed, world.policy(listed)),
+  enum class Until : std::uint8_t { answered, closed };
+  Play(const World& world, const Issued& server_has, const std::string& listed, unsigned seed, Until until = Until::closed)
+      : closes(until == Until::closed),
+        twins(kDescriptor, seed, world.policy(listed)),
         client_context(world.client_context()),
         server_context(world.server_context(server_has)),
         client(client_context.get(), true),
@@ -31,12 +33,15 @@ struct Play {
 
   void speak() {
     if (client.is_up && !std::exchange(asked, true)) client.say(question);
-    if (server.heard == question && !std::exchange(answered, true)) server.say(answer), server.close();
+    if (server.heard == question && !std::exchange(answered, true)) {
+      server.say(answer);
+      if (closes) server.close();
+    }
     if (client.closed && !std::exchange(closed, true)) client.close();
     twins.client_sends(client.out());
     twins.server_sends(server.out());
     if (closed) twins.client_ends();
-    if (answered) twins.server_ends();
+    if (answered && closes) twins.server_ends();
   }
   std::string text(std::size_t size) {
     std::string made(size, ' ');
@@ -48,6 +53,7 @@ struct Play {
     return peer && X509_cmp(peer, issued.certificate.get()) == 0;
   }
 
+  bool closes;
   kit::Twins twins;
   Context client_context, server_context;
   End client, server;
@@ -70,6 +76,26 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
     SSL_get0_alpn_selected(play.client.ssl(), &chosen, &size);
     CHECK(std::string(reinterpret_cast<const char*>(chosen), size) == "echo/1");
   }
+}
+
+TEST_CASE("tls: either half resets what is decrypted when the feature is switched off, and nothing else") {
+  const World world;
+  const config::FeatureTable table{kDescriptor.features};
+  modules::Surroundings on;
+  on.features.modules = config::ModuleFeatures::standard(table);
+  for (const bool at_near : {true, false})
+    for (const bool is_listed : {true, false}) {
+      CAPTURE(at_near, is_listed);
+      Play play(world, world.real, is_listed ? "a.corp" : "b.corp", 1, Play::Until::answered);
+      REQUIRE(play.client.heard == play.answer);
+      auto& half = at_near ? play.twins.near : play.twins.far;
+      half.module.on_surroundings({}, on), half.collect();
+      play.twins.run();
+      REQUIRE_FALSE(play.twins.is_reset());
+      for (int i = 0; i < 2; ++i) half.module.on_surroundings({}, {}), half.collect();
+      play.twins.run();
+      CHECK(play.twins.is_reset() == is_listed);
+    }
 }
 
 TEST_CASE("tls: a name that is not listed reaches its server byte for byte") {
