@@ -73,6 +73,26 @@ std::string varying(const RequestHead& request, std::string_view name) {
   return value;
 }
 
+bool is_etag(std::string_view text) {
+  if (text.starts_with("W/")) text.remove_prefix(2);
+  return text.size() >= 2 && text.front() == '"' && text.back() == '"' &&
+         text.substr(1, text.size() - 2).find('"') == std::string_view::npos;
+}
+
+std::string etag_of(const Fields& fields) {
+  const std::string etag = fields.count("etag") == 1 ? fields.value("etag") : std::string();
+  return is_etag(etag) ? etag : std::string();
+}
+
+// A date tells two versions apart only if the response was made well after it: the file may change twice in one second
+// (RFC 9110, section 8.8.2.2; the minute is that of RFC 7232).
+std::string last_modified_of(const Fields& fields) {
+  constexpr Seconds kLeast = 60;
+  if (fields.count("last-modified") != 1 || fields.count("date") != 1) return {};
+  const auto changed = date_of(fields.value("last-modified")), made = date_of(fields.value("date"));
+  return changed && made && *made - *changed >= kLeast ? fields.value("last-modified") : std::string();
+}
+
 void set_times(Stored& stored, link::TimePoint now, Seconds wall) {
   const Directives says = directives_of(stored.fields);
   stored.received = now;
@@ -80,13 +100,8 @@ void set_times(Stored& stored, link::TimePoint now, Seconds wall) {
   stored.lifetime = lifetime_of(stored.fields, says, wall);
   stored.validate_always = says.no_cache;
   stored.for_all = says.is_for_all();
-  stored.etag = stored.fields.count("etag") == 1 ? stored.fields.value("etag") : std::string();
-}
-
-bool is_etag(std::string_view text) {
-  if (text.starts_with("W/")) text.remove_prefix(2);
-  return text.size() >= 2 && text.front() == '"' && text.back() == '"' &&
-         text.substr(1, text.size() - 2).find('"') == std::string_view::npos;
+  stored.etag = etag_of(stored.fields);
+  stored.last_modified = last_modified_of(stored.fields);
 }
 
 // The weak comparison of RFC 9110, section 8.8.3.2.
@@ -131,7 +146,7 @@ Seconds Stored::age(link::TimePoint now) const {
 }
 
 std::size_t Stored::memory_bytes() const {
-  std::size_t bytes = sizeof(Stored) + phrase.size() + etag.size() + content.size() * (sizeof(Slice) + 32) +
+  std::size_t bytes = sizeof(Stored) + phrase.size() + etag.size() + last_modified.size() + content.size() * (sizeof(Slice) + 32) +
                       static_cast<std::size_t>(content_bytes);
   for (const Field& field : fields.all()) bytes += sizeof field + field.name.size() + field.value.size();
   for (const auto& [name, value] : vary) bytes += 2 * sizeof name + name.size() + value.size();
@@ -157,8 +172,8 @@ bool may_store(const RequestHead& request, const ResponseHead& response, Seconds
                        response.fields.has("surrogate-control");  // rules for caches like this one that it does not know
   if (!asks_little || forbids) return false;
   const bool says_how_long = lifetime_of(response.fields, says, wall) > 0;
-  const bool has_tag = response.fields.count("etag") == 1 && is_etag(response.fields.value("etag"));
-  if (response.status == 200) return says_how_long || has_tag;
+  if (response.status == 200)
+    return says_how_long || !etag_of(response.fields).empty() || !last_modified_of(response.fields).empty();
   const bool is_usual = response.status > 200 && response.status < 512;
   return says_how_long && response.status > 200 && response.status != 206 && response.status != 304 &&
          (is_usual || !says.must_understand);
@@ -173,6 +188,11 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
   for (const std::string_view name : members(vary)) stored.vary.emplace_back(lower(name), varying(request, name));
   set_times(stored, now, wall);
   return stored;
+}
+
+std::string question_about(const Stored& stored) {
+  return stored.etag.empty() ? "If-Modified-Since: " + stored.last_modified + "\r\n"
+                             : "If-None-Match: " + stored.etag + "\r\n";
 }
 
 bool may_ask(const RequestHead& request) {
@@ -231,6 +251,8 @@ std::optional<Part> part_of(const Stored& stored, const RequestHead& request) {
 
 std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_modified, link::TimePoint now, Seconds wall) {
   if (not_modified.fields.has("etag") && opaque(not_modified.fields.value("etag")) != opaque(stored.etag)) return std::nullopt;
+  const bool is_by_date = stored.etag.empty() && not_modified.fields.has("last-modified");
+  if (is_by_date && not_modified.fields.value("last-modified") != stored.last_modified) return std::nullopt;
   const Fields said = stored_fields(not_modified.fields);
   Stored fresh = stored;
   fresh.fields = {};
@@ -241,6 +263,8 @@ std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_mo
     if (!is_among(kOfContent, field.name)) fresh.fields.add(field);
   set_times(fresh, now, wall);
   if (fresh.etag.empty()) fresh.etag = stored.etag;
+  // That of the 304's making is not the content's.
+  fresh.last_modified = stored.last_modified;
   return fresh;
 }
 

@@ -43,7 +43,9 @@ struct Stored {
   Seconds age_then = 0, lifetime = 0;
   bool validate_always = false;
   bool for_all = false;  // Directives::is_for_all()
-  std::string etag;  // empty: none
+  // What the server can be asked by; empty: not by that.
+  std::string etag, last_modified;
+  bool can_be_asked_about() const { return status == 200 && !(etag.empty() && last_modified.empty()); }
 
   Seconds age(link::TimePoint now) const;
   std::size_t memory_bytes() const;
@@ -57,6 +59,8 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
 // Whether the request can be answered by a cache at all: a GET without content that names its server, with no other condition
 // than If-None-Match or If-Modified-Since.
 bool may_answer(const RequestHead& request);
+// The condition, as one line of a head, by which the server says whether it has changed (section 4.3.1).
+std::string question_about(const Stored& stored);
 // Whether the server may be asked about a stored response in its place: the client has no conditions of its own.
 bool may_ask(const RequestHead& request);
 // Whether it was stored for a request like this one (Vary, credentials).

@@ -132,7 +132,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
     if (object && exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
         answered_bytes_ < kMostAnsweredBytes && answer(now, *request, object))
       return true;
-    if (object && object->status == 200 && !object->etag.empty() && may_ask(*request)) ask_about = object;
+    if (object && object->can_be_asked_about() && may_ask(*request)) ask_about = object;
   }
   request_body_ = Body(*framing);
   forward(*std::move(request), std::move(key), head, std::move(ask_about));
@@ -176,7 +176,7 @@ void Near::send_content(const Stored& object, Part part) {
 void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_about) {
   if (ask_about) {
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size() - 2);
-    out_.push_back(modules::ToStream{slice_of(std::string(text) + "If-None-Match: " + ask_about->etag + "\r\n\r\n")});
+    out_.push_back(modules::ToStream{slice_of(std::string(text) + question_about(*ask_about) + "\r\n")});
   } else {
     to_server(head);
   }

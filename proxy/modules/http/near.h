@@ -58,7 +58,7 @@ class Near final : public modules::Module {
   struct Exchange {
     RequestHead request;
     std::string key;
-    Object asked_about;  // If-None-Match was added for it; null: the request is the client's
+    Object asked_about;  // a condition was added for it; null: the request is the client's
     Slice head;          // the client's, with asked_about
     std::uint64_t erasures = 0;
     std::size_t bytes = 0;

@@ -36,7 +36,12 @@ TEST_CASE("http cache: stores what says how long it is fresh or has a tag, and n
   CHECK(is_stored("ETag: \"a\"\r\n"));
   CHECK(is_stored("Date: Tue, 14 Nov 2023 22:13:20 GMT\r\nExpires: Tue, 14 Nov 2023 22:14:20 GMT\r\n"));
   CHECK_FALSE(is_stored(""));
-  CHECK_FALSE(is_stored("Last-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\n"));
+  constexpr const char* kMade = "Date: Tue, 14 Nov 2023 22:13:20 GMT\r\n";
+  CHECK(is_stored(kMade + std::string("Last-Modified: Tue, 14 Nov 2023 22:12:20 GMT\r\n")));
+  // A file that was changed a moment ago may change again in that second.
+  CHECK_FALSE(is_stored(kMade + std::string("Last-Modified: Tue, 14 Nov 2023 22:12:21 GMT\r\n")));
+  CHECK_FALSE(is_stored(kMade + std::string("Last-Modified: yesterday\r\n")));
+  CHECK_FALSE(is_stored("Last-Modified: Tue, 14 Nov 2023 22:12:20 GMT\r\n"));
   CHECK_FALSE(is_stored("ETag: a\r\n"));
   CHECK_FALSE(is_stored("Expires: 0\r\n"));
   CHECK(is_stored("Cache-Control: must-revalidate, max-age=60\r\n", "Authorization: Basic eDp5\r\n"));
@@ -146,6 +151,23 @@ TEST_CASE("http cache: a validation renews the fields and leaves the content's a
   CHECK(fresh->age(later) == 0);
   CHECK(fresh->lifetime == 9);
   CHECK_FALSE(validated(old, ok("ETag: \"b\"\r\n", "HTTP/1.1 304 Not Modified"), later, kWall));
+}
+
+TEST_CASE("http cache: without a tag the server is asked by date, and a 304 must speak of the same one") {
+  const std::string changed = "Last-Modified: Tue, 14 Nov 2023 20:00:00 GMT\r\n";
+  const Stored dated = stored("Date: Tue, 14 Nov 2023 22:13:20 GMT\r\n" + changed);
+  CHECK(dated.can_be_asked_about());
+  CHECK(question_about(dated) == "If-Modified-Since: Tue, 14 Nov 2023 20:00:00 GMT\r\n");
+  CHECK(question_about(stored("ETag: \"a\"\r\nDate: Tue, 14 Nov 2023 22:13:20 GMT\r\n" + changed)) ==
+        "If-None-Match: \"a\"\r\n");
+  const auto answered = [&](const std::string& fields) {
+    return validated(dated, ok(fields, "HTTP/1.1 304 Not Modified"), kNow, kWall);
+  };
+  CHECK(answered("").has_value());
+  CHECK(answered(changed + "Cache-Control: max-age=9\r\n")->lifetime == 9);
+  CHECK(answered(changed)->last_modified == dated.last_modified);
+  CHECK_FALSE(answered("Last-Modified: Tue, 14 Nov 2023 20:00:01 GMT\r\n"));
+  CHECK_FALSE(answered("ETag: \"a\"\r\n"));
 }
 
 TEST_CASE("http head: what two programs could read in two ways is an error") {

@@ -15,7 +15,7 @@ std::string request(std::string_view path, std::string_view fields = "") {
   return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" + std::string(fields) + "\r\n";
 }
 
-// Serves /fresh for an hour and /tagged only after validation; /chunked is fresh, in chunks; what comes with a body is
+// Serves /fresh for an hour, /tagged and /dated only after validation; /chunked is fresh, in chunks; what comes with a body is
 // changed. Counts requests.
 class Web {
  public:
@@ -36,9 +36,13 @@ class Web {
       const std::string path = head.substr(head.find(' ') + 1, head.find(" HTTP") - head.find(' ') - 1);
       const std::string content = path + " version " + version;
       const std::string tag = "ETag: \"" + version + "\"\r\n";
+      const std::string changed = "Mon, 13 Nov 2023 10:00:0" + version.substr(0, 1) + " GMT";
       if (posts) {
         version += "1";
         twins_.server_sends("HTTP/1.1 204 No Content\r\n\r\n");
+      } else if (head.find("If-Modified-Since: " + changed + "\r\n") != std::string::npos) {
+        ++not_modified;
+        twins_.server_sends("HTTP/1.1 304 Not Modified\r\nLast-Modified: " + changed + "\r\n\r\n");
       } else if (head.find("If-None-Match: \"" + version + "\"") != std::string::npos) {
         ++not_modified;
         twins_.server_sends("HTTP/1.1 304 Not Modified\r\n" + tag + "\r\n");
@@ -47,7 +51,9 @@ class Web {
                             content.substr(0, 4) + "\r\n" + std::string(1, "0123456789abcdef"[content.size() - 4]) + "\r\n" +
                             content.substr(4) + "\r\n0\r\n\r\n");
       } else {
-        twins_.server_sends("HTTP/1.1 200 OK\r\n" + (path == "/fresh" ? "Cache-Control: max-age=3600\r\n" : tag) +
+        twins_.server_sends("HTTP/1.1 200 OK\r\n" + (path == "/fresh"   ? "Cache-Control: max-age=3600\r\n"
+                                                     : path == "/dated" ? "Date: Tue, 14 Nov 2023 22:13:20 GMT\r\nLast-Modified: " + changed + "\r\n"
+                                                                        : tag) +
                             "Content-Length: " + std::to_string(content.size()) + "\r\n\r\n" + content);
       }
     }
@@ -101,7 +107,7 @@ TEST_CASE("http: answers are the server's, in order, whatever the cache has") {
     for (int round = 0; round < 12; ++round) {
       std::vector<std::string> wanted;
       for (unsigned i = 0; i <= twins.random() % 3; ++i) {
-        const std::string path = std::array{"/fresh", "/tagged", "/chunked"}[twins.random() % 3];
+        const std::string path = std::array{"/fresh", "/tagged", "/chunked", "/dated"}[twins.random() % 4];
         twins.client_sends(request(path));
         wanted.push_back(path + " version " + web.version);
       }
@@ -136,6 +142,13 @@ TEST_CASE("http: what has changed at the server is seen: by its tag, and after a
   CHECK(web.not_modified == 1);
   web.version = "2";
   CHECK(asks(request("/tagged")) == "/tagged version 2");
+  CHECK(asks(request("/dated")) == "/dated version 2");
+  CHECK(asks(request("/dated")) == "/dated version 2");
+  CHECK(web.not_modified == 2);
+  web.version = "3";
+  CHECK(asks(request("/dated")) == "/dated version 3");
+  CHECK(web.not_modified == 2);
+  web.version = "2";
   CHECK(asks(request("/fresh")) == "/fresh version 2");
   const int before = web.asked;
   CHECK(asks(request("/fresh")) == "/fresh version 2");
