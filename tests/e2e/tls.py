@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS with programs we did not write: an authority and certificates made by openssl, nginx with TLS in a node, curl."""
 
+import datetime
 import itertools
 import subprocess
 
@@ -36,6 +37,19 @@ class Authority:
                       "-days", 30, "-copy_extensions", "copy", "-out", certificate)
         key.chmod(0o600)
         return certificate, key
+
+    def status_of(self, certificate):
+        """A file with this authority's OCSP response: the certificate is good."""
+        said = {}
+        for what in ("serial", "enddate"):
+            said[what] = subprocess.run(["openssl", "x509", "-in", str(certificate), "-noout", f"-{what}"], check=True,
+                                        capture_output=True, text=True, timeout=60).stdout.strip().split("=")[1]
+        ends = datetime.datetime.strptime(said["enddate"], "%b %d %H:%M:%S %Y GMT")
+        index, answer = certificate.with_suffix(".index"), certificate.with_suffix(".ocsp")
+        index.write_text(f"V\t{ends:%y%m%d%H%M%SZ}\t\t{said['serial']}\tunknown\t/CN={certificate.stem}\n")
+        self._openssl("ocsp", "-index", index, "-CA", self.certificate, "-rsigner", self.certificate, "-rkey", self._key,
+                      "-issuer", self.certificate, "-cert", certificate, "-ndays", 1, "-noverify", "-respout", answer)
+        return answer
 
     @staticmethod
     def _openssl(*words):

@@ -148,6 +148,7 @@ int Far::on_client_hello(SSL* ssl) {
     if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
   const Bytes protocols = extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation);
   if (protocols.size() > 2) append(protocols_, protocols.subspan(2));
+  asks_status_ = !extension(ssl, TLSEXT_TYPE_status_request).empty();
   entry_ = entry;
   return SSL_CLIENT_HELLO_RETRY;
 }
@@ -236,6 +237,7 @@ void Far::ask_server() {
   if (SSL_set_tlsext_host_name(ssl, name_.c_str()) != 1 || SSL_set1_host(ssl, name_.c_str()) != 1 ||
       (!protocols_.empty() && SSL_set_alpn_protos(ssl, offered, static_cast<unsigned>(protocols_.size())) != 0))
     throw std::bad_alloc();
+  if (asks_status_) SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
   shake_with_server();
 }
 
@@ -259,6 +261,15 @@ Bytes Far::choose_protocol() const {
   unsigned length = 0;
   SSL_get0_alpn_selected(server_->ssl(), &data, &length);
   return std::as_bytes(std::span(data, length));
+}
+
+// The server's own, for the same certificate only: of another it would say nothing true, and clients would refuse it.
+Bytes Far::certificate_status(const X509* certificate) const {
+  const X509* const at_server = SSL_get0_peer_certificate(server_->ssl());
+  if (!certificate || !at_server || X509_cmp(certificate, at_server) != 0) return {};
+  const unsigned char* status = nullptr;
+  const long size = SSL_get_tlsext_status_ocsp_resp(server_->ssl(), &status);
+  return size > 0 ? std::as_bytes(std::span(status, static_cast<std::size_t>(size))) : Bytes{};
 }
 
 void Far::on_secret(std::string_view line) {

@@ -67,6 +67,7 @@ class Far final : public modules::Module, private LegUser {
   // LegUser
   int on_client_hello(SSL* ssl) override;
   Bytes choose_protocol() const override;
+  Bytes certificate_status(const X509* certificate) const override;
   void on_secret(std::string_view line) override;
   void on_certificate_request() override { client_certificate_ = true; }
 
@@ -103,7 +104,7 @@ class Far final : public modules::Module, private LegUser {
   SecretBytes client_secret_, server_secret_;
   std::size_t said_bytes_ = 0;  // with Said
   bool client_certificate_ = false;
-  bool twin_aside_ = false, lan_ended_ = false, truncated_ = false;
+  bool asks_status_ = false, twin_aside_ = false, lan_ended_ = false, truncated_ = false;
   bool client_done_ = false;  // its direction has ended
   modules::Reason reason_{};
   std::string detail_;

@@ -19,6 +19,15 @@ int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* size,
   return SSL_TLSEXT_ERR_OK;
 }
 
+int give_certificate_status(SSL* ssl, void*) {
+  const Bytes status = user_of(ssl).certificate_status(SSL_get_certificate(ssl));
+  if (status.empty()) return SSL_TLSEXT_ERR_NOACK;
+  void* const copy = OPENSSL_memdup(status.data(), status.size());
+  if (!copy) return SSL_TLSEXT_ERR_ALERT_FATAL;
+  SSL_set_tlsext_status_ocsp_resp(ssl, static_cast<unsigned char*>(copy), static_cast<long>(status.size()));
+  return SSL_TLSEXT_ERR_OK;
+}
+
 Context make(const SSL_METHOD* method, int least_version) {
   Context context(SSL_CTX_new(method));
   if (!context || SSL_CTX_set_min_proto_version(context.get(), least_version) != 1) throw std::bad_alloc();
@@ -34,6 +43,7 @@ Context context_to_client() {
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_keylog_callback(context.get(), [](const SSL* ssl, const char* line) { user_of(ssl).on_secret(line); });
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+  SSL_CTX_set_tlsext_status_cb(context.get(), give_certificate_status);
   return context;
 }
 

@@ -21,6 +21,9 @@ class LegUser {
   virtual int on_client_hello(SSL* ssl) = 0;  // SSL_CLIENT_HELLO_SUCCESS, _RETRY or _ERROR
   // One of those that the client offers; empty: none.
   virtual Bytes choose_protocol() const = 0;
+  // Of the certificate that the client gets: what its authority says of it (OCSP, RFC 6066, section 8); empty: nothing.
+  // Asked for only if the client asks.
+  virtual Bytes certificate_status(const X509* certificate) const = 0;
   virtual void on_secret(std::string_view key_log_line) = 0;
   virtual void on_certificate_request() = 0;
 };

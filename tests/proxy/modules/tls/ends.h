@@ -16,7 +16,8 @@ struct Asked final : LegUser {
   Bytes choose_protocol() const override { return std::as_bytes(std::span(protocol)); }
   void on_secret(std::string_view) override {}
   void on_certificate_request() override {}
-  std::string protocol = "echo/1";
+  Bytes certificate_status(const X509*) const override { return std::as_bytes(std::span(status)); }
+  std::string protocol = "echo/1", status;
 };
 
 // An end of the connection that uses libssl as any program does.
@@ -52,6 +53,12 @@ class End {
   }
   void say(const std::string& text) { REQUIRE(leg_.write(std::as_bytes(std::span(text)))); }
   void close() { leg_.close(); }
+  void have_status(const std::string& status) { asked_.status = status; }
+  std::string got_status() {
+    const unsigned char* status = nullptr;
+    const long size = SSL_get_tlsext_status_ocsp_resp(ssl(), &status);
+    return size > 0 ? std::string(reinterpret_cast<const char*>(status), static_cast<std::size_t>(size)) : "";
+  }
   std::string out() {
     const Slice slice = leg_.drain();
     return {reinterpret_cast<const char*>(slice.bytes().data()), slice.size()};

@@ -23,6 +23,9 @@ struct Play {
     SSL_set1_host(client.ssl(), "a.corp");
     static constexpr unsigned char kProtocols[] = "\x06" "echo/1" "\x08" "http/1.1";
     SSL_set_alpn_protos(client.ssl(), kProtocols, sizeof kProtocols - 1);
+    // Not OCSP, which nobody here reads.
+    SSL_set_tlsext_status_type(client.ssl(), TLSEXT_STATUSTYPE_ocsp);
+    server.have_status("good, says the authority");
     question = text(1 + twins.random() % 40'000), answer = text(1 + twins.random() % 100'000);
     twins.on_client_bytes = [this] { client.take(twins.at_client), speak(); };
     twins.on_server_bytes = [this] { server.take(twins.at_server), speak(); };
@@ -76,6 +79,16 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
     SSL_get0_alpn_selected(play.client.ssl(), &chosen, &size);
     CHECK(std::string(reinterpret_cast<const char*>(chosen), size) == "echo/1");
   }
+}
+
+TEST_CASE("tls: the status of a certificate is copied to the client if it is the one that the client gets") {
+  const World world;
+  Play same(world, world.shown, "a.corp", 1);
+  CHECK(same.client.heard == same.answer);
+  CHECK(same.client.got_status() == "good, says the authority");
+  Play another(world, world.real, "a.corp", 1);
+  CHECK(another.client.heard == another.answer);
+  CHECK(another.client.got_status().empty());
 }
 
 TEST_CASE("tls: either half resets what is decrypted when the feature is switched off, and nothing else") {
