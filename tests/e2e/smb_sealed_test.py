@@ -5,6 +5,7 @@ with protection on both legs as client and server agreed. Without a key: smb_tes
 import contextlib
 import unittest
 
+import canaries
 import domain
 import random_file
 import smb
@@ -80,6 +81,22 @@ class Ntlm(PairTest):
                 client.disconnect()
             crossed.append(wan.received)
         self.assertLess(crossed[1], len(data) // 20, crossed)
+
+    def test_no_key_is_written_anywhere(self):
+        nt_hash = bytes.fromhex(self.smbd.ntlm_hashes().read_text().strip().split(":")[1])
+        for dialect, protection in ("2.1", "sign"), ("3.0", "encrypt"), ("3.1.1", "encrypt"):
+            with self.subTest(dialect=dialect, protection=protection), \
+                    smb_client.connect(self.lab, self.smbd, dialect, protection=protection) as client:
+                smb_work.write_file(client, "known", made(100_000, 5))
+                smb_work.read_file(client, "known")
+                flow, = self.datacenter.flows()
+                self.assertIn("key from an NTLM hash", flow["module"]["detail"])
+                session = client.inner._Session  # pylint: disable=protected-access
+                names = ("SessionKey",) if dialect == "2.1" else ("SessionKey", "EncryptionKey", "DecryptionKey")
+                keys = {name: session[name] for name in names}
+                for site in (self.branch, self.datacenter):
+                    canaries.assert_absent(self, site, keys | {"the hash": nt_hash})
+                client.disconnect()
 
     def test_a_forged_message_resets_its_connection_and_reaches_nobody(self):
         for dialect, protection in PROTECTED:

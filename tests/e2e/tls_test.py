@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import ssl
 
+import canaries
 import socks
 import tcp
 import tls
@@ -26,7 +27,9 @@ class Tls(PairTest):
         names = ("intranet.corp", "private.corp", "personal.corp", "strange.corp", "picky.corp")
         cls.at_server = {name: (rogue if name == "strange.corp" else cls.authority).issue(name) for name in names}
         cls.at_pair = {name: cls.authority.issue(name) for name in names if name != "private.corp"}
-        more = {"intranet.corp": "location /hour/ { add_header Cache-Control max-age=3600; }",
+        stapled = cls.at_server["stapled.corp"] = cls.at_pair["stapled.corp"] = cls.authority.issue("stapled.corp")
+        more = {"stapled.corp": f"ssl_stapling on; ssl_stapling_file {cls.authority.status_of(stapled[0])};",
+                "intranet.corp": "location /hour/ { add_header Cache-Control max-age=3600; }",
                 "personal.corp": f"ssl_client_certificate {cls.authority.certificate}; ssl_verify_client on;"}
         cls.nginx = tls.Nginx(cls.lab, [(name, pair, more.get(name, "")) for name, pair in cls.at_server.items()])
         cls.datacenter.hosts = {"intranet.corp": SERVER}
@@ -92,6 +95,14 @@ class Tls(PairTest):
             self.assertEqual(near["module"]["detail"], "TLS 1.3 for intranet.corp, decrypted")
             self.assertEqual((far["reason"], near["reason"]), ("optimised", "optimised"))
         self.assertEqual(self.shown_by("intranet.corp"), "pair")
+
+    def test_the_status_of_a_certificate_is_the_servers(self):
+        since = self.datacenter.reasons()
+        said = self.lab.run("client", "openssl", "s_client", "-connect", f"{SERVER}:443", "-servername", "stapled.corp", "-status",
+                            "-CAfile", self.authority.certificate, "-verify_return_error")
+        self.assertIn("OCSP Response Status: successful", said)
+        self.assertIn("Cert Status: good", said)
+        self.assertEqual(self.given_by_datacenter(since), {}, "it was decrypted")
 
     def test_a_server_that_the_client_gave_by_name_is_listed_by_its_address(self):
         context = ssl.create_default_context(cafile=self.authority.certificate)
@@ -226,8 +237,12 @@ class Tls(PairTest):
         (self.nginx.files / "secret").write_bytes(secret * 400)
         self.assertEqual(self.curl("intranet.corp", "secret"), secret * 400)
         key = self.at_pair["intranet.corp"][1].read_text().splitlines()[1].encode()
-        for site in (self.branch, self.datacenter):
-            for file in filter(lambda path: path.is_file(), site.folder.rglob("*")):
-                content = file.read_bytes()
-                self.assertNotIn(secret, content, file)
-                self.assertNotIn(key, content, file)
+        log = self.lab.scratch / "client's secrets"
+        with self.connection("intranet.corp", keylog_filename=str(log)) as connection:
+            connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
+            self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))
+            secrets = {words[0]: bytes.fromhex(words[2]) for words in map(str.split, log.read_text().splitlines())
+                       if words[0] in ("CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0")}
+            self.assertEqual(len(secrets), 2)
+            for site in (self.branch, self.datacenter):
+                canaries.assert_absent(self, site, secrets | {"the plaintext": secret, "the server's key": key})
