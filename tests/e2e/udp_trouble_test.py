@@ -53,7 +53,11 @@ class UdpTrouble(unittest.TestCase):
         until(lambda: pair.branch.link()["carrier"] == "udp", 30, "UDP carries")
         # The kernel's own segmentation comes behind this rule, so it meets whole bursts.
         with dropped(lab, "meta length > 4000"):
-            self.transfer(lab, 8_000_000)
+            # It is certain after some hundred bursts; a busy machine sends more single packets and fewer of those.
+            for _ in range(10):
+                self.transfer(lab, 8_000_000)
+                if pair.branch.link()["udp"]["drops_bursts"]:
+                    break
             self.assertTrue(pair.branch.link()["udp"]["drops_bursts"])
             self.assertFalse(pair.branch.link()["udp"]["segments_in_kernel"])
             self.assertIn("drops bursts of UDP packets", pair.branch.longhaul("status"))
