@@ -156,6 +156,10 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : memory_warnings(config)) log::warn("memory", {{"warning", warning}});
   apply_secrets();
+  table_.on_removed = [this](const flows::FlowRecord& record) {
+    recent_talkers_.add(record, std::chrono::steady_clock::now());
+    if (flow_exporter_) flow_exporter_->flow_ended(record);
+  };
   for (const modules::Listed& module : modules_) {
     if (modules::Losses* losses = module.instance->losses()) losses->set_log(&loss_log_);
     if (modules::State* state = module.instance->state())

@@ -16,7 +16,6 @@ void Daemon::begin_exports() {
                                           .active_timeout = exports.ipfix_active_timeout,
                                           .domain = exporting::observation_domain(config_.site)},
         table_, shared_.resolver);
-    table_.on_removed = [this](const flows::FlowRecord& record) { flow_exporter_->flow_ended(record); };
     flow_exporter_->begin();
   }
   if (exports.otlp) {
@@ -30,9 +29,8 @@ void Daemon::begin_exports() {
 
 void Daemon::stop_exports() {
   if (metric_exporter_) metric_exporter_->stop();
-  if (!flow_exporter_) return;
   table_.on_removed = nullptr;
-  flow_exporter_->stop();
+  if (flow_exporter_) flow_exporter_->stop();
 }
 
 }  // namespace longhaul

@@ -44,6 +44,7 @@ class Daemon final : public control::Controlled {
   // Controlled
   control::Status status() const override;
   const flows::FlowTable& flows() const override { return table_; }
+  const flows::RecentTalkers& recent_talkers() const override { return recent_talkers_; }
   const config::Features& features() const override { return features_; }
   const config::Features& configured_features() const override { return config_.features; }
   const control::History& history() const override { return history_keeper_.history(); }
@@ -109,6 +110,7 @@ class Daemon final : public control::Controlled {
   PathKeeper path_keeper_;
   PeerAddresses peer_addresses_;
   flows::FlowTable table_;
+  flows::RecentTalkers recent_talkers_;
   HistoryKeeper history_keeper_;
   flows::Dialer dialer_;
   flows::Flows flows_;

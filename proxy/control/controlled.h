@@ -15,6 +15,7 @@
 #include "proxy/control/history.h"
 #include "proxy/export/counters.h"
 #include "proxy/flows/flow_table.h"
+#include "proxy/flows/recent_talkers.h"
 #include "proxy/flows/tuple.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/link/io/refusal.h"
@@ -114,6 +115,7 @@ class Controlled {
 
   virtual Status status() const = 0;
   virtual const flows::FlowTable& flows() const = 0;
+  virtual const flows::RecentTalkers& recent_talkers() const = 0;
   virtual const config::Features& features() const = 0;             // in force
   virtual const config::Features& configured_features() const = 0;  // in the file: in force again after a restart
   virtual const History& history() const = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the live flows once, in slices; flows that start or end meanwhile may be missed until the next call.
+// Walks the live flows once, in slices. A flow that begins or ends meanwhile may be missed until the next call.
 #include "proxy/control/talkers.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <map>
 #include <vector>
 
-#include "proxy/config/network.h"
 #include "proxy/control/flow_queries.h"
 #include "proxy/control/views.h"
 
@@ -21,25 +20,10 @@ namespace json = boost::json;
 constexpr std::size_t kFlowsPerSlice = 256;  // each costs a text and a look-up
 
 struct Sum {
-  std::uint64_t flows = 0;
+  std::uint64_t live = 0, ended = 0;
   flows::FlowBytes bytes;
   std::uint64_t lan() const { return bytes.lan_in + bytes.lan_out; }
 };
-
-std::string name_of(const flows::FlowRecord& flow, TalkersBy by) {
-  switch (by) {
-    case TalkersBy::client:
-      return config::unmapped(flow.client.address()).to_string();
-    case TalkersBy::server:
-      return flow.destination.host.empty() ? config::unmapped(flow.destination.address).to_string()
-                                           : flow.destination.host;
-    case TalkersBy::port:
-      return std::to_string(flow.destination.port);
-    case TalkersBy::peer:
-      return flow.peer;
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -53,10 +37,12 @@ std::optional<TalkersBy> talkers_by(std::string_view text) {
 
 asio::awaitable<std::string> list_talkers(const Controlled& daemon, TalkersQuery query) {
   std::map<std::string, Sum> sums;
+  for (const auto& [name, sum] : daemon.recent_talkers().by(query.by, std::chrono::steady_clock::now()))
+    sums[name] = {.ended = sum.flows, .bytes = sum.bytes};
   // Named: g++ 12 destroys twice what is awaited inside an initialiser.
   std::function<void(const flows::FlowRecord&)> add = [&](const flows::FlowRecord& flow) {
-    Sum& sum = sums[name_of(flow, query.by)];
-    ++sum.flows;
+    Sum& sum = sums[flows::talker_name(flow, query.by)];
+    ++sum.live;
     sum.bytes += flow.bytes;
   };
   co_await for_each_live(daemon, kFlowsPerSlice, add);
@@ -69,7 +55,7 @@ asio::awaitable<std::string> list_talkers(const Controlled& daemon, TalkersQuery
   json::array list;
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& [name, sum] = *largest[i];
-    list.push_back(json::object{{"name", name}, {"flows", sum.flows}, {"bytes", view(sum.bytes)}});
+    list.push_back(json::object{{"name", name}, {"flows", sum.live}, {"ended", sum.ended}, {"bytes", view(sum.bytes)}});
   }
   co_return json::serialize(json::object{{"talkers", std::move(list)}, {"count", sums.size()}}) + "\n";
 }

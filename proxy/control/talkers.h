@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The users of the line: live flows summed by client, server, port or peer, the largest first.
+// The users of the line: flows that are live, or ended in the last hour, summed by client, server, port or peer, the
+// largest first.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace longhaul::control {
 
-enum class TalkersBy : std::uint8_t { client, server, port, peer };
+using flows::TalkersBy;
 std::optional<TalkersBy> talkers_by(std::string_view text);
 
 struct TalkersQuery {

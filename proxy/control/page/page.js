@@ -421,11 +421,11 @@ function showPorts(status) {
 const talkers = {by: 'client', before: new Map(), at: 0};
 const talkersTable = () => new Table(get('talkers'), [
   {title: 'Name', text: each => talkers.by === 'port' ? portText(Number(each.name)) : each.name || 'no link', kind: () => 'wrap'},
-  {title: 'Flows', number: true, text: each => String(each.flows)},
+  {title: 'Live flows', number: true, text: each => String(each.flows)},
   {title: 'LAN now', number: true, text: each => each.rate === undefined ? '–' : rateText(each.rate)},
   {title: 'LAN', number: true, text: each => bytesText(lanOf(each.bytes))},
   {title: 'Saved', number: true, fill: (cell, each) => fillSaved(cell, each.bytes)},
-], {empty: 'No live flows.'});
+], {empty: 'No flows in the last hour.'});
 
 async function readTalkers() {
   const by = talkers.by;

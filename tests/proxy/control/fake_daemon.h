@@ -60,6 +60,7 @@ class FakeDaemon final : public Controlled {
     return std::vector<std::string>{"[[peer]] datacenter: fingerprint"};
   }
 
+  const flows::RecentTalkers& recent_talkers() const override { return talkers; }
   flows::FlowRecord& add_flow(const std::string& ends, flows::Reason reason = flows::reasons::optimised) {
     const auto tuple = flows::parse_tuple(ends).value();
     flows::FlowRecord record;
@@ -98,6 +99,7 @@ class FakeDaemon final : public Controlled {
                                           .load_bytes = 3 << 20},
              .links = {}};
   flows::FlowTable table;
+  flows::RecentTalkers talkers;
   History past;
   config::Features in_force = config::standard_features(modules::feature_table());
   config::Features in_file = in_force;

@@ -36,6 +36,24 @@ TEST_CASE("talkers are summed by client, server, port or peer, the largest first
     CHECK(get(api, std::string("/v1/talkers?") + wrong).status == 400);
 }
 
+TEST_CASE("flows that have ended count for an hour") {
+  RunningApi api;
+  auto& ended = api.daemon.add_flow("10.0.0.1:1-10.0.2.2:445");
+  ended.bytes = {1000, 0, 0, 10};
+  api.daemon.talkers.add(ended, std::chrono::steady_clock::now());
+  api.daemon.table.remove(ended.id, flows::FlowTable::End::closed);
+  api.daemon.add_flow("10.0.0.1:2-10.0.2.2:445").bytes = {1, 0, 0, 1};
+  api.daemon.add_flow("10.0.0.2:1-10.0.2.2:445").bytes = {500, 0, 0, 10};
+  api.start();
+  const auto answer = get(api, "/v1/talkers").json();
+  const auto& first = answer.at("talkers").at(0);
+  CHECK(first.at("name") == "10.0.0.1");
+  CHECK(first.at("flows") == 1u);
+  CHECK(first.at("ended") == 1u);
+  CHECK(first.at("bytes").at("lan_in") == 1001u);
+  CHECK(answer.at("talkers").at(1).at("ended") == 0u);
+}
+
 TEST_CASE("thousands of clients are summed in slices") {
   RunningApi api;
   for (int i = 0; i < 3000; ++i)
