@@ -2,7 +2,7 @@
 // What would become of a flow that began now: whether it would reach this daemon, as a client's or as a peer's, and
 // then what flows.h decides. Only `why` asks; nothing is changed.
 #include "proxy/daemon_parts.h"
-#include "proxy/flows/allow.h"
+#include "proxy/config/network.h"
 #include "proxy/net/interfaces.h"
 
 namespace longhaul {
@@ -52,7 +52,7 @@ Forecast Daemon::forecast_for(const link::PeerLink& link, const flows::Tuple& tu
 }
 
 Forecast Daemon::forecast(const flows::Tuple& tuple) {
-  const auto client = flows::unmapped(tuple.client.address());
+  const auto client = config::unmapped(tuple.client.address());
   const config::Peer* const of_client = config::peer_for(config_, client);
   const auto server = address_of(tuple.destination);
   if (of_client && (!server || !config::peer_for(config_, *server)))

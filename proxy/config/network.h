@@ -27,6 +27,7 @@ bool contains(const Network& network, const boost::asio::ip::address& address);
 
 // An IPv4 or IPv6 address without scope; an IPv4-mapped one comes back as IPv4.
 std::optional<boost::asio::ip::address> parse_address(std::string_view text);
+// The IPv4 address inside an IPv4-mapped IPv6 address; any other address unchanged.
 boost::asio::ip::address unmapped(const boost::asio::ip::address& address);
 
 }  // namespace longhaul::config

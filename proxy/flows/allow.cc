@@ -27,23 +27,17 @@ bool holds_nothing_else(const config::Network& network) {
 
 }  // namespace
 
-address unmapped(const address& any) {
-  if (any.is_v6() && any.to_v6().is_v4_mapped())
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, any.to_v6());
-  return any;
-}
-
-bool is_loopback(const address& any) { return unmapped(any).is_loopback(); }
+bool is_loopback(const address& any) { return config::unmapped(any).is_loopback(); }
 
 bool is_link_local(const address& any) {
-  const address plain = unmapped(any);
+  const address plain = config::unmapped(any);
   if (plain.is_v6()) return plain.to_v6().is_link_local();  // fe80::/10, RFC 4291 section 2.5.6
   const auto bytes = plain.to_v4().to_bytes();
   return bytes[0] == 169 && bytes[1] == 254;  // RFC 3927 section 2.1
 }
 
 bool never_dialled(const address& any) {
-  const address plain = unmapped(any);
+  const address plain = config::unmapped(any);
   if (plain.is_unspecified() || plain.is_multicast()) return true;
   if (plain.is_v6()) return false;
   const auto bytes = plain.to_v4().to_bytes();
@@ -52,7 +46,7 @@ bool never_dialled(const address& any) {
 
 bool peer_may_dial(const std::vector<config::Network>& allow, const address& wanted,
                    const std::vector<address>& own) {
-  const address plain = unmapped(wanted);
+  const address plain = config::unmapped(wanted);
   if (never_dialled(plain)) return false;
   const bool cable = is_loopback(plain) || is_link_local(plain);
   const bool special = cable || has(own, plain);
@@ -64,7 +58,7 @@ bool peer_may_dial(const std::vector<config::Network>& allow, const address& wan
 
 bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& peer,
                    const std::vector<config::Network>& own_networks, const address& client) {
-  const address plain = unmapped(client);
+  const address plain = config::unmapped(client);
   if (never_dialled(plain) || is_loopback(plain) || is_link_local(plain)) return false;
   const auto longest_of = [&](const std::vector<config::Network>& networks) {
     int longest = -1;
@@ -81,9 +75,9 @@ bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& p
 }
 
 bool client_may_dial(const address& client, const address& wanted, const std::vector<address>& own) {
-  const address plain = unmapped(wanted);
+  const address plain = config::unmapped(wanted);
   if (never_dialled(plain)) return false;
-  const auto here = [&](const address& any) { return is_loopback(any) || has(own, unmapped(any)); };
+  const auto here = [&](const address& any) { return is_loopback(any) || has(own, config::unmapped(any)); };
   return here(client) || (!here(plain) && !is_link_local(plain));
 }
 

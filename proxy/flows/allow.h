@@ -9,9 +9,6 @@
 
 namespace longhaul::flows {
 
-// The IPv4 address inside an IPv4-mapped IPv6 address; any other address unchanged.
-boost::asio::ip::address unmapped(const boost::asio::ip::address& address);
-
 // Addresses of this machine or its own cable, in any notation.
 bool is_loopback(const boost::asio::ip::address& address);
 bool is_link_local(const boost::asio::ip::address& address);

@@ -71,7 +71,7 @@ error_code open_socket(tcp::socket& socket, const tcp::endpoint& server, const t
   if (!set_flag(fd, v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT)) return last_error();
   // The same client port may be in use towards another server: only the whole tuple must be unique.
   set_flag(fd, SOL_SOCKET, SO_REUSEADDR);
-  tcp::endpoint local(unmapped(client.address()), client.port());
+  tcp::endpoint local(config::unmapped(client.address()), client.port());
   if (shown == Shown::client_address) {
     set_flag(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT);  // the port is chosen at connect, unique per tuple
     local.port(0);
@@ -126,7 +126,7 @@ bool Dialer::allowed(const DialRequest& request, const asio::ip::address& addres
 // client.
 bool Dialer::can_show_client(const DialRequest& request, const asio::ip::address& server) {
   if (!can_show_clients_ || request.source == config::Source::proxy || !request.client) return false;
-  const asio::ip::address client = unmapped(request.client->address());
+  const asio::ip::address client = config::unmapped(request.client->address());
   if (client.is_v4() != server.is_v4() || never_dialled(client) || is_loopback(client) ||
       is_link_local(client))
     return false;
@@ -176,7 +176,7 @@ asio::awaitable<Dialled> Dialer::dial(DialRequest request) {
   std::vector<asio::ip::address> addresses;
   const Destination& to = request.destination;
   if (to.host.empty()) {
-    addresses.push_back(unmapped(to.address));
+    addresses.push_back(config::unmapped(to.address));
   } else {
     auto resolved = co_await resolver_.resolve(to.host, config_.name_limit);
     if (!resolved) {
@@ -184,7 +184,7 @@ asio::awaitable<Dialled> Dialer::dial(DialRequest request) {
       result.outcome = ConnectOutcome::name_not_found;
       co_return result;
     }
-    for (const auto& address : *resolved) addresses.push_back(unmapped(address));
+    for (const auto& address : *resolved) addresses.push_back(config::unmapped(address));
   }
   result.server = tcp::endpoint(addresses.front(), to.port);
   std::erase_if(addresses, [&](const auto& address) { return !allowed(request, address); });

@@ -53,7 +53,7 @@ Reason Flows::decide_for_peer(const link::PeerLink& link, const asio::ip::addres
   const bool leaves = closed_ == Closed::enforced &&
                       config::leaves_again(config_, client, *server, destination.port);
   const auto& own = own_.at(std::chrono::steady_clock::now());
-  if (leaves || !peer_may_dial(config_.link.allow, unmapped(*server), own)) return reasons::peer_refused;
+  if (leaves || !peer_may_dial(config_.link.allow, config::unmapped(*server), own)) return reasons::peer_refused;
   return reasons::optimised;
 }
 

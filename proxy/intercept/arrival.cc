@@ -26,14 +26,14 @@ std::optional<NotTaken> why_not_taken(const Arrival& arrival, const boost::asio:
     return NotTaken{"Interception is down" + (arrival.error.empty() ? "" : " (" + arrival.error + ")") +
                         ", so the connection would bypass this proxy.",
                     "run longhaul intercept up"};
-  const auto from = flows::unmapped(client);
+  const auto from = config::unmapped(client);
   if (net::interface_with(arrival.own, from) != nullptr)
     return NotTaken{"The client is this host, and connections of this host's own programs are not intercepted.",
                     "use a [[forward]] or [socks] listener for them"};
   if (is_in(arrival.peers, from))
     return NotTaken{"The client is a peer, and packets of peers are never intercepted.", "none needed"};
   if (server) {
-    const auto to = flows::unmapped(*server);
+    const auto to = config::unmapped(*server);
     if (const net::Interface* own = net::interface_with(arrival.own, to))
       return NotTaken{"The destination is this host (" + own->name +
                           "), and connections to this host are not intercepted.",

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "proxy/flows/allow.h"
+#include "proxy/config/network.h"
 #include "proxy/net/marks.h"
 
 namespace longhaul::intercept {
@@ -85,7 +85,7 @@ std::vector<std::string> limit_rules(const flows::Crowded& crowded) {
 std::string peer_rules(const RuleSet& rules, bool v4) {
   std::vector<std::string> addresses;
   for (const address& peer : rules.peers) {
-    const address plain = flows::unmapped(peer);
+    const address plain = config::unmapped(peer);
     if (plain.is_unspecified() || plain.is_v4() != v4) continue;
     addresses.push_back(v4 ? plain.to_string()
                            : address(boost::asio::ip::address_v6(plain.to_v6().to_bytes())).to_string());
@@ -116,7 +116,7 @@ std::string text_of(const address& plain) {
 std::vector<std::string> guarded_elements(const RuleSet& rules, bool v4) {
   std::vector<std::string> elements;
   for (const GuardedFlows& flows : rules.guarded) {
-    const address client = flows::unmapped(flows.client), server = flows::unmapped(flows.server);
+    const address client = config::unmapped(flows.client), server = config::unmapped(flows.server);
     if (client.is_v4() != v4 || server.is_v4() != v4 || elements.size() == kGuardedEntries) continue;
     elements.push_back(fmt::format("{} . {} . {}", text_of(client), text_of(server), flows.port));
   }
@@ -235,7 +235,7 @@ std::string replace_text(const RuleSet& rules) {
 std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::tcp::endpoint> servers) {
   std::vector<std::string> v4, v6;
   for (const auto& server : servers) {
-    const address plain = flows::unmapped(server.address());
+    const address plain = config::unmapped(server.address());
     (plain.is_v4() ? v4 : v6).push_back(fmt::format("{} . {}", text_of(plain), server.port()));
   }
   std::string text;

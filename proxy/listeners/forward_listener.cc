@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/listeners/forward_listener.h"
 
-#include "proxy/flows/allow.h"
+#include "proxy/config/network.h"
 
 namespace longhaul::listeners {
 
@@ -17,7 +17,7 @@ flows::Destination destination_of(const config::HostPort& to) {
   if (not_a_literal) {
     destination.host = to.host;
   } else {
-    destination.address = flows::unmapped(address);
+    destination.address = config::unmapped(address);
   }
   return destination;
 }
@@ -30,7 +30,7 @@ ForwardListener::ForwardListener(asio::io_context& io, const config::Forward& fo
           net::open_listener(io, forward.listen, "[[forward]] listen"),
           [start = std::move(start), destination = destination_of(forward.to)](tcp::socket socket,
                                                                                tcp::endpoint client) {
-            client.address(flows::unmapped(client.address()));
+            client.address(config::unmapped(client.address()));
             start({.socket = std::move(socket),
                    .client = client,
                    .destination = destination,

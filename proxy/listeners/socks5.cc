@@ -11,7 +11,7 @@
 #include <boost/asio/write.hpp>
 #include <map>
 
-#include "proxy/flows/allow.h"
+#include "proxy/config/network.h"
 #include "proxy/listeners/socks5_records.h"
 
 namespace longhaul::listeners {
@@ -166,12 +166,12 @@ Socks5Listener::Socks5Listener(asio::io_context& io, const config::HostPort& lis
       loop_(
           net::open_listener(io, listen, "[socks] listen"),
           [shared = shared_](tcp::socket socket, tcp::endpoint client) {
-            client.address(flows::unmapped(client.address()));
+            client.address(config::unmapped(client.address()));
             const auto executor = socket.get_executor();
             asio::co_spawn(executor, Shared::shake_hands(shared, std::move(socket), client), asio::detached);
           },
           [shared = shared_, has_room = std::move(has_room)](const asio::ip::address& client) {
-            return shared->takes(flows::unmapped(client)) && (!has_room || has_room(client));
+            return shared->takes(config::unmapped(client)) && (!has_room || has_room(client));
           }) {}
 
 Socks5Listener::~Socks5Listener() {

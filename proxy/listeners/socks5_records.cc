@@ -88,7 +88,7 @@ Parsing<Request> parse_request(Bytes in) {
   } else if (at(in, 3) == kV6) {
     asio::ip::address_v6::bytes_type bytes;
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = at(in, 4 + i);
-    to.address = flows::unmapped(asio::ip::address_v6(bytes));
+    to.address = config::unmapped(asio::ip::address_v6(bytes));
   } else {
     const std::string name(as_text(in.subspan(5, at(in, 4))));
     if (!is_name(name)) return make_error_code(Error::bad_request);
@@ -97,7 +97,7 @@ Parsing<Request> parse_request(Bytes in) {
     if (not_a_literal) {
       to.host = name;
     } else {
-      to.address = flows::unmapped(literal);
+      to.address = config::unmapped(literal);
     }
   }
   return Parsed<Request>{std::move(request), size};

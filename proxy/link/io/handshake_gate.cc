@@ -17,13 +17,13 @@ void HandshakeGate::know(const std::vector<boost::asio::ip::address>& addresses)
   std::erase_if(known_, [&](const auto& entry) {
     return entry.second.line.empty() && std::ranges::find(addresses, entry.first) == addresses.end();
   });
-  for (const auto& address : addresses) known_.try_emplace(unmapped(address));
+  for (const auto& address : addresses) known_.try_emplace(config::unmapped(address));
 }
 
 boost::system::result<HandshakeGate::Place, Refusal> HandshakeGate::admit(
     const boost::asio::ip::address& from, TimePoint now, GiveUp give_up) {
   // A known address that has used up its budget is a source like any other.
-  if (auto known = known_.find(unmapped(from)); known != known_.end()) {
+  if (auto known = known_.find(config::unmapped(from)); known != known_.end()) {
     Known& peer = known->second;
     if (refill(peer.budget, kKnownBurst, kKnownPerSecond, now) >= 1) {
       peer.budget.tokens -= 1;
@@ -52,7 +52,7 @@ HandshakeGate::Place HandshakeGate::hold(const boost::asio::ip::address& from, S
   const Place place{++last_number_, standing};
   Held held{.source = source_key(from), .line = &line, .give_up = std::move(give_up)};
   if (standing == Standing::known)
-    held.known = unmapped(from);
+    held.known = config::unmapped(from);
   else
     ++places_of_[held.source];
   held.in_line = line.insert(line.end(), place.number);

@@ -33,7 +33,7 @@ void RefusalLog::refused(const boost::asio::ip::tcp::endpoint& from, Refusal ref
   }
   source.logged = now;
   const RefusalText& text = explain(refusal);
-  const std::string address = config::to_text({unmapped(from.address()).to_string(), from.port()});
+  const std::string address = config::to_text({config::unmapped(from.address()).to_string(), from.port()});
   const std::string reason = std::string(text.sentence) + (detail.empty() ? "" : ": " + detail);
   log::warn("link_refused", {{"address", address},
                              {"code", text.code},

@@ -8,20 +8,14 @@
 #include <utility>
 
 #include "codecs/keyed_hash.h"
+#include "proxy/config/network.h"
 
 namespace longhaul::link {
-
-// An IPv4 client of a listener for both families has an address of IPv4.
-inline boost::asio::ip::address unmapped(const boost::asio::ip::address& address) {
-  namespace ip = boost::asio::ip;
-  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
-  return ip::make_address_v4(ip::v4_mapped, address.to_v6());
-}
 
 using SourceKey = std::uint64_t;
 // IPv4 addresses take numbers that stand for no IPv6 network in use (0:ffff::/32).
 inline SourceKey source_key(const boost::asio::ip::address& of) {
-  const auto address = unmapped(of);
+  const auto address = config::unmapped(of);
   if (address.is_v4()) return 0xffffull << 32 | address.to_v4().to_uint();
   SourceKey key = 0;
   const auto bytes = address.to_v6().to_bytes();

@@ -114,14 +114,3 @@ TEST_CASE("processor time of handshakes is charged to the source's budget") {
   gate.charge(*place, 1h, kGateStart);
   CHECK(standing_of(gate, "10.0.0.1", kGateStart + 10s) == "repeated");
 }
-
-TEST_CASE("the memory for sources is bounded") {
-  SourceTable<int> table(4);
-  for (SourceKey key = 0; key < 100; ++key) table[key] = static_cast<int>(key);
-  CHECK(table.size() == 4);
-  CHECK(table[99] == 99);
-  CHECK(table[96] == 96);
-  CHECK(table[200] == 0);
-  CHECK(table[96] == 96);  // asked for since
-  CHECK(table[97] == 0);   // made anew
-}
