@@ -48,6 +48,10 @@ struct KeyedHash {
     const HashSecret& secret = HashSecret::of_process();
     return static_cast<std::size_t>((secret.factor * key + secret.summand) >> 64);
   }
+  // For numbers with a type of their own.
+  template <class Id>
+  requires requires(const Id& id) { std::uint64_t{id.number()}; }
+  std::size_t operator()(const Id& id) const noexcept { return (*this)(std::uint64_t{id.number()}); }
   // For keys of two numbers.
   std::size_t operator()(std::uint64_t high, std::uint64_t low) const noexcept {
     return (*this)((*this)(high) ^ low);

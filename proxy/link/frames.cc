@@ -83,7 +83,7 @@ std::optional<Frame> read_stream(ByteReader& in) {
   auto stream = in.varint(), offset = in.varint();
   if (!stream || !offset || in.remaining() > kMaxStreamPayload) return std::nullopt;
   if (*offset > kMaxVarint - in.remaining()) return std::nullopt;
-  return StreamFrame{*stream, *offset, *in.bytes(in.remaining())};
+  return StreamFrame{StreamId(*stream), *offset, *in.bytes(in.remaining())};
 }
 
 std::optional<Frame> read_ack(ByteReader& in) {
@@ -91,7 +91,7 @@ std::optional<Frame> read_ack(ByteReader& in) {
   while (in.remaining()) {
     auto stream = in.varint(), offset = in.varint();
     if (!stream || !offset) return std::nullopt;
-    ack.entries.push_back({*stream, *offset});
+    ack.entries.push_back({StreamId(*stream), *offset});
   }
   return ack;
 }
@@ -101,7 +101,7 @@ std::optional<Frame> read_credit(ByteReader& in) {
   while (in.remaining()) {
     auto stream = in.varint(), generation = in.varint(), limit = in.varint();
     if (!stream || !generation || !limit) return std::nullopt;
-    credit.entries.push_back({*stream, *generation, *limit});
+    credit.entries.push_back({StreamId(*stream), *generation, *limit});
   }
   return credit;
 }
@@ -109,7 +109,7 @@ std::optional<Frame> read_credit(ByteReader& in) {
 std::optional<Frame> read_credit_return(ByteReader& in) {
   auto stream = in.varint(), generation = in.varint(), limit = in.varint();
   if (!stream || !generation || !limit) return std::nullopt;
-  return CreditReturnFrame{*stream, *generation, *limit};
+  return CreditReturnFrame{StreamId(*stream), *generation, *limit};
 }
 
 std::optional<Frame> read_reset(ByteReader& in) {
@@ -119,7 +119,14 @@ std::optional<Frame> read_reset(ByteReader& in) {
   if (!stream || !code || !open_credit) return std::nullopt;
   // A code of a later version still means that the stream is gone.
   bool known = *code <= static_cast<std::uint8_t>(ResetCode::no_reader);
-  return ResetFrame{*stream, known ? static_cast<ResetCode>(*code) : ResetCode::aborted, *open_credit};
+  return ResetFrame{StreamId(*stream), known ? static_cast<ResetCode>(*code) : ResetCode::aborted,
+                    *open_credit};
+}
+
+std::optional<Frame> read_reset_done(ByteReader& in) {
+  auto stream = in.varint();
+  if (!stream) return std::nullopt;
+  return ResetDoneFrame{StreamId(*stream)};
 }
 
 std::optional<Frame> read_close(ByteReader& in) {
@@ -161,7 +168,7 @@ std::optional<Frame> read_body(std::uint8_t type, ByteReader& in, Known& known) 
     case FrameType::reset:
       return read_reset(in);
     case FrameType::reset_done:
-      return read_number<ResetDoneFrame>(in);
+      return read_reset_done(in);
     case FrameType::ping:
       return read_number<PingFrame>(in);
     case FrameType::pong:
@@ -208,7 +215,7 @@ std::optional<ParsedStreamFrame> parse_stream_frame(Bytes in) {
   Bytes payload = content.rest();
   if (!stream || !offset || payload.size() > kMaxStreamPayload || *offset > kMaxVarint - payload.size())
     return std::nullopt;
-  return ParsedStreamFrame{{*stream, *offset, payload}, in.size() - reader.remaining()};
+  return ParsedStreamFrame{{StreamId(*stream), *offset, payload}, in.size() - reader.remaining()};
 }
 
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in) {
@@ -229,15 +236,15 @@ Result<std::optional<ParsedFrame>> parse_frame(Bytes in) {
 }
 
 std::size_t stream_head_size(StreamId stream, std::uint64_t offset, std::size_t payload_bytes) {
-  std::size_t body = varint_size(stream) + varint_size(offset);
+  std::size_t body = varint_size(stream.number()) + varint_size(offset);
   return 1 + varint_size(body + payload_bytes) + body;
 }
 
 void write_stream_head(StreamId stream, std::uint64_t offset, std::size_t payload_bytes, Buffer& out) {
   ByteWriter writer(out);
   writer.u8(static_cast<std::uint8_t>(FrameType::stream));
-  writer.varint(varint_size(stream) + varint_size(offset) + payload_bytes);
-  writer.varint(stream);
+  writer.varint(varint_size(stream.number()) + varint_size(offset) + payload_bytes);
+  writer.varint(stream.number());
   writer.varint(offset);
 }
 
@@ -274,7 +281,7 @@ void write_frame(const Frame& frame, Buffer& out) {
                  [&](const AckFrame& ack) {
                    write_sized(FrameType::ack, out, [&](ByteWriter& body) {
                      for (const auto& entry : ack.entries) {
-                       body.varint(entry.stream);
+                       body.varint(entry.stream.number());
                        body.varint(entry.offset);
                      }
                    });
@@ -282,7 +289,7 @@ void write_frame(const Frame& frame, Buffer& out) {
                  [&](const CreditFrame& credit) {
                    write_sized(FrameType::credit, out, [&](ByteWriter& body) {
                      for (const auto& entry : credit.entries) {
-                       body.varint(entry.stream);
+                       body.varint(entry.stream.number());
                        body.varint(entry.generation);
                        body.varint(entry.limit);
                      }
@@ -290,14 +297,14 @@ void write_frame(const Frame& frame, Buffer& out) {
                  },
                  [&](const CreditReturnFrame& back) {
                    write_sized(FrameType::credit_return, out, [&](ByteWriter& body) {
-                     body.varint(back.stream);
+                     body.varint(back.stream.number());
                      body.varint(back.generation);
                      body.varint(back.limit);
                    });
                  },
                  [&](const ResetFrame& reset) {
                    write_sized(FrameType::reset, out, [&](ByteWriter& body) {
-                     body.varint(reset.stream);
+                     body.varint(reset.stream.number());
                      body.u8(static_cast<std::uint8_t>(reset.code));
                      body.varint(reset.open_credit);
                    });
@@ -310,7 +317,7 @@ void write_frame(const Frame& frame, Buffer& out) {
                  },
                  [&](const ResetDoneFrame& done) {
                    write_sized(FrameType::reset_done, out,
-                               [&](ByteWriter& body) { body.varint(done.stream); });
+                               [&](ByteWriter& body) { body.varint(done.stream.number()); });
                  },
                  [&](const PingFrame& ping) {
                    write_sized(FrameType::ping, out, [&](ByteWriter& body) { body.varint(ping.number); });

@@ -63,7 +63,7 @@ struct HelloFrame {
   std::vector<std::string> features{};
 };
 struct StreamFrame {
-  StreamId stream = 0;
+  StreamId stream;
   std::uint64_t offset = 0;
   Bytes payload;
 };

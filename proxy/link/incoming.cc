@@ -63,11 +63,11 @@ Result<void> Incoming::resume_blocks() {
     }
     auto id = context_.codec->poll_ready();
     if (!id) break;
-    Stream* stream = streams_.find(*id);
+    Stream* stream = streams_.find(StreamId(*id));
     if (!stream) continue;
     if (auto resumed = stream->resume(context_.now); !resumed) return resumed;
     control_.codec_due(context_.now + due_.ack_delay());
-    if (stream->marks.released) lifetimes_.forget_if_finished(*id);
+    if (stream->marks.released) lifetimes_.forget_if_finished(stream->id());
   }
   return {};
 }
@@ -207,7 +207,7 @@ Result<void> Incoming::on_record(RecordType type, Bytes body) {
     auto features = parse_features(in.rest(), context_.keys);
     if (!features) return features.error();
     // The stream may have ended, or, over another carrier, not exist yet: then its OPEN has the features.
-    Stream* stream = streams_.find(*id);
+    Stream* stream = streams_.find(StreamId(*id));
     if (!stream || !stream->begun()) return {};
     stream->use_features(*features);
     events_.tell(*stream, EventKind::features);

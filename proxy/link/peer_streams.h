@@ -12,9 +12,9 @@ class PeerStreams {
   // `most`: live streams that the peer may have. Streams beyond it are reset when their OPEN is read.
   PeerStreams(Side own_side, std::uint32_t most) : own_side_(own_side), most_(most) {}
 
-  bool opens(StreamId id) const { return (id % 2 == 1) == (own_side_ == Side::acceptor); }
+  bool opens(StreamId id) const { return (id.number() % 2 == 1) == (own_side_ == Side::acceptor); }
   // It was live, and is forgotten here.
-  bool ended(StreamId id) const { return ended_.contains(id / 2); }
+  bool ended(StreamId id) const { return ended_.contains(id.number() / 2); }
   // False: an honest peer has fewer.
   bool begin() {
     if (live_ >= most_ + kMaxRefused) return false;
@@ -23,7 +23,7 @@ class PeerStreams {
   }
   bool within_limit() const { return live_ <= most_; }
   void end(StreamId id) {
-    ended_.add({id / 2, id / 2 + 1});
+    ended_.add({id.number() / 2, id.number() / 2 + 1});
     --live_;
   }
   // A part of the stream's OPEN has arrived; then all of it, or the stream has ended.

@@ -258,7 +258,7 @@ void Session::change_features(StreamId id, const config::Features& features) {
   if (!stream || stream->request().features == features) return;
   stream->use_features(features);
   Buffer body;
-  ByteWriter(body).varint(id);
+  ByteWriter(body).varint(id.number());
   write_features(features, body);
   control_.write(RecordType::features, body);
 }

@@ -18,7 +18,7 @@ struct Event {
     peer_closing,  // the peer sent CLOSE; Incoming::close_reason() says why
     expired,       // the session is over: the peer broke the protocol, or no carrier was there for too long
   } kind = Kind::stream;
-  StreamId stream = 0;
+  StreamId stream;
   EventKind stream_event = EventKind::readable;
 };
 

@@ -53,12 +53,12 @@ Stream::~Stream() {
 }
 
 void Stream::forget_in_codec() {
-  if (std::exchange(known_to_codec_, false)) context_.codec->forget(id_);
+  if (std::exchange(known_to_codec_, false)) context_.codec->forget(id_.number());
 }
 
 // The peer ignores what was sent, so it would never be answered.
 void Stream::stop_encoding() {
-  if (known_to_codec_) context_.codec->stop_encoding(id_);
+  if (known_to_codec_) context_.codec->stop_encoding(id_.number());
 }
 
 // ---------------------------------------------------------------------------------------------- the flow
@@ -196,7 +196,7 @@ void Stream::encode_next() {
     if (wants_blocks(request_->features)) {
       known_to_codec_ = true;
       plain = pending_.front(size);
-      header = context_.codec->encode(id_, stages_of(request_->features), plain, encoded);
+      header = context_.codec->encode(id_.number(), stages_of(request_->features), plain, encoded);
     }
     if (header) {
       Buffer head, block_header;

@@ -8,7 +8,7 @@ namespace longhaul::link {
 Stream& StreamLifetimes::open(OpenRequest request) {
   const auto [credit, from_open_credit] = open_credit_.take_first(request.features.window_bytes);
   const StreamId id = next_id_;
-  next_id_ += 2;
+  next_id_ = StreamId(id.number() + 2);
   return streams_.add(std::make_unique<Stream>(id, context_, std::move(request), credit, from_open_credit));
 }
 

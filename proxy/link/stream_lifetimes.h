@@ -19,7 +19,7 @@ class StreamLifetimes {
         streams_(streams),
         open_credit_(open_credit),
         due_(due),
-        next_id_(side == Side::dialler ? 1 : 2),
+        next_id_(side == Side::dialler ? 1u : 2u),
         peer_streams_(side, most) {}
 
   // ---- By this side.

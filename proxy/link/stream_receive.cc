@@ -161,7 +161,7 @@ Result<void> Stream::on_block(Bytes body) {
 bool Stream::decode(const ParsedBlock& block) {
   if (context_.codec) {
     known_to_codec_ = true;
-    auto plain = context_.codec->decode(id_, block.header, block.encoded);
+    auto plain = context_.codec->decode(id_.number(), block.header, block.encoded);
     if (plain && !*plain) return false;
     if (plain && (*plain)->size() == block.header.plain_bytes) {
       blocks_.in += {.blocks = 1,

@@ -14,11 +14,6 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 
-// Streams that the dialling side opens have odd numbers, the accepting side's even ones; 0 is the control
-// stream.
-using StreamId = std::uint64_t;
-inline constexpr StreamId kControlStream = 0;
-
 // Of application modules, in HELLO and OPEN.
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
 inline constexpr std::size_t kMaxFeatureNames = 64;
@@ -38,6 +33,33 @@ class Id {
  private:
   Number number_ = 0;
 };
+
+// A place in a sequence that counts up. Two places have a distance; a place cannot be taken for a place in
+// another sequence, nor for a distance.
+template <class Kind>
+class Position {
+ public:
+  constexpr Position() = default;
+  constexpr explicit Position(std::uint64_t number) : number_(number) {}
+
+  constexpr std::uint64_t number() const { return number_; }
+  constexpr Position& operator++() { return ++number_, *this; }
+  constexpr Position& operator+=(std::uint64_t distance) { return number_ += distance, *this; }
+  friend constexpr Position operator+(Position from, std::uint64_t distance) { return from += distance; }
+  friend constexpr Position operator-(Position from, std::uint64_t distance) {
+    return Position(from.number_ - distance);
+  }
+  friend constexpr std::uint64_t operator-(Position end, Position from) { return end.number_ - from.number_; }
+  friend constexpr auto operator<=>(const Position&, const Position&) = default;
+
+ private:
+  std::uint64_t number_ = 0;
+};
+
+// Streams that the dialling side opens have odd numbers, the accepting side's even ones; 0 is the control
+// stream.
+using StreamId = Id<struct StreamKind, std::uint64_t>;
+inline constexpr StreamId kControlStream{};
 
 // A carrier within one session; counts up, never used twice.
 using CarrierId = Id<struct CarrierKind, std::uint32_t>;

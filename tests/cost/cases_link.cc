@@ -61,7 +61,7 @@ class Peer {
 };
 
 // The peer's streams have even numbers: this side dialled.
-StreamId peers(std::uint64_t number) { return 2 * number + 2; }
+StreamId peers(std::uint64_t number) { return StreamId(2 * number + 2); }
 
 void add_record(RecordType type, Bytes body, Buffer& out) {
   write_record_head(type, body.size(), out);
@@ -91,7 +91,8 @@ std::uint64_t resets_that_collide(std::size_t size) {
   for (std::uint64_t i = 0; i < size; ++i) table.insert(i);
   const std::uint64_t buckets = table.bucket_count();
   Peer peer;
-  for (std::uint64_t i = 1; i <= size && peer.send(ResetFrame{2 * buckets * i, ResetCode::aborted}); ++i) {
+  for (std::uint64_t i = 1; i <= size && peer.send(ResetFrame{StreamId(2 * buckets * i), ResetCode::aborted});
+       ++i) {
   }
   return peer.paid();
 }
@@ -132,7 +133,7 @@ std::uint64_t features_all_the_time(std::size_t size) {
     const std::byte body[] = {std::byte{10}, std::byte(i % 2)};
     wire.clear();
     add_record(RecordType::allowed, body, wire);
-    if (!peer.send_stream(0, at, wire)) break;
+    if (!peer.send_stream(kControlStream, at, wire)) break;
     at += wire.size();
   }
   return peer.paid();
@@ -152,7 +153,7 @@ std::uint64_t empty_messages(std::size_t size) {
 std::uint64_t acknowledgements_of_nothing(std::size_t size) {
   Peer peer;
   AckFrame ack;
-  for (std::size_t i = 0; i < 20'000; ++i) ack.entries.push_back({i, 5});
+  for (std::size_t i = 0; i < 20'000; ++i) ack.entries.push_back({StreamId(i), 5});
   for (std::size_t i = 0; i < size && peer.send(ack); ++i) {
   }
   return peer.paid();

@@ -43,10 +43,10 @@ void from_a_stranger(Bytes bytes) {
     Buffer written(kPacketHeaderBytes);
     write_packet_header(*header, MutableBytes(written).first<kPacketHeaderBytes>());
     require(std::equal(written.begin(), written.end(), bytes.begin()));
-    for (PacketNumber expected :
-         {PacketNumber{0}, PacketNumber{1} << 31, PacketNumber{1} << 33, (PacketNumber{1} << 62) - 1}) {
-      PacketNumber number = decode_packet_number(expected, header->low_number);
-      require(static_cast<std::uint32_t>(number) == header->low_number && number < PacketNumber{1} << 62);
+    constexpr std::uint64_t kOne = 1, kEnd = kOne << 62;
+    for (const std::uint64_t expected : {std::uint64_t{0}, kOne << 31, kOne << 33, kEnd - 1}) {
+      const PacketNumber number = decode_packet_number(PacketNumber(expected), header->low_number);
+      require(low_bits(number) == header->low_number && number < PacketNumber(kEnd));
     }
   }
   for (Cipher cipher : kCiphers) {

@@ -142,9 +142,10 @@ class Fuzzed {
 
   StreamId some_id() {
     unsigned choice = choices_.byte();
-    if (choice % 16 == 0) return choices_.number();
-    return choice % 14;
+    return StreamId(choice % 16 == 0 ? choices_.number() : choice % 14);
   }
+
+  bool is_peers(StreamId id) const { return id.number() % 2 == first_peer_id_.number() % 2; }
 
   // What an honest peer might say next on the stream; now and then anything.
   RecordType some_type(StreamId id) {
@@ -152,7 +153,7 @@ class Fuzzed {
     if (choice % 16 == 0) return static_cast<RecordType>(choices_.below(11));
     if (id == kControlStream) return static_cast<RecordType>(7 + choice % 3);
     Stream* stream = session_->find(id);
-    bool peers = id % 2 == first_peer_id_ % 2;
+    bool peers = is_peers(id);
     if (peers ? !stream || !stream->begun() : stream && !stream->answer())
       return peers ? RecordType::open : RecordType::answer;
     if (choice % 16 == 1) return choice < 128 ? RecordType::end : RecordType::abort;
@@ -191,7 +192,7 @@ class Fuzzed {
         write_features({}, body);
         break;
       case RecordType::features:
-        ByteWriter(body).varint(some_id());
+        ByteWriter(body).varint(some_id().number());
         write_features({}, body);
         break;
       case RecordType::end:
@@ -274,10 +275,10 @@ class Fuzzed {
   void flow_step() {
     unsigned action = choices_.below(10);
     if (action == 9) return open();
-    StreamId id = choices_.below(14);
+    StreamId id(choices_.below(14));
     Stream* stream = session_->find(id);
     if (!stream || !stream->begun() || stream->marks.released) return;
-    bool peers = id % 2 == first_peer_id_ % 2;
+    bool peers = is_peers(id);
     switch (action) {
       case 0:
         if (peers && !stream->answer()) stream->give_answer({});

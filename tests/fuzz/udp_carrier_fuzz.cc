@@ -149,7 +149,7 @@ class Fuzzed {
   bool receive(Bytes payload) {
     Buffer packet(kPacketOverhead + std::max<std::size_t>(payload.size(), 1), std::byte{0});
     std::copy(payload.begin(), payload.end(), packet.begin() + kPacketHeaderBytes);
-    sealer_->on_acknowledged(sealer_->next_number() - (sealer_->next_number() ? 1 : 0));
+    sealer_->on_acknowledged(sealer_->next_number() - (sealer_->next_number() == PacketNumber{} ? 0 : 1));
     require(sealer_->seal(packet).has_value());
     unsigned fate = choices_.byte();
     if (fate % 8 == 0) return true;  // lost
@@ -179,9 +179,9 @@ class Fuzzed {
   bool seldom() { return choices_.byte() % 32 == 5; }
 
   PacketNumber some_sent() {
-    if (numbers_.empty() || seldom()) return choices_.number();
+    if (numbers_.empty() || seldom()) return PacketNumber(choices_.number());
     PacketNumber last = *numbers_.rbegin();
-    return last - std::min<PacketNumber>(last, choices_.below(16));
+    return last - std::min<std::uint64_t>(last.number(), choices_.below(16));
   }
 
   // As an honest peer does: what came, but for some holes.
@@ -215,7 +215,7 @@ class Fuzzed {
         case 0: {  // an ACK of anything
           PacketNumber last = some_sent();
           PacketAck ack{.delay = 1us * choices_.byte(), .arrival = 1us * choices_.byte(), .ranges = {}};
-          ack.ranges.push_back({last - std::min<PacketNumber>(last, choices_.byte()), last});
+          ack.ranges.push_back({last - std::min<std::uint64_t>(last.number(), choices_.byte()), last});
           write_packet_ack(ack, payload);
           break;
         }
@@ -251,9 +251,9 @@ class Fuzzed {
         }
         case 7: {
           RecoveredNumbers numbers;
-          for (PacketNumber number = some_sent(); numbers.size() < choices_.below(6); number -= 1) {
+          for (PacketNumber number = some_sent(); numbers.size() < choices_.below(6); number = number - 1) {
             numbers.push_back(number);
-            if (number == 0) break;
+            if (number == PacketNumber{}) break;
           }
           write_recovered(numbers, payload);
           break;
@@ -281,12 +281,13 @@ class Fuzzed {
           write_open(request, open);
           write_record_head(RecordType::open, open.size(), records);
           append(records, open);
-          write_frame(StreamFrame{(side_ == Side::acceptor ? 1u : 2u) + 2 * choices_.below(4), 0, records},
-                      payload);
+          write_frame(
+              StreamFrame{StreamId((side_ == Side::acceptor ? 1u : 2u) + 2 * choices_.below(4)), 0, records},
+              payload);
           break;
         }
         case 12:
-          write_frame(AckFrame{{{choices_.below(4), choices_.number()}}}, payload);
+          write_frame(AckFrame{{{StreamId(choices_.below(4)), choices_.number()}}}, payload);
           break;
       }
     }
@@ -398,7 +399,7 @@ class Fuzzed {
   std::set<PacketNumber> numbers_;  // that the carrier sent lately
   std::uint64_t symbols_ = 0;
   Stream* stream_ = nullptr;
-  StreamId stream_id_ = 0;
+  StreamId stream_id_;
   DatagramBatch batch_;
 };
 

@@ -23,7 +23,7 @@ Cipher choose_cipher() {
     Clock::duration best[] = {Clock::duration::max(), Clock::duration::max()};
     PacketCipher ciphers[] = {{PacketKey{}, kCiphers[0], PacketCipher::Use::seal},
                               {PacketKey{}, kCiphers[1], PacketCipher::Use::seal}};
-    PacketNumber number = 0;
+    PacketNumber number;
     for (int round = 0; round < kRounds; ++round)
       for (int i : {0, 1}) {
         auto start = Clock::now();

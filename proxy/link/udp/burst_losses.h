@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the path drops what leaves in one burst: packets that were handed to the kernel together (UDP GSO) and
-// lost together, or from some packet on to the end of the burst. Virtual interfaces and emulators with short queues
-// do that. Pure; the carrier tells what it sent and lost.
+// Whether the path drops what leaves in one burst: packets that were handed to the kernel together (UDP GSO)
+// and lost together, or from some packet on to the end of the burst. Virtual interfaces and emulators with
+// short queues do that. Pure; the carrier tells what it sent and lost.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +11,13 @@
 
 namespace longhaul::link::udp {
 
-// A full queue of the line and an outage look alike, so the shape of losses is only a reason to try: packets are sent
-// one by one for a while, and together again. Only if the losses end and come back is the path known to drop bursts.
+// A full queue of the line and an outage look alike, so the shape of losses is only a reason to try: packets
+// are sent one by one for a while, and together again. Only if the losses end and come back is the path known
+// to drop bursts.
 class BurstLosses {
  public:
-  // `packets` numbers from `first` on left together; in ascending order. Bursts of less than kLeast say nothing.
+  // `packets` numbers from `first` on left together; in ascending order. Bursts of less than kLeast say
+  // nothing.
   void on_burst(PacketNumber first, unsigned packets);
   void on_lost(PacketNumber number);
   // The fate of all packets below is known.
@@ -39,7 +41,7 @@ class BurstLosses {
     PacketNumber first;
     unsigned packets;
     unsigned lost = 0;
-    PacketNumber first_lost = 0;
+    PacketNumber first_lost{};
   };
   void judge(const Burst& burst);
   void begin(Phase phase);

@@ -45,7 +45,7 @@ void write_packet_ack(const PacketAck& ack, Buffer& out) {
   thread_local Buffer body;
   body.clear();
   ByteWriter writer(body);
-  writer.varint(ack.largest());
+  writer.varint(ack.largest().number());
   writer.varint(microseconds(ack.delay));
   writer.varint(microseconds(ack.arrival));
   const NumberRange* above = nullptr;
@@ -69,17 +69,17 @@ Result<PacketAck> parse_packet_ack(Bytes body) {
   if (!arrival) return arrival.error();
   ack.delay = *delay;
   ack.arrival = *arrival;
-  PacketNumber last = *largest;
+  PacketNumber last(*largest);
   for (bool first = true; first || in.remaining(); first = false) {
     if (ack.ranges.size() == kMaxAckRanges) return LinkError::malformed_frame;
     if (!first) {
       auto hole = in.varint();
-      PacketNumber above = ack.ranges.back().first;
-      if (!hole || above < 2 || *hole > above - 2) return LinkError::malformed_frame;
+      const PacketNumber above = ack.ranges.back().first;
+      if (!hole || above.number() < 2 || *hole > above.number() - 2) return LinkError::malformed_frame;
       last = above - 2 - *hole;
     }
     auto length = in.varint();
-    if (!length || *length > last) return LinkError::malformed_frame;
+    if (!length || *length > last.number()) return LinkError::malformed_frame;
     ack.ranges.push_back({last - *length, last});
   }
   return ack;
@@ -158,9 +158,9 @@ void write_recovered(const RecoveredNumbers& numbers, Buffer& out) {
   thread_local Buffer body;
   body.clear();
   ByteWriter writer(body);
-  PacketNumber above = 0;
+  PacketNumber above;
   for (const PacketNumber& number : numbers) {
-    writer.varint(&number == &numbers.front() ? number : above - number - 1);
+    writer.varint(&number == &numbers.front() ? number.number() : above - number - 1);
     above = number;
   }
   write_frame_head(CarrierFrameType::recovered, body.size(), out);
@@ -174,9 +174,9 @@ Result<RecoveredNumbers> parse_recovered(Bytes body) {
     auto value = in.varint();
     if (!value || numbers.size() == numbers.capacity()) return LinkError::malformed_frame;
     if (numbers.empty()) {
-      numbers.push_back(*value);
+      numbers.push_back(PacketNumber(*value));
     } else {
-      if (*value >= numbers.back()) return LinkError::malformed_frame;
+      if (*value >= numbers.back().number()) return LinkError::malformed_frame;
       numbers.push_back(numbers.back() - 1 - *value);
     }
   }

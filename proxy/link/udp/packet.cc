@@ -61,10 +61,11 @@ void write_packet_header(const PacketHeader& header, std::span<std::byte, kPacke
 }
 
 PacketNumber decode_packet_number(PacketNumber expected, std::uint32_t low_number) {
-  constexpr PacketNumber window = PacketNumber{1} << 32, half = window / 2;
-  PacketNumber candidate = (expected & ~(window - 1)) | low_number;
-  if (candidate + half <= expected && candidate < (PacketNumber{1} << 62) - window) return candidate + window;
-  if (candidate > expected + half && candidate >= window) return candidate - window;
+  constexpr std::uint64_t window = std::uint64_t{1} << 32, half = window / 2;
+  const PacketNumber candidate((expected.number() & ~(window - 1)) | low_number);
+  if (candidate + half <= expected && candidate.number() < (std::uint64_t{1} << 62) - window)
+    return candidate + window;
+  if (candidate > expected + half && candidate.number() >= window) return candidate - window;
   return candidate;
 }
 
@@ -77,18 +78,18 @@ PacketSealer::PacketSealer(const DirectionKeys& keys, Cipher cipher, PacketLimit
 
 Result<PacketNumber> PacketSealer::seal(MutableBytes packet) {
   assert(packet.size() > kPacketOverhead);
-  if (next_number_ >= limits_.numbers) return PacketError::keys_worn_out;
+  if (next_number_.number() >= limits_.numbers) return PacketError::keys_worn_out;
   if (next_number_ - end_acknowledged_ >= limits_.unacknowledged) return PacketError::too_far_ahead;
   if (sealed_ >= limits_.update_after && confirmed()) update_keys();
   if (sealed_ >= limits_.packets_per_key) return PacketError::keys_worn_out;
 
-  PacketNumber number = next_number_++;
+  const PacketNumber number = next_number_;
+  ++next_number_;
   ++sealed_;
   auto header = packet.first<kPacketHeaderBytes>();
-  write_packet_header({.phase = generation_ % 2 ? KeyPhase::odd : KeyPhase::even,
-                       .id = id_,
-                       .low_number = static_cast<std::uint32_t>(number)},
-                      header);
+  write_packet_header(
+      {.phase = generation_ % 2 ? KeyPhase::odd : KeyPhase::even, .id = id_, .low_number = low_bits(number)},
+      header);
   cipher_.seal(number, header, packet.subspan(kPacketHeaderBytes, packet.size() - kPacketOverhead),
                packet.last<kPacketTagBytes>());
   return number;

@@ -51,8 +51,8 @@ struct PacketLimits {
   std::uint64_t packets_per_key = std::uint64_t{1} << 23;
   // How many numbers there are, and how far one may be ahead of the highest acknowledged, so that its low 32
   // bits are enough (RFC 9000, section 17.1).
-  PacketNumber numbers = PacketNumber{1} << 62;
-  PacketNumber unacknowledged = PacketNumber{1} << 31;
+  std::uint64_t numbers = std::uint64_t{1} << 62;
+  std::uint64_t unacknowledged = std::uint64_t{1} << 31;
   // Packets that did not open, under all keys together.
   std::optional<std::uint64_t> failed_opens = std::nullopt;  // none: 2^52 for AES, 2^36 for ChaCha20
 };
@@ -87,15 +87,15 @@ class PacketSealer {
   PacketLimits limits_;
   TrafficSecret secret_;
   PacketCipher cipher_;
-  PacketNumber next_number_ = 0;
-  PacketNumber first_of_phase_ = 0;
-  PacketNumber end_acknowledged_ = 0;  // one more than the highest acknowledged number
-  std::uint64_t sealed_ = 0;           // under the current key
+  PacketNumber next_number_;
+  PacketNumber first_of_phase_;
+  PacketNumber end_acknowledged_;  // one more than the highest acknowledged number
+  std::uint64_t sealed_ = 0;       // under the current key
   std::uint64_t generation_ = 0;
 };
 
 struct OpenedPacket {
-  PacketNumber number = 0;
+  PacketNumber number;
   MutableBytes payload;  // inside the datagram
 };
 
@@ -134,7 +134,7 @@ class PacketOpener {
   std::optional<PacketCipher> previous_;
   TimePoint previous_until_{};
   KeyPhase phase_ = KeyPhase::even;
-  PacketNumber of_this_phase_ = 0;  // opened with the current keys; the first that did
+  PacketNumber of_this_phase_;  // opened with the current keys; the first that did
   ReplayWindow seen_;
   Counters counters_;
 };

@@ -5,16 +5,14 @@
 #include <boost/container/static_vector.hpp>
 #include <cstdint>
 
-#include "proxy/link/types.h"
+#include "proxy/link/udp/packet_number.h"
 
 namespace longhaul::link::udp {
 
-using PacketNumber = std::uint64_t;
-
 // Both ends are included.
 struct NumberRange {
-  PacketNumber first = 0;
-  PacketNumber last = 0;
+  PacketNumber first;
+  PacketNumber last;
   bool operator==(const NumberRange&) const = default;
 };
 

@@ -30,7 +30,7 @@ std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {
   std::memcpy(nonce.data(), iv_.data(), nonce.size());
   std::uint64_t last;
   std::memcpy(&last, iv_.data() + 4, sizeof last);
-  last ^= htobe64(number);
+  last ^= htobe64(number.number());
   std::memcpy(nonce.data() + 4, &last, sizeof last);
   return nonce;
 }

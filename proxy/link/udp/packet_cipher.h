@@ -6,11 +6,11 @@
 
 #include "crypto/aead.h"
 #include "proxy/link/udp/packet_keys.h"
+#include "proxy/link/udp/packet_number.h"
 
 namespace longhaul::link::udp {
 
 inline constexpr std::size_t kPacketTagBytes = kAeadTagBytes;
-using PacketNumber = std::uint64_t;
 
 class PacketCipher {
  public:

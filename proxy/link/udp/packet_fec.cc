@@ -12,7 +12,8 @@ constexpr std::size_t kNumberBytes = 4;
 
 std::array<std::byte, kNumberBytes> low_bytes(PacketNumber number) {
   std::array<std::byte, kNumberBytes> bytes;
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(number >> (24 - 8 * i) & 0xff);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = std::byte(low_bits(number) >> (24 - 8 * i) & 0xff);
   return bytes;
 }
 }  // namespace

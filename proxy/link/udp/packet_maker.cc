@@ -106,7 +106,7 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
   if (!asks) {
     std::optional<PacketNumber> acked = content.ack;
     flight_.give_back(handle);
-    return finish(start, PacketKind::ack_only, static_cast<std::uint32_t>(acked.value_or(0)), out, now);
+    return finish(start, PacketKind::ack_only, low_bits(acked.value_or(PacketNumber{})), out, now);
   }
   return finish(start, PacketKind::data, handle, out, now);
 }

@@ -36,7 +36,7 @@ class PacketReader {
 
   struct Packet {
     Bytes payload;  // decrypted
-    PacketNumber number = 0;
+    PacketNumber number{};
     UdpAddress from{};
     TimePoint arrived{};
   };

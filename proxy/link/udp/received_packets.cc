@@ -7,7 +7,7 @@
 namespace longhaul::link::udp {
 
 void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now, TimePoint arrived) {
-  const bool in_order = any_ ? number == largest_ + 1 : number == 0;
+  const bool in_order = any_ ? number == largest_ + 1 : number == PacketNumber{};
   insert(number);
   if (!any_ || number > largest_) {
     any_ = true;

@@ -56,7 +56,7 @@ class ReceivedPackets {
   TimePoint start_;
   std::optional<Duration> rtt_;
   std::vector<NumberRange> ranges_;  // ascending; the newest packets are at its end
-  PacketNumber largest_ = 0;
+  PacketNumber largest_;
   TimePoint largest_at_{};
   bool any_ = false;
   std::uint64_t asked_since_pause_ = 0;

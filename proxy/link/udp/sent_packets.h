@@ -35,7 +35,7 @@ struct OutgoingPacket {
 };
 
 struct PacketFate {
-  PacketNumber number = 0;
+  PacketNumber number;
   std::uint32_t content = 0;
   PacketKind kind = PacketKind::data;
 };
@@ -168,9 +168,9 @@ class SentPackets {
   Reordering reordering_;
   SentCounters counters_;
 
-  PacketNumber base_ = 0;  // of entries_.front()
-  PacketNumber next_ = 0;
-  PacketNumber scan_ = 0;  // no packet below is in flight
+  PacketNumber base_;  // of entries_.front()
+  PacketNumber next_;
+  PacketNumber scan_;  // no packet below is in flight
   std::deque<Entry> entries_;
   std::uint64_t in_flight_bytes_ = 0;
   std::size_t in_flight_packets_ = 0;        // those that count as in flight

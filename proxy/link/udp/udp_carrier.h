@@ -111,7 +111,7 @@ class UdpCarrier final : private PacketReader::Carrier {
   PacketOpener opener_;
   PeerAddress address_;
   ReceivedPackets received_;
-  PacketNumber end_received_ = 0;  // one more than the highest number that came
+  PacketNumber end_received_;  // one more than the highest number that came
   PacketsInFlight flight_;
   CarrierRate rate_;
   PacketFec fec_;

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 struct Half {
   Endpoint* side = nullptr;
-  link::StreamId id = 0;
+  link::StreamId id;
   std::unique_ptr<ModuleHost> host;
   Probe* probe = nullptr;
 

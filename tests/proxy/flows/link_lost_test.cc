@@ -147,7 +147,7 @@ TEST_CASE(
       // It goes at the end of this turn of the loop.
       link::Stream* stream = nullptr;
       co_await b.until([&] {
-        stream = b.link().session().find(1);
+        stream = b.link().session().find(link::StreamId(1));
         return !stream || stream->unsent_bytes() == 0 ||
                b.link().session().liveness().overdue(link::Clock::now());
       });

@@ -266,7 +266,7 @@ TEST_CASE("a block that cannot be decoded yet delays only its own stream") {
     one.pair.run_for(200ms);
     one.pair.a.session.release(one.here->id());
     one.pair.run_for(200ms);
-    CHECK_FALSE(one.pair.a.session.find(1));
+    CHECK_FALSE(one.pair.a.session.find(1_stream));
     one.codecs.a.answer();
     one.pair.run_for(200ms);
     CHECK(one.there->readable().size() == 11);
@@ -329,7 +329,7 @@ TEST_CASE("the codec is informed when the peer no longer reads the stream") {
   }
   SECTION("nor sends anything more") { one.there->abort(); }
   one.pair.run_for(200ms);
-  CHECK(one.codecs.a.stopped == std::set<std::uint64_t>{one.here->id()});
+  CHECK(one.codecs.a.stopped == std::set<std::uint64_t>{one.here->id().number()});
   CHECK(one.codecs.b.stopped.empty());
   one.check_accounts();
 }

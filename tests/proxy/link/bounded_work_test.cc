@@ -61,7 +61,7 @@ struct Bounded {
 
 Buffer features_record(StreamId stream, bool compression) {
   Buffer body;
-  ByteWriter(body).varint(stream);
+  ByteWriter(body).varint(stream.number());
   config::Features features;
   features.compression = compression;
   write_features(features, body);
@@ -72,7 +72,8 @@ Buffer features_record(StreamId stream, bool compression) {
 
 TEST_CASE("streams beyond the work limit of a turn are opened in later turns") {
   Bounded bounded;
-  for (StreamId id = 1; id < 200; id += 2) REQUIRE(bounded.send_stream(id, 0, open_record(some_request())));
+  for (std::uint64_t id = 1; id < 200; id += 2)
+    REQUIRE(bounded.send_stream(StreamId(id), 0, open_record(some_request())));
   const int at_once = bounded.events_of(EventKind::opened);
   CHECK(at_once > 0);
   CHECK(at_once < 10);
@@ -106,7 +107,7 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
   append(wire, record(RecordType::end));
   std::string got;
   auto read = [&] {
-    Stream* stream = bounded.session.find(1);
+    Stream* stream = bounded.session.find(1_stream);
     if (!stream) return;
     while (!stream->readable().empty()) {
       Slice piece = stream->readable().front();
@@ -117,7 +118,7 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
   int waited = 0;
   for (std::size_t at = 0; at < wire.size(); at += 1000) {
     const Bytes piece = Bytes(wire).subspan(at, std::min<std::size_t>(1000, wire.size() - at));
-    REQUIRE(bounded.send_stream(1, at, Buffer(piece.begin(), piece.end())));
+    REQUIRE(bounded.send_stream(1_stream, at, Buffer(piece.begin(), piece.end())));
     waited += bounded.session.has_work_left();
     if (at % 70'000 == 0) {
       bounded.session.work().begin_turn();
@@ -129,26 +130,26 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
   bounded.finish();
   read();
   CHECK(got == sent);
-  CHECK(bounded.session.find(1)->read_state() == ReadState::ended);
+  CHECK(bounded.session.find(1_stream)->read_state() == ReadState::ended);
   CHECK(codec.broken.empty());
 }
 
 TEST_CASE("the control stream takes turns like any other stream") {
   Bounded bounded;
-  REQUIRE(bounded.send_stream(1, 0, open_record(some_request())));
+  REQUIRE(bounded.send_stream(1_stream, 0, open_record(some_request())));
   bounded.finish();
   bounded.events_of(EventKind::opened);
   bounded.session.work().begin_turn();
   Buffer wire;
-  for (int i = 0; i < 4000; ++i) append(wire, features_record(1, i % 2 == 0));
-  append(wire, features_record(1, true));
+  for (int i = 0; i < 4000; ++i) append(wire, features_record(1_stream, i % 2 == 0));
+  append(wire, features_record(1_stream, true));
   for (std::size_t at = 0; at < wire.size(); at += 30'000) {
     const Bytes piece = Bytes(wire).subspan(at, std::min<std::size_t>(30'000, wire.size() - at));
-    REQUIRE(bounded.send_stream(0, at, Buffer(piece.begin(), piece.end())));
+    REQUIRE(bounded.send_stream(0_stream, at, Buffer(piece.begin(), piece.end())));
   }
   CHECK(bounded.session.has_work_left());
   bounded.finish();
-  CHECK(bounded.session.find(1)->request().features.compression);
+  CHECK(bounded.session.find(1_stream)->request().features.compression);
   // However often they changed.
   CHECK(bounded.events_of(EventKind::features) == 1);
 }
@@ -162,7 +163,7 @@ TEST_CASE("a change of the peer's features is reported once, however often it ch
     features.compression = i % 2;
     write_features(features, body);
     const Buffer bytes = record(RecordType::allowed, body);
-    REQUIRE(peer.send_stream(0, at, bytes));
+    REQUIRE(peer.send_stream(0_stream, at, bytes));
     at += bytes.size();
   }
   CHECK(peer.events().size() == 1);
@@ -171,7 +172,8 @@ TEST_CASE("a change of the peer's features is reported once, however often it ch
 
 TEST_CASE("a stream that is reset while it waits for its turn ends at once") {
   Bounded bounded;
-  for (StreamId id = 1; id < 40; id += 2) {
+  for (std::uint64_t n = 1; n < 40; n += 2) {
+    const StreamId id(n);
     REQUIRE(bounded.send_stream(id, 0, open_record(some_request())));
     REQUIRE(bounded.send(ResetFrame{id, ResetCode::aborted}));
   }
@@ -185,11 +187,11 @@ TEST_CASE("records that never end count with the memory they use") {
   HandPeer peer(Side::acceptor, 64 << 20, 10'000);
   std::uint64_t held = 0;
   Result<void> taken;
-  for (StreamId id = 1; taken && id < 20'000; id += 2) {
+  for (std::uint64_t id = 1; taken && id < 20'000; id += 2) {
     Buffer bytes = open_record(some_request());
     write_record_head(RecordType::block, 69'000, bytes);
     bytes.resize(bytes.size() + 60'000);
-    taken = peer.send_stream(id, 0, bytes);
+    taken = peer.send_stream(StreamId(id), 0, bytes);
     held += bytes.size();
   }
   REQUIRE_FALSE(taken);
@@ -201,7 +203,7 @@ TEST_CASE("an OPEN is at most 4,096 bytes long") {
   HandPeer peer;
   Buffer head;
   write_record_head(RecordType::open, kMaxShortRecordBody + 1, head);
-  CHECK(peer.send_stream(1, 0, head).error() == LinkError::malformed_record);
+  CHECK(peer.send_stream(1_stream, 0, head).error() == LinkError::malformed_record);
 }
 
 TEST_CASE("incomplete OPENs that never end are bounded by their memory") {
@@ -210,7 +212,7 @@ TEST_CASE("incomplete OPENs that never end are bounded by their memory") {
   write_record_head(RecordType::open, kMaxShortRecordBody, part);
   part.resize(part.size() + 4000);
   std::uint64_t streams = 0;
-  while (streams < 100'000 && peer.send_stream(2 * streams + 1, 0, part)) ++streams;
+  while (streams < 100'000 && peer.send_stream(StreamId(2 * streams + 1), 0, part)) ++streams;
   CHECK(streams * part.size() < (24u << 20));
 }
 
@@ -218,23 +220,24 @@ TEST_CASE("the number of streams with an incomplete OPEN is limited, however muc
   HandPeer peer(Side::acceptor, 1ull << 30, 16'640);
   const Buffer open = open_record(some_request());
   const Buffer begun(open.begin(), open.end() - 1), rest(open.end() - 1, open.end());
-  for (std::uint64_t n = 0; n < 4096; ++n) REQUIRE(peer.send_stream(2 * n + 1, 0, begun));
+  for (std::uint64_t n = 0; n < 4096; ++n) REQUIRE(peer.send_stream(StreamId(2 * n + 1), 0, begun));
   // Each that comes whole, is reset or was refused makes room for another.
-  REQUIRE(peer.send_stream(1, open.size() - 1, rest));
-  REQUIRE(peer.send_stream(2 * 4096 + 1, 0, begun));
-  REQUIRE(peer.send(ResetFrame{3, ResetCode::aborted}));
-  REQUIRE(peer.send_stream(2 * 4097 + 1, 0, begun));
-  for (std::uint64_t n = 5000; n < 9000; ++n) REQUIRE(peer.send_stream(2 * n + 1, 0, open));
-  CHECK(peer.send_stream(2 * 4098 + 1, 0, begun).error() == LinkError::too_many_streams);
+  REQUIRE(peer.send_stream(1_stream, open.size() - 1, rest));
+  REQUIRE(peer.send_stream(StreamId(2 * 4096 + 1), 0, begun));
+  REQUIRE(peer.send(ResetFrame{3_stream, ResetCode::aborted}));
+  REQUIRE(peer.send_stream(StreamId(2 * 4097 + 1), 0, begun));
+  for (std::uint64_t n = 5000; n < 9000; ++n) REQUIRE(peer.send_stream(StreamId(2 * n + 1), 0, open));
+  CHECK(peer.send_stream(StreamId(2 * 4098 + 1), 0, begun).error() == LinkError::too_many_streams);
 }
 
 TEST_CASE("ended streams that the peer does not confirm are bounded") {
   HandPeer peer(Side::acceptor, 4 << 20, 65'536);
   const Buffer open = open_record(some_request());
   std::uint64_t streams = 0;
-  while (streams < 100'000 && peer.send_stream(2 * streams + 1, 0, open)) {
-    peer.session.find(2 * streams + 1)->reset(ResetCode::aborted);
-    peer.session.release(2 * streams + 1);
+  while (streams < 100'000 && peer.send_stream(StreamId(2 * streams + 1), 0, open)) {
+    const StreamId id(2 * streams + 1);
+    peer.session.find(id)->reset(ResetCode::aborted);
+    peer.session.release(id);
     ++streams;
   }
   CHECK(streams < 5000);
@@ -244,11 +247,11 @@ TEST_CASE("ended streams that the peer does not confirm are bounded") {
 TEST_CASE("bytes behind a gap in an unread stream are acknowledged and not stored") {
   HandPeer peer(Side::acceptor, 1 << 20, 16);
   const Buffer open = open_record(some_request());
-  REQUIRE(peer.send_stream(1, 0, open));
-  peer.session.find(1)->abort();
+  REQUIRE(peer.send_stream(1_stream, 0, open));
+  peer.session.find(1_stream)->abort();
   // Far more than the cap.
   std::uint64_t at = open.size() + 1;
-  for (int i = 0; i < 100; ++i, at += 60'000) REQUIRE(peer.send_stream(1, at, Buffer(60'000)));
-  REQUIRE(peer.send_stream(1, open.size(), Buffer(1)));
-  if (Stream* stream = peer.session.find(1)) CHECK(stream->wire_received() == at);
+  for (int i = 0; i < 100; ++i, at += 60'000) REQUIRE(peer.send_stream(1_stream, at, Buffer(60'000)));
+  REQUIRE(peer.send_stream(1_stream, open.size(), Buffer(1)));
+  if (Stream* stream = peer.session.find(1_stream)) CHECK(stream->wire_received() == at);
 }

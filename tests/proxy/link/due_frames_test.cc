@@ -45,27 +45,27 @@ struct Due : TableOfStreams {
 
 TEST_CASE("an acknowledgement is written once, however often it becomes due") {
   Due due;
-  due.add(1);
-  due.due.ack(*due.streams.find(1));
-  due.due.ack(*due.streams.find(1));
-  CHECK(due.acks_of_one_write() == std::multimap<StreamId, std::uint64_t>{{1, 0}});
+  due.add(1_stream);
+  due.due.ack(*due.streams.find(1_stream));
+  due.due.ack(*due.streams.find(1_stream));
+  CHECK(due.acks_of_one_write() == std::multimap<StreamId, std::uint64_t>{{1_stream, 0}});
   CHECK_FALSE(due.due.any());
   CHECK(due.acks_of_one_write().empty());
   // It becomes due again after that; a stream that is gone says nothing.
-  due.due.ack(*due.streams.find(1));
-  due.streams.erase(1);
+  due.due.ack(*due.streams.find(1_stream));
+  due.streams.erase(1_stream);
   CHECK(due.acks_of_one_write().empty());
 }
 
 TEST_CASE("of acknowledgements of a hundred thousand streams some kilobytes are written at a time") {
   Due due;
-  constexpr StreamId kMany = 100'000;
-  for (StreamId id = 1; id <= kMany; ++id) due.due.ack_again(id, id);
+  constexpr std::uint64_t kMany = 100'000;
+  for (std::uint64_t n = 1; n <= kMany; ++n) due.due.ack_again(StreamId(n), n);
   std::size_t written = 0, calls = 0;
   while (due.due.any()) {
     const auto acks = due.acks_of_one_write();
     REQUIRE_FALSE(acks.empty());
-    for (const auto& [id, offset] : acks) REQUIRE(id == offset);
+    for (const auto& [id, offset] : acks) REQUIRE(id == StreamId(offset));
     written += acks.size();
     ++calls;
     // What is left does not wait for its time again.
@@ -78,11 +78,11 @@ TEST_CASE("of acknowledgements of a hundred thousand streams some kilobytes are 
 TEST_CASE("the last acknowledgements of streams that are gone are repeated, of the newest thousand") {
   Due due;
   CHECK_FALSE(due.due.repeat_last_acks());
-  for (StreamId id = 1; id <= 3000; ++id) due.due.remember_last_ack(id, 5);
+  for (StreamId id{1}; id <= 3000_stream; ++id) due.due.remember_last_ack(id, 5);
   CHECK(due.due.repeat_last_acks());
   std::multimap<StreamId, std::uint64_t> all;
   while (due.due.any()) all.merge(due.acks_of_one_write());
   CHECK(all.size() == 1024);
-  CHECK(all.contains(3000));
-  CHECK_FALSE(all.contains(1976));
+  CHECK(all.contains(3000_stream));
+  CHECK_FALSE(all.contains(1976_stream));
 }

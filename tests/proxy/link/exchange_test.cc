@@ -76,18 +76,18 @@ TEST_CASE("a complete session sends exactly the bytes of the golden exchange") {
   near.write(as_bytes("ask"));
   near.end();
   say(a);
-  Stream* far = b.find(1);
+  Stream* far = b.find(1_stream);
   REQUIRE(far);
   far->give_answer({});
   CHECK(far->readable().size() == 3);
   far->consume(3, now, 20ms);
   far->write(as_bytes("answer"));
   far->end();
-  b.release(1);
+  b.release(1_stream);
   say(b);
   CHECK(near.readable().size() == 6);
   near.consume(6, now, 20ms);
-  a.release(1);
+  a.release(1_stream);
   CHECK(a.live_streams() == 0);
   now += 250ms;  // nothing else is to be said, so the ACK takes its time
   say(a);

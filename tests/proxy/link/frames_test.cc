@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "golden.h"
+#include "numbers.h"
 
 using namespace longhaul;
 using namespace longhaul::link;
@@ -61,19 +62,20 @@ std::vector<std::pair<std::string, Frame>> samples() {
       {"hello_modules",
        HelloFrame{
            .nonce = token(0x10), .site = "branch", .blocks = 1, .modules = {{"smb", 1}, {"nfs", 300}}}},
-      {"hello_features", HelloFrame{.nonce = token(0x10), .site = "branch", .features = {"nfs", "nfs.ahead"}}},
-      {"stream", StreamFrame{1, 0, as_bytes("hello")}},
-      {"stream_empty", StreamFrame{2, 63, {}}},
-      {"stream_large_numbers", StreamFrame{0x1234, 0x0123456789, as_bytes("x")}},
-      {"ack", AckFrame{{{0, 20}, {1, 16'384}, {2, 1'073'741'824}}}},
+      {"hello_features",
+       HelloFrame{.nonce = token(0x10), .site = "branch", .features = {"nfs", "nfs.ahead"}}},
+      {"stream", StreamFrame{1_stream, 0, as_bytes("hello")}},
+      {"stream_empty", StreamFrame{2_stream, 63, {}}},
+      {"stream_large_numbers", StreamFrame{0x1234_stream, 0x0123456789, as_bytes("x")}},
+      {"ack", AckFrame{{{0_stream, 20}, {1_stream, 16'384}, {2_stream, 1'073'741'824}}}},
       {"ack_empty", AckFrame{}},
-      {"credit", CreditFrame{{{1, 1, 65'535}, {64, 300, 0}}}},
-      {"credit_return", CreditReturnFrame{1, 7, 4096}},
-      {"reset_connection", ResetFrame{5, ResetCode::connection_reset, 0}},
-      {"reset_aborted", ResetFrame{7, ResetCode::aborted, 262'144}},
-      {"reset_undecodable", ResetFrame{8, ResetCode::undecodable, 0}},
-      {"reset_no_reader", ResetFrame{9, ResetCode::no_reader, 100}},
-      {"reset_done", ResetDoneFrame{7}},
+      {"credit", CreditFrame{{{1_stream, 1, 65'535}, {64_stream, 300, 0}}}},
+      {"credit_return", CreditReturnFrame{1_stream, 7, 4096}},
+      {"reset_connection", ResetFrame{5_stream, ResetCode::connection_reset, 0}},
+      {"reset_aborted", ResetFrame{7_stream, ResetCode::aborted, 262'144}},
+      {"reset_undecodable", ResetFrame{8_stream, ResetCode::undecodable, 0}},
+      {"reset_no_reader", ResetFrame{9_stream, ResetCode::no_reader, 100}},
+      {"reset_done", ResetDoneFrame{7_stream}},
       {"ping", PingFrame{1}},
       {"pong", PongFrame{0x4000}},
       {"close_shutting_down", CloseFrame{CloseCode::shutting_down, "shutting down"}},
@@ -157,8 +159,10 @@ TEST_CASE("a length beyond the limit is an error before the bytes arrive") {
 }
 
 TEST_CASE("the largest payload fits into a frame, one byte more does not") {
-  CHECK(parse_frame(written(StreamFrame{kMaxVarint, 0, Buffer(kMaxStreamPayload)})).value().has_value());
-  CHECK_FALSE(parse_frame(written(StreamFrame{1, 0, Buffer(kMaxStreamPayload + 1)})).has_value());
+  CHECK(parse_frame(written(StreamFrame{StreamId(kMaxVarint), 0, Buffer(kMaxStreamPayload)}))
+            .value()
+            .has_value());
+  CHECK_FALSE(parse_frame(written(StreamFrame{1_stream, 0, Buffer(kMaxStreamPayload + 1)})).has_value());
 }
 
 TEST_CASE("a body that is too short or too long for its type is malformed") {
@@ -183,9 +187,9 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
 
 TEST_CASE("numbers and codes outside their range are malformed or map to the nearest meaning") {
   SECTION("an offset whose end exceeds the largest number") {
-    Buffer bytes = written(StreamFrame{1, kMaxVarint, {}});
+    Buffer bytes = written(StreamFrame{1_stream, kMaxVarint, {}});
     CHECK(parse_frame(bytes).has_value());
-    CHECK_FALSE(parse_frame(written(StreamFrame{1, kMaxVarint, as_bytes("x")})).has_value());
+    CHECK_FALSE(parse_frame(written(StreamFrame{1_stream, kMaxVarint, as_bytes("x")})).has_value());
   }
   SECTION("a reset code of a later version") {
     auto parsed = parse_frame(raw({6, 3, 5, 77, 0}));
@@ -233,7 +237,7 @@ TEST_CASE("numbers and codes outside their range are malformed or map to the nea
 }
 
 TEST_CASE("a STREAM frame header encoded alone equals that of the complete frame") {
-  for (StreamId id : {StreamId{0}, StreamId{63}, StreamId{64}, kMaxVarint})
+  for (StreamId id : {0_stream, 63_stream, 64_stream, StreamId(kMaxVarint)})
     for (std::uint64_t offset : {0ull, 16'383ull, 16'384ull, 1ull << 30})
       for (std::size_t size : {0u, 1u, 60u, 61u, 62u, 63u, 64u, 16'380u, 65'536u}) {
         Buffer payload(size), head;
@@ -247,18 +251,19 @@ TEST_CASE("a STREAM frame header encoded alone equals that of the complete frame
 TEST_CASE("random frames are read back unchanged") {
   std::mt19937_64 random(20);
   auto number = [&] { return (random() & kMaxVarint) >> (random() % 62); };
+  auto stream = [&] { return StreamId(number()); };
   for (int i = 0; i < 3000; ++i) {
     Buffer payload(random() % 100);
     for (std::byte& b : payload) b = std::byte(random() & 0xff);
     AckFrame ack;
     CreditFrame credit;
     for (std::uint64_t n = random() % 20; n > 0; --n) {
-      ack.entries.push_back({number(), number()});
-      credit.entries.push_back({number(), number(), number()});
+      ack.entries.push_back({stream(), number()});
+      credit.entries.push_back({stream(), number(), number()});
     }
-    for (const Frame& frame : {Frame(StreamFrame{number(), number() / 2, payload}), Frame(ack), Frame(credit),
-                               Frame(CreditReturnFrame{number(), number(), number()}),
-                               Frame(ResetFrame{number(), ResetCode(random() % 5), number()}),
+    for (const Frame& frame : {Frame(StreamFrame{stream(), number() / 2, payload}), Frame(ack), Frame(credit),
+                               Frame(CreditReturnFrame{stream(), number(), number()}),
+                               Frame(ResetFrame{stream(), ResetCode(random() % 5), number()}),
                                Frame(PingFrame{number()}), Frame(OpenCreditFrame{number(), number()})}) {
       Buffer bytes = written(frame);
       auto parsed = parse_frame(bytes);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 
+#include "numbers.h"
 #include "proxy/link/session.h"
 
 namespace longhaul::link::simulation {

@@ -13,8 +13,8 @@ using simulation::record;
 TEST_CASE("a stream begins with its first frame, is acknowledged, and its bytes are read") {
   SessionParts parts;
   const Buffer hello = record(RecordType::data, as_bytes("hello"));
-  REQUIRE(parts.receive_open(1, hello));
-  Stream* stream = parts.streams.find(1);
+  REQUIRE(parts.receive_open(1_stream, hello));
+  Stream* stream = parts.streams.find(1_stream);
   REQUIRE(stream);
   CHECK(stream->begun());
   CHECK(stream->request().destination.port == 445);
@@ -30,26 +30,26 @@ TEST_CASE(
     "frames of streams that nobody has opened are an error, of ended ones they are acknowledged again") {
   SessionParts parts(Side::acceptor);
   const Buffer some(10);
-  CHECK(parts.receive(StreamFrame{2, 0, some}).error() == LinkError::unknown_stream);
+  CHECK(parts.receive(StreamFrame{2_stream, 0, some}).error() == LinkError::unknown_stream);
   SessionParts other;
-  REQUIRE(other.receive_open(1));
-  other.lifetimes.release(1);
-  REQUIRE(other.receive(ResetDoneFrame{1}));
+  REQUIRE(other.receive_open(1_stream));
+  other.lifetimes.release(1_stream);
+  REQUIRE(other.receive(ResetDoneFrame{1_stream}));
   (void)other.sent<AckFrame>();
-  REQUIRE(other.receive(StreamFrame{1, 0, some}));
+  REQUIRE(other.receive(StreamFrame{1_stream, 0, some}));
   const auto acks = other.sent<AckFrame>();
   REQUIRE(acks.size() == 1);
-  CHECK(acks[0].entries[0].stream == 1);
+  CHECK(acks[0].entries[0].stream == 1_stream);
   CHECK(acks[0].entries[0].offset == 10);
 }
 
 TEST_CASE("acknowledgements, credit and resets of streams that are gone have no effect") {
   SessionParts parts;
-  CHECK(parts.receive(AckFrame{{{1, 100}, {2, 100}}}));
-  CHECK(parts.receive(CreditFrame{{{1, 1, 100}, {2, 1, 100}}}));
-  CHECK(parts.receive(CreditReturnFrame{1, 1, 100}));
-  CHECK(parts.receive(ResetDoneFrame{1}));
-  CHECK(parts.receive(ResetFrame{2, ResetCode::aborted}));
+  CHECK(parts.receive(AckFrame{{{1_stream, 100}, {2_stream, 100}}}));
+  CHECK(parts.receive(CreditFrame{{{1_stream, 1, 100}, {2_stream, 1, 100}}}));
+  CHECK(parts.receive(CreditReturnFrame{1_stream, 1, 100}));
+  CHECK(parts.receive(ResetDoneFrame{1_stream}));
+  CHECK(parts.receive(ResetFrame{2_stream, ResetCode::aborted}));
   CHECK(parts.streams.empty());
   CHECK(parts.sent<ResetDoneFrame>().size() == 1);
   CHECK(parts.receive(ResetFrame{kControlStream, ResetCode::aborted}).error() == LinkError::malformed_frame);
@@ -82,8 +82,8 @@ TEST_CASE("records that belong to flows are malformed on the control stream") {
 
 TEST_CASE("a stream that reads later is read in another turn, once") {
   SessionParts parts;
-  REQUIRE(parts.receive_open(1));
-  Stream* stream = parts.streams.find(1);
+  REQUIRE(parts.receive_open(1_stream));
+  Stream* stream = parts.streams.find(1_stream);
   REQUIRE(stream);
   CHECK_FALSE(parts.incoming.has_work_left());
   parts.incoming.reads_later(*stream);

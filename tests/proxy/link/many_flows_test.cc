@@ -88,8 +88,8 @@ TEST_CASE("flows that are repeatedly given up take no credit from later ones") {
     if (pair.b.session.find(id)) pair.b.session.release(id);
   }
   pair.run_for(5s);
-  for (StreamId id = 1; id < 4001; id += 2)
-    if (pair.b.session.find(id)) pair.b.session.release(id);
+  for (std::uint64_t id = 1; id < 4001; id += 2)
+    if (pair.b.session.find(StreamId(id))) pair.b.session.release(StreamId(id));
   pair.run_for(5s);
   CHECK_FALSE(pair.b.error);
   check_all_forgotten(pair);
@@ -139,8 +139,8 @@ TEST_CASE("two sessions that share one memory both make progress") {
         REQUIRE(to->receive(CarrierId(1), out, now));
       }
       if (quick ? quick_opened : stuck_opened)
-        for (StreamId id = 1; id < 41; id += 2)
-          if (Stream* stream = link.there.find(id))
+        for (std::uint64_t id = 1; id < 41; id += 2)
+          if (Stream* stream = link.there.find(StreamId(id)))
             stream->write(Buffer(std::min<std::size_t>(stream->may_write(), 50'000)));
       while (auto event = link.here.poll_event())
         if (quick && event->kind == Event::Kind::stream)

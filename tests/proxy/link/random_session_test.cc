@@ -37,15 +37,16 @@ class RandomLives {
     Endpoint& side = random_() % 2 ? pair_.a : pair_.b;
     Stream& stream = side.session.open(FlowsOnPair::simple_request(), pair_.now());
     RandomFlow& flow = flows_[stream.id()];
-    flow.near = {.session = &side.session, .writes_seed = stream.id() * 2, .reads_seed = stream.id() * 2 + 1};
-    flow.far = {.session = nullptr, .writes_seed = stream.id() * 2 + 1, .reads_seed = stream.id() * 2};
+    const std::uint64_t seed = stream.id().number() * 2;
+    flow.near = {.session = &side.session, .writes_seed = seed, .reads_seed = seed + 1};
+    flow.far = {.session = nullptr, .writes_seed = seed + 1, .reads_seed = seed};
     write(flow.near, stream);
   }
 
   // Something happens to some flow.
   void step() {
     if (flows_.empty()) return;
-    auto flow = flows_.lower_bound(random_() % (flows_.rbegin()->first + 1));
+    auto flow = flows_.lower_bound(StreamId(random_() % (flows_.rbegin()->first.number() + 1)));
     End& end = random_() % 2 ? flow->second.near : flow->second.far;
     Stream* stream = stream_of(flow->first, end);
     if (!stream) return;
@@ -99,14 +100,14 @@ class RandomLives {
       if (side->retained.used_bytes() != side->session.retained_bytes()) return "retained bytes drift";
     }
     for (auto& [id, flow] : flows_) {
-      if (flow.near.wrong || flow.far.wrong) return "wrong bytes in " + std::to_string(id);
+      if (flow.near.wrong || flow.far.wrong) return "wrong bytes in " + std::to_string(id.number());
       if (flow.near.read > flow.far.written || flow.far.read > flow.near.written)
         return "bytes out of nowhere";
       // Who read to an end that was neither aborted nor reset has everything.
       if (flow.near.read_to_end && !flow.far.aborted && flow.near.read != flow.far.written)
-        return "an end before all bytes of " + std::to_string(id);
+        return "an end before all bytes of " + std::to_string(id.number());
       if (flow.far.read_to_end && !flow.near.aborted && flow.far.read != flow.near.written)
-        return "an end before all bytes of " + std::to_string(id);
+        return "an end before all bytes of " + std::to_string(id.number());
     }
     return "";
   }

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "numbers.h"
+
 using namespace longhaul::link;
 using namespace std::chrono_literals;
 
@@ -11,19 +13,19 @@ TEST_CASE("interactive streams go first, and the streams of a class take turns")
   Scheduler scheduler;
   CHECK(scheduler.empty());
   CHECK_FALSE(scheduler.take());
-  scheduler.add(1, StreamClass::bulk);
-  scheduler.add(3, StreamClass::interactive);
-  scheduler.add(5, StreamClass::bulk);
-  scheduler.add(7, StreamClass::interactive);
+  scheduler.add(1_stream, StreamClass::bulk);
+  scheduler.add(3_stream, StreamClass::interactive);
+  scheduler.add(5_stream, StreamClass::bulk);
+  scheduler.add(7_stream, StreamClass::interactive);
   std::vector<StreamId> order;
   while (auto id = scheduler.take()) order.push_back(*id);
-  CHECK(order == std::vector<StreamId>{3, 7, 1, 5});
+  CHECK(order == std::vector<StreamId>{3_stream, 7_stream, 1_stream, 5_stream});
   CHECK(scheduler.empty());
 }
 
 TEST_CASE("streams that return after each turn get the same number of turns") {
   Scheduler scheduler;
-  for (StreamId id = 0; id < 10; ++id) scheduler.add(id, StreamClass::bulk);
+  for (StreamId id = 0_stream; id < 10_stream; ++id) scheduler.add(id, StreamClass::bulk);
   std::map<StreamId, int> turns;
   for (int i = 0; i < 1000; ++i) {
     StreamId id = *scheduler.take();

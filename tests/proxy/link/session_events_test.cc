@@ -11,7 +11,7 @@ using namespace longhaul::link::testing;
 TEST_CASE("of one kind and stream one event waits, in order with the others") {
   TableOfStreams table;
   SessionEvents events(table.streams);
-  Stream& stream = table.open(1);
+  Stream& stream = table.open(1_stream);
   for (int i = 0; i < 3; ++i) {
     events.tell(Event::Kind::peer_allows);
     events.tell(stream, EventKind::readable);
@@ -29,12 +29,12 @@ TEST_CASE("of one kind and stream one event waits, in order with the others") {
 TEST_CASE("streams that have not begun, or were released, cause no events") {
   TableOfStreams table;
   SessionEvents events(table.streams);
-  events.tell(table.add(2), EventKind::readable);
-  Stream& released = table.open(1);
+  events.tell(table.add(2_stream), EventKind::readable);
+  Stream& released = table.open(1_stream);
   events.tell(released, EventKind::readable);
   released.marks.released = true;
   events.tell(released, EventKind::writable);
-  events.tell(table.open(3), EventKind::readable);
-  table.streams.erase(3);
+  events.tell(table.open(3_stream), EventKind::readable);
+  table.streams.erase(3_stream);
   CHECK_FALSE(events.poll());
 }

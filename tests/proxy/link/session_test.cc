@@ -272,9 +272,7 @@ TEST_CASE("a silent path is alive again when the peer is heard, not when another
   const CarrierId first = pair.connect();
   const CarrierId second = pair.connect();
   pair.run_for(1s);
-  auto times_alive = [&] {
-    return std::ranges::count(pair.a.events, Event::Kind::path_alive, &Event::kind);
-  };
+  auto times_alive = [&] { return std::ranges::count(pair.a.events, Event::Kind::path_alive, &Event::kind); };
   pair.freeze(first, 10s);
   pair.freeze(second, 10s);
   REQUIRE(pair.run_until([&] { return pair.a.session.silent(); }, 10s));
@@ -400,7 +398,7 @@ TEST_CASE("a peer that sends more than its credit is an error") {
   std::size_t too_much = 40'000;
   write_record_head(RecordType::data, too_much, record);
   record.resize(record.size() + too_much);
-  write_frame(StreamFrame{1, 0, record}, bytes);
+  write_frame(StreamFrame{1_stream, 0, record}, bytes);
   auto taken = pair.b.session.receive(CarrierId(1), bytes, pair.now());
   REQUIRE_FALSE(taken);
   CHECK(taken.error() == LinkError::credit_exceeded);

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "numbers.h"
 #include "proxy/link/session.h"
 #include "simulated_pair.h"
 
@@ -89,7 +90,7 @@ struct Reader {
 struct Flow {
   Writer client_writes, server_writes;
   Reader client_reads, server_reads;
-  StreamId id = 0;
+  StreamId id;
   bool answered = false;
   bool client_reset = false, server_reset = false, server_stopped = false, client_stopped = false;
 
@@ -115,10 +116,11 @@ class FlowsOn {
     Stream& stream = pair_.a.session.open(std::move(request), pair_.now());
     Flow& flow = flows_[stream.id()];
     flow.id = stream.id();
-    flow.client_writes = {.seed = stream.id() * 2, .total = upload};
-    flow.server_reads = {.seed = stream.id() * 2};
-    flow.server_writes = {.seed = stream.id() * 2 + 1, .total = download};
-    flow.client_reads = {.seed = stream.id() * 2 + 1};
+    const std::uint64_t seed = stream.id().number() * 2;
+    flow.client_writes = {.seed = seed, .total = upload};
+    flow.server_reads = {.seed = seed};
+    flow.server_writes = {.seed = seed + 1, .total = download};
+    flow.client_reads = {.seed = seed + 1};
     flow.client_writes.end_after = flow.server_writes.end_after = ends;
     flow.client_writes.pump(stream);
     return flow;

@@ -12,14 +12,14 @@ TEST_CASE("an end or an abort may replace the answer") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   SECTION("abort") {
-    REQUIRE(peer.send_stream(1, 0, record(RecordType::abort)));
+    REQUIRE(peer.send_stream(1_stream, 0, record(RecordType::abort)));
     CHECK(stream.read_state() == ReadState::aborted);
   }
   SECTION("end") {
-    REQUIRE(peer.send_stream(1, 0, record(RecordType::end)));
+    REQUIRE(peer.send_stream(1_stream, 0, record(RecordType::end)));
     CHECK(stream.read_state() == ReadState::ended);
   }
-  CHECK(peer.events_of(1) == std::vector{EventKind::readable});
+  CHECK(peer.events_of(1_stream) == std::vector{EventKind::readable});
 }
 
 TEST_CASE("data that was written and ended arrives although 'no reader' overtakes the open") {
@@ -59,16 +59,16 @@ TEST_CASE("data that was written and ended arrives although 'no reader' overtake
 
 TEST_CASE("a stream that the peer has stopped can still be given up here") {
   HandPeer peer;
-  REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
-  Stream& stream = *peer.session.find(1);
+  REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
+  Stream& stream = *peer.session.find(1_stream);
   stream.give_answer({});
-  REQUIRE(peer.send(ResetFrame{1, ResetCode::no_reader}));
+  REQUIRE(peer.send(ResetFrame{1_stream, ResetCode::no_reader}));
   SECTION("by a reset") { stream.reset(ResetCode::aborted); }
   SECTION("by an abort") { stream.abort(); }
   SECTION("by a release") {}
-  peer.session.release(1);
+  peer.session.release(1_stream);
   CHECK(peer.frames_of<ResetFrame>().size() == 1);
-  REQUIRE(peer.send(ResetDoneFrame{1}));
+  REQUIRE(peer.send(ResetDoneFrame{1_stream}));
   CHECK(peer.session.live_streams() == 0);
   CHECK(peer.pool.granted_bytes() == HandPeer().pool.granted_bytes());
 }
@@ -76,15 +76,15 @@ TEST_CASE("a stream that the peer has stopped can still be given up here") {
 TEST_CASE("if both sides send a reset at once, with any codes, the stream ends on both") {
   for (ResetCode code : {ResetCode::aborted, ResetCode::no_reader, ResetCode::undecodable}) {
     HandPeer peer;
-    REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
-    peer.session.find(1)->give_answer({});
-    peer.session.find(1)->reset(ResetCode::aborted);
-    peer.session.release(1);
-    REQUIRE(peer.send(ResetFrame{1, code}));
+    REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
+    peer.session.find(1_stream)->give_answer({});
+    peer.session.find(1_stream)->reset(ResetCode::aborted);
+    peer.session.release(1_stream);
+    REQUIRE(peer.send(ResetFrame{1_stream, code}));
     auto resets = peer.frames_of<ResetFrame>();
     REQUIRE(resets.size() == 1);
     CHECK(resets[0].code == ResetCode::aborted);
-    REQUIRE(peer.send(ResetDoneFrame{1}));
+    REQUIRE(peer.send(ResetDoneFrame{1_stream}));
     CHECK(peer.session.live_streams() == 0);
   }
 }
@@ -137,7 +137,7 @@ TEST_CASE("streams without a flow are removed when the session is abandoned") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   stream.abort();
-  peer.session.release(1);
+  peer.session.release(1_stream);
   CHECK(peer.session.live_streams() == 1);  // until the abort is acknowledged
   peer.session.abandon(peer.now);
   CHECK_FALSE(peer.session.end_streams(1));
@@ -146,9 +146,10 @@ TEST_CASE("streams without a flow are removed when the session is abandoned") {
 
 TEST_CASE("a flow gets no events from a stream that it has released") {
   HandPeer peer;
-  REQUIRE(peer.send_stream(1, 0, joined({open_record(some_request()), record(RecordType::data, Buffer(9))})));
-  peer.session.release(1);
-  CHECK(peer.events_of(1).empty());
+  REQUIRE(peer.send_stream(1_stream, 0,
+                           joined({open_record(some_request()), record(RecordType::data, Buffer(9))})));
+  peer.session.release(1_stream);
+  CHECK(peer.events_of(1_stream).empty());
 }
 
 TEST_CASE("an acknowledgement lost with the newest carrier is requested over the older one") {
@@ -175,31 +176,31 @@ TEST_CASE("an acknowledgement lost with the newest carrier is requested over the
 TEST_CASE("bytes that wait behind a gap are acknowledged when their stream is forgotten") {
   HandPeer peer;
   const Buffer open = open_record(some_request());
-  REQUIRE(peer.send_stream(1, 0, open));
-  REQUIRE(peer.send_stream(1, open.size() + 100, Buffer(50)));
+  REQUIRE(peer.send_stream(1_stream, 0, open));
+  REQUIRE(peer.send_stream(1_stream, open.size() + 100, Buffer(50)));
   const auto acknowledged = [&] {
     std::uint64_t most = 0;
     for (const Frame& frame : peer.frames())
       if (auto* ack = std::get_if<AckFrame>(&frame))
         for (const auto& entry : ack->entries)
-          if (entry.stream == 1) most = std::max(most, entry.offset);
+          if (entry.stream == 1_stream) most = std::max(most, entry.offset);
     return most;
   };
   peer.pass(1s);
   CHECK(acknowledged() == open.size());
-  peer.session.find(1)->abort();
-  peer.session.release(1);
+  peer.session.find(1_stream)->abort();
+  peer.session.release(1_stream);
   std::uint64_t said = 0;
   for (const Frame& frame : peer.frames())
-    if (auto* bytes = std::get_if<StreamFrame>(&frame); bytes && bytes->stream == 1)
+    if (auto* bytes = std::get_if<StreamFrame>(&frame); bytes && bytes->stream == 1_stream)
       said = std::max(said, bytes->offset + bytes->payload.size());
   REQUIRE(said > 0);
   REQUIRE(peer.session.live_streams() == 1);
   // The peer has it all, so nothing of the stream is left here, and what fills the gap comes too late.
-  REQUIRE(peer.send(AckFrame{{{1, said}}}));
+  REQUIRE(peer.send(AckFrame{{{1_stream, said}}}));
   REQUIRE(peer.session.live_streams() == 0);
   CHECK(acknowledged() == open.size() + 150);
-  REQUIRE(peer.send_stream(1, open.size(), Buffer(100)));
+  REQUIRE(peer.send_stream(1_stream, open.size(), Buffer(100)));
   CHECK(acknowledged() == open.size() + 100);
 }
 

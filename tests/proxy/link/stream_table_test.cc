@@ -16,6 +16,8 @@ namespace {
 
 using Round = StreamTable::Round;
 
+constexpr std::array kFive = {1_stream, 3_stream, 5_stream, 7_stream, 9_stream};
+
 struct Table : TableOfStreams {
   std::multiset<StreamId> visit_all(Round round) {
     std::multiset<StreamId> visited;
@@ -30,18 +32,18 @@ struct Table : TableOfStreams {
 TEST_CASE("a round visits every stream once") {
   Table table;
   CHECK_FALSE(table.streams.next_visit());
-  for (StreamId id = 1; id <= 9; id += 2) table.add(id);
+  for (const auto id : kFive) table.add(id);
   CHECK_FALSE(table.streams.next_visit());
   table.streams.begin_round(Round::memory);
   CHECK(table.streams.in_round(Round::memory));
   CHECK_FALSE(table.streams.in_round(Round::carriers));
-  CHECK(table.visit_all(Round::memory) == std::multiset<StreamId>{1, 3, 5, 7, 9});
+  CHECK(table.visit_all(Round::memory) == std::multiset<StreamId>(kFive.begin(), kFive.end()));
   CHECK_FALSE(table.streams.in_any_round());
 }
 
 TEST_CASE("a round that begins again visits every stream once more, from where it was") {
   Table table;
-  for (StreamId id = 1; id <= 9; id += 2) table.add(id);
+  for (const auto id : kFive) table.add(id);
   table.streams.begin_round(Round::carriers);
   const StreamId first = table.streams.next_visit()->stream.id();
   table.streams.begin_round(Round::carriers);
@@ -54,10 +56,11 @@ TEST_CASE("streams that stay are visited, whatever streams come and go during a 
   std::mt19937 random(seed);
   Table table;
   std::set<StreamId> live;
-  StreamId next = 1;
+  StreamId next{1};
   const auto add = [&] {
     table.add(next);
-    live.insert(next++);
+    live.insert(next);
+    ++next;
   };
   for (int i = 0; i < 20; ++i) add();
   for (int run = 0; run < 20; ++run) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "numbers.h"
 #include "proxy/link/stream_table.h"
 
 namespace longhaul::link::testing {

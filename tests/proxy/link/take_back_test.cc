@@ -102,13 +102,13 @@ TEST_CASE("an end, a message or an answer cannot be taken back") {
   Stream& stream = peer.session.open(some_request(), peer.now);
   SECTION("an end") { stream.end(); }
   SECTION("a message") { stream.write_message(as_bytes("to the twin")); }
-  SECTION("an answer") { REQUIRE(peer.send_stream(1, 0, answer_record())); }
+  SECTION("an answer") { REQUIRE(peer.send_stream(1_stream, 0, answer_record())); }
   CHECK_FALSE(stream.take_back());
 }
 
 TEST_CASE("data of a stream that the peer opened cannot be taken back") {
   HandPeer peer(Side::acceptor);
-  REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
-  REQUIRE(peer.session.find(1));
-  CHECK_FALSE(peer.session.find(1)->take_back());
+  REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
+  REQUIRE(peer.session.find(1_stream));
+  CHECK_FALSE(peer.session.find(1_stream)->take_back());
 }

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kSmallPacket = 100;   // of those that are not fu
 
 // What stands in a datagram; the line counts a real one's bytes.
 struct ModelHeader {
-  std::uint64_t number = 0;
+  PacketNumber number{};
   bool is_ack = false;
   std::uint8_t ranges = 0;
   Duration delay{}, arrival{};
@@ -174,7 +174,7 @@ class BulkSender final : public simulator::Endpoint {
   }
   void send(Outbox& out, TimePoint now) {
     const ModelHeader header{.number = sent_.next_number()};
-    const bool is_small = small_every_ > 0 && header.number % small_every_ == 0;
+    const bool is_small = small_every_ > 0 && header.number.number() % small_every_ == 0;
     const std::uint32_t bytes = is_small ? kSmallPacket : kModelPacket;
     law_->on_send(now, bytes, sent_.bytes_in_flight());
     sent_.on_sent(header.number, now, {.bytes = bytes, .epoch = law_->epoch()});

@@ -5,14 +5,17 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-using longhaul::link::udp::BurstLosses;
+#include "tests/proxy/link/numbers.h"
+
+using namespace longhaul::link;
+using namespace longhaul::link::udp;
 
 namespace {
 
 // Bursts of `packets`, of which `is_lost` decides by the number in the burst.
 template <class IsLost>
 void send(BurstLosses& losses, unsigned bursts, unsigned packets, IsLost is_lost) {
-  static std::uint64_t number = 0;  // each detector sees larger ones than those before
+  static PacketNumber number;  // each detector sees larger ones than those before
   for (unsigned burst = 0; burst < bursts; ++burst) {
     losses.on_burst(number, packets);
     for (unsigned i = 0; i < packets; ++i)
@@ -72,11 +75,11 @@ TEST_CASE("BurstLosses: random losses and outages are not blamed on bursts") {
 
 TEST_CASE("BurstLosses: lost packets of no burst and bursts that are never settled are harmless") {
   BurstLosses losses;
-  losses.on_lost(3);
-  losses.on_burst(10, 2);  // too short
-  losses.on_lost(11);
-  for (std::uint64_t i = 0; i < 2 * BurstLosses::kMost; ++i) losses.on_burst(100 + 8 * i, 8);
-  losses.on_lost(101);  // of one that was forgotten
-  losses.settle(1'000'000);
+  losses.on_lost(3_packet);
+  losses.on_burst(10_packet, 2);  // too short
+  losses.on_lost(11_packet);
+  for (std::uint64_t i = 0; i < 2 * BurstLosses::kMost; ++i) losses.on_burst(100_packet + 8 * i, 8);
+  losses.on_lost(101_packet);  // of one that was forgotten
+  losses.settle(1'000'000_packet);
   CHECK_FALSE(losses.one_by_one());
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "codecs/byte_reader.h"
+#include "tests/proxy/link/numbers.h"
 
 using namespace longhaul;
 using namespace longhaul::link;
@@ -36,9 +37,9 @@ Bytes body_of(const Buffer& frame) {
 TEST_CASE("carrier frames match the protocol, byte for byte") {
   Buffer out;
   PacketAck ack{.delay = 300us, .arrival = 70ms, .ranges = {}};
-  ack.ranges.push_back({98, 100});
-  ack.ranges.push_back({96, 96});
-  ack.ranges.push_back({0, 9});
+  ack.ranges.push_back({98_packet, 100_packet});
+  ack.ranges.push_back({96_packet, 96_packet});
+  ack.ranges.push_back({0_packet, 9_packet});
   write_packet_ack(ack, out);
   //         type length largest delay arrival  first gap range gap  range
   CHECK(hex(out) == "200e4064412c80011170020000405509");
@@ -52,7 +53,7 @@ TEST_CASE("carrier frames match the protocol, byte for byte") {
   CHECK(hex(out) == "25080040460509010203");
   CHECK(out.size() == repair_frame_size(repair));
   out.clear();
-  write_recovered({1000, 999, 10}, out);
+  write_recovered({1000_packet, 999_packet, 10_packet}, out);
   CHECK(hex(out) == "260543e80043dc");
   out.clear();
   write_path_token(CarrierFrameType::path_challenge, {std::byte{0xab}}, out);
@@ -65,11 +66,11 @@ TEST_CASE("any acknowledgement is decoded as it was encoded") {
     PacketAck ack{.delay = std::chrono::microseconds(random() % 100'000),
                   .arrival = std::chrono::microseconds(random() >> (20 + random() % 40)),
                   .ranges = {}};
-    PacketNumber next = kMaxVarint >> (random() % 50);
+    std::uint64_t next = kMaxVarint >> (random() % 50);
     while (ack.ranges.size() < 1 + round % kMaxAckRanges) {
-      PacketNumber last = next - std::min(next, random() % 1000 >> random() % 10);
-      PacketNumber first = last - std::min(last, random() % 1000 >> random() % 10);
-      ack.ranges.push_back({first, last});
+      const std::uint64_t last = next - std::min(next, random() % 1000 >> random() % 10);
+      const std::uint64_t first = last - std::min(last, random() % 1000 >> random() % 10);
+      ack.ranges.push_back({PacketNumber(first), PacketNumber(last)});
       if (first < 2) break;
       next = first - 2;
     }
@@ -85,7 +86,7 @@ TEST_CASE("any acknowledgement is decoded as it was encoded") {
 }
 
 TEST_CASE("recovered packet numbers are decoded as encoded, and a wrong order is refused") {
-  RecoveredNumbers numbers{5'000'000'000, 4'999'999'999, 17, 0};
+  RecoveredNumbers numbers{5'000'000'000_packet, 4'999'999'999_packet, 17_packet, 0_packet};
   Buffer frame;
   write_recovered(numbers, frame);
   auto parsed = parse_recovered(body_of(frame));

@@ -92,7 +92,8 @@ TEST_CASE("nonces are made from packet numbers as in RFC 9001, appendix A.5") {
   std::copy(iv.begin(), iv.end(), key.iv.begin());
   Buffer header = golden::from_hex("4200bff4"), text = golden::from_hex("01");
   std::array<std::byte, kPacketTagBytes> tag;
-  PacketCipher(key, Cipher::chacha20_poly1305, PacketCipher::Use::seal).seal(654'360'564, header, text, tag);
+  PacketCipher(key, Cipher::chacha20_poly1305, PacketCipher::Use::seal)
+      .seal(PacketNumber(654'360'564), header, text, tag);
   CHECK(golden::to_hex(text) + golden::to_hex(tag) == "655e5cd55c41f69080575d7999c25a5bfb");
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("a probe is as large as asked for, and counts as in flight") {
 
 TEST_CASE("what came is acknowledged when that is due, by a packet that asks for nothing itself") {
   PacketParts at;
-  at.received.on_packet(5, AckAsk::at_once, kStart);
+  at.received.on_packet(5_packet, AckAsk::at_once, kStart);
   REQUIRE(at.maker.ack_at());
   CHECK(*at.maker.ack_at() <= kStart);
   const std::size_t size = at.make(kStart);
@@ -65,7 +65,7 @@ TEST_CASE("packets stay within the room they get, however small") {
   for (std::size_t limit = kPacketOverhead + 60; limit < kPacketOverhead + 400; limit += 7) {
     PacketParts at;
     at.come_up();
-    at.received.on_packet(5, AckAsk::at_once, kStart);
+    at.received.on_packet(5_packet, AckAsk::at_once, kStart);
     for (int i = 0; i < 10; ++i) {
       Buffer out(3, std::byte{1});  // behind other packets of the batch
       if (!at.maker.make(limit, out, kStart)) {

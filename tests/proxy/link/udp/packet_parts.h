@@ -7,6 +7,7 @@
 #include "../start.h"
 #include "proxy/link/udp/packet_reader.h"
 #include "simulated_udp_pair.h"
+#include "tests/proxy/link/numbers.h"
 
 namespace longhaul::link::udp {
 
@@ -39,7 +40,8 @@ struct PacketParts : PacketReader::Carrier {
     reader.set_carrier(id);
   }
   Result<void> read(const Buffer& payload) {
-    return reader.read({.payload = payload, .number = 1, .from = kPartsPeer, .arrived = kStart}, ask, kStart);
+    return reader.read({.payload = payload, .number = 1_packet, .from = kPartsPeer, .arrived = kStart}, ask,
+                       kStart);
   }
   // A packet of this side, sealed and in flight.
   void send() {

@@ -51,9 +51,9 @@ TEST_CASE("each kind of frame asks for an acknowledgement as soon as it needs on
 }
 
 TEST_CASE("a packet that is cut anywhere is an error or has its whole frames read, and nothing more") {
-  const Buffer whole =
-      together({ping_bytes(), PacketReading::ack(0, 0), filler_bytes(CarrierFrameType::probe, 40),
-                ping_bytes(), filler_bytes(CarrierFrameType::padding, 3)});
+  const Buffer whole = together({ping_bytes(), PacketReading::ack(0_packet, 0_packet),
+                                 filler_bytes(CarrierFrameType::probe, 40), ping_bytes(),
+                                 filler_bytes(CarrierFrameType::padding, 3)});
   for (std::size_t size = 0; size < whole.size(); ++size) {
     PacketReading at;
     at.send();
@@ -69,10 +69,10 @@ TEST_CASE("a packet that is cut anywhere is an error or has its whole frames rea
 TEST_CASE("an acknowledgement of a packet that was never sent ends the carrier, and counts for nothing") {
   PacketReading at;
   at.send();
-  CHECK_FALSE(at.read(PacketReading::ack(0, 1)));
+  CHECK_FALSE(at.read(PacketReading::ack(0_packet, 1_packet)));
   CHECK(at.acknowledged == 0);
   CHECK(at.flight.sent().bytes_in_flight() > 0);
-  REQUIRE(at.read(PacketReading::ack(0, 0)));
+  REQUIRE(at.read(PacketReading::ack(0_packet, 0_packet)));
   CHECK(at.acknowledged == 1);
   CHECK(at.flight.sent().bytes_in_flight() == 0);
 }
@@ -83,8 +83,8 @@ TEST_CASE("a challenge is answered where it came from, and only with its own tok
   const PathToken token{std::byte{9}, std::byte{8}};
   write_path_token(CarrierFrameType::path_challenge, token, challenge);
   const UdpAddress elsewhere{boost::asio::ip::make_address("198.51.100.9"), 9};
-  REQUIRE(at.reader.read({.payload = challenge, .number = 1, .from = elsewhere, .arrived = kStart}, at.ask,
-                         kStart));
+  REQUIRE(at.reader.read({.payload = challenge, .number = 1_packet, .from = elsewhere, .arrived = kStart},
+                         at.ask, kStart));
   CHECK(at.ask == AckAsk::at_once);
   REQUIRE(at.address.frame_due());
   Buffer answer, expected;
@@ -93,8 +93,8 @@ TEST_CASE("a challenge is answered where it came from, and only with its own tok
   CHECK(answer == expected);
   CHECK(at.address.current() == kPartsPeer);
   // A response to nothing moves nobody.
-  REQUIRE(at.reader.read({.payload = expected, .number = 2, .from = elsewhere, .arrived = kStart}, at.ask,
-                         kStart));
+  REQUIRE(at.reader.read({.payload = expected, .number = 2_packet, .from = elsewhere, .arrived = kStart},
+                         at.ask, kStart));
   CHECK(at.address.current() == kPartsPeer);
   // Nor does a token of the wrong length.
   expected.pop_back();
@@ -106,12 +106,12 @@ TEST_CASE("frames of a carrier are not restored by error correction") {
   // The peer protects what it wants: here, an acknowledgement.
   for (const bool carrier_frame : {false, true}) {
     PacketReading at;
-    const Buffer lost = carrier_frame ? PacketReading::ack(0, 0) : ping_bytes();
+    const Buffer lost = carrier_frame ? PacketReading::ack(0_packet, 0_packet) : ping_bytes();
     PacketFec peer;
     const fec::Mode always{.kind = fec::Mode::Kind::fixed, .source_packets = 1, .repair_packets = 1};
     const auto symbol = peer.next_symbol(true, always);
     REQUIRE(symbol);
-    peer.add_symbol(symbol->of, 0, lost);
+    peer.add_symbol(symbol->of, 0_packet, lost);
     peer.on_sent(symbol->of, always, kStart);
     const auto repair = peer.next_repair(kStart);
     REQUIRE(repair);
@@ -119,7 +119,7 @@ TEST_CASE("frames of a carrier are not restored by error correction") {
     write_repair(*repair, packet);
     REQUIRE(at.read(packet));
     at.ask = AckAsk::none;
-    const auto restored = at.reader.read_restored(2, at.ask, kStart);
+    const auto restored = at.reader.read_restored(2_packet, at.ask, kStart);
     CHECK(restored.has_value() == !carrier_frame);
     CHECK(at.ask == (carrier_frame ? AckAsk::none : AckAsk::soon));
   }

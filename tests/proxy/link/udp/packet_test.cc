@@ -7,6 +7,7 @@
 #include <set>
 
 #include "proxy/link/golden.h"
+#include "tests/proxy/link/numbers.h"
 #include "tests/proxy/link/start.h"
 
 using namespace longhaul;
@@ -54,10 +55,10 @@ TEST_CASE("packets are sealed and opened exactly as the golden vectors") {
       CarrierKeys keys = test_keys();
       PacketSealer sealer(keys.sent_by(side), cipher, {.update_after = 1});
       PacketOpener opener(keys.sent_by(side), cipher);
-      for (PacketNumber number : {0u, 1u}) {
+      for (const auto number : {0_packet, 1_packet}) {
         CHECK(sealer.next_number() == number);
         Buffer packet = sealed(sealer, hello());
-        CHECK(golden::to_hex(packet) == vectors[name + std::to_string(number)]);
+        CHECK(golden::to_hex(packet) == vectors[name + std::to_string(number.number())]);
         auto back = opened(opener, packet);
         REQUIRE(back.has_value());
         CHECK(back->first == number);
@@ -87,25 +88,26 @@ TEST_CASE("a header is decoded as it was encoded, and unknown flags are refused"
 }
 
 TEST_CASE("the low 32 bits of a number give the number closest to the expected one") {
-  CHECK(decode_packet_number(0, 0) == 0);
-  CHECK(decode_packet_number(0, 0xffffffff) == 0xffffffff);  // there is none below zero
-  CHECK(decode_packet_number(0x1'0000'0000, 0xffffffff) == 0xffffffff);
-  CHECK(decode_packet_number(0xffffffff, 0) == 0x1'0000'0000);
-  CHECK(decode_packet_number(0x8000'0000, 0) == 0x1'0000'0000);  // of two as close the higher, as in the RFC
-  CHECK(decode_packet_number(0x8000'0001, 0) == 0x1'0000'0000);
-  CHECK(decode_packet_number(0x7fff'ffff, 0) == 0);
-  constexpr PacketNumber last = (PacketNumber{1} << 62) - 1;
+  CHECK(decode_packet_number(0_packet, 0) == 0_packet);
+  CHECK(decode_packet_number(0_packet, 0xffffffff) == 0xffffffff_packet);  // there is none below zero
+  CHECK(decode_packet_number(0x1'0000'0000_packet, 0xffffffff) == 0xffffffff_packet);
+  CHECK(decode_packet_number(0xffffffff_packet, 0) == 0x1'0000'0000_packet);
+  CHECK(decode_packet_number(0x8000'0000_packet, 0) ==
+        0x1'0000'0000_packet);  // of two as close the higher, as in the RFC
+  CHECK(decode_packet_number(0x8000'0001_packet, 0) == 0x1'0000'0000_packet);
+  CHECK(decode_packet_number(0x7fff'ffff_packet, 0) == 0_packet);
+  constexpr PacketNumber last((std::uint64_t{1} << 62) - 1);
   CHECK(decode_packet_number(last, 0) == last - 0xffffffff);  // there is none above
   CHECK(decode_packet_number(last, 0xffffffff) == last);
 
   std::mt19937_64 random(3);
   for (int i = 0; i < 100'000; ++i) {
-    PacketNumber expected = (random() & last) >> random() % 62;
+    const PacketNumber expected((random() & last.number()) >> random() % 62);
     std::uint64_t distance = (random() & 0x7fffffff) >> random() % 31;
-    if (expected >= distance)
-      REQUIRE(decode_packet_number(expected, std::uint32_t(expected - distance)) == expected - distance);
+    if (expected.number() >= distance)
+      REQUIRE(decode_packet_number(expected, low_bits(expected - distance)) == expected - distance);
     if (distance <= last - expected)
-      REQUIRE(decode_packet_number(expected, std::uint32_t(expected + distance)) == expected + distance);
+      REQUIRE(decode_packet_number(expected, low_bits(expected + distance)) == expected + distance);
   }
 }
 
@@ -198,17 +200,17 @@ TEST_CASE("keys change only after a packet under the current ones was acknowledg
   Buffer packet = unsealed(hello()), before = packet;
   CHECK(sealer.seal(packet).error() == PacketError::keys_worn_out);
   CHECK(packet == before);
-  CHECK(sealer.next_number() == 8);
-  sealer.on_acknowledged(9);  // never sent: says nothing
+  CHECK(sealer.next_number() == 8_packet);
+  sealer.on_acknowledged(9_packet);  // never sent: says nothing
   CHECK(sealer.seal(packet).error() == PacketError::keys_worn_out);
-  sealer.on_acknowledged(7);
+  sealer.on_acknowledged(7_packet);
   CHECK_FALSE(sealer.update_waits());
   for (int i = 0; i < 5; ++i) CHECK(phase() == KeyPhase::odd);
   // An acknowledgement of the old phase does not confirm the new one.
-  sealer.on_acknowledged(7);
+  sealer.on_acknowledged(7_packet);
   CHECK(sealer.update_waits());
   CHECK(phase() == KeyPhase::odd);
-  sealer.on_acknowledged(8);
+  sealer.on_acknowledged(8_packet);
   CHECK(phase() == KeyPhase::even);
   CHECK(sealer.key_updates() == 2);
 }
@@ -219,9 +221,9 @@ TEST_CASE("packet numbers end, and stay within a distance of the acknowledged on
   Buffer packet = unsealed(hello());
   for (int i = 0; i < 10; ++i) REQUIRE(sealer.seal(packet).has_value());
   CHECK(sealer.seal(packet).error() == PacketError::too_far_ahead);
-  sealer.on_acknowledged(9);
+  sealer.on_acknowledged(9_packet);
   for (int i = 0; i < 10; ++i) REQUIRE(sealer.seal(packet).has_value());
-  sealer.on_acknowledged(19);
+  sealer.on_acknowledged(19_packet);
   CHECK(sealer.seal(packet).error() == PacketError::keys_worn_out);
 }
 
@@ -233,7 +235,7 @@ TEST_CASE("old keys are kept for reordered packets, and no longer than specified
   std::vector<Buffer> packets;
   for (int i = 0; i < 12; ++i) {
     packets.push_back(sealed(sealer, hello()));
-    if (i != 1 && i != 2) sealer.on_acknowledged(static_cast<PacketNumber>(i));
+    if (i != 1 && i != 2) sealer.on_acknowledged(PacketNumber(static_cast<std::uint64_t>(i)));
   }
   CHECK(sealer.key_updates() == 2);
   CHECK(opened(opener, packets[0]).has_value());

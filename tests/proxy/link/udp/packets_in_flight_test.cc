@@ -25,14 +25,14 @@ struct InFlight : PacketParts {
     REQUIRE(flight.on_ack(ack, now, now));
   }
   fec::LossReport settle(TimePoint now) {
-    const auto report = flight.settle(received, 0, session.outgoing(), now);
+    const auto report = flight.settle(received, 0_packet, session.outgoing(), now);
     flight.events() = {};
     return report;
   }
   // Four more packets, and the peer acknowledges only those.
   void lose_first() {
     for (int i = 0; i < 4; ++i) send();
-    acknowledge(1, 4, kStart + 50ms);
+    acknowledge(1_packet, 4_packet, kStart + 50ms);
   }
   bool sends_again(TimePoint now) { return session.outgoing().wants_to_transmit(id, now); }
 };
@@ -52,8 +52,8 @@ TEST_CASE("what a lost packet carried is sent again") {
 
 TEST_CASE("what the peer has restored is not sent again, but counts as lost") {
   InFlight at;
-  at.flight.on_restored(0);
-  at.flight.on_restored(17);  // never sent
+  at.flight.on_restored(0_packet);
+  at.flight.on_restored(17_packet);  // never sent
   at.lose_first();
   CHECK(at.settle(kStart + 50ms).lost == 1);
   CHECK_FALSE(at.sends_again(kStart + 50ms));
@@ -68,7 +68,7 @@ TEST_CASE("a carrier that is abandoned gives everything back, once") {
   CHECK(at.flight.bytes_against_window() == 0);
   // An acknowledgement that comes late changes nothing.
   at.flight.events() = {};
-  at.acknowledge(0, 4, kStart + 2s);
+  at.acknowledge(0_packet, 4_packet, kStart + 2s);
   at.settle(kStart + 2s);
   CHECK(at.flight.bytes_against_window() == 0);
 }
@@ -76,14 +76,14 @@ TEST_CASE("a carrier that is abandoned gives everything back, once") {
 TEST_CASE("probes for larger packets leave the window alone, whether they arrive or not") {
   for (const bool arrives : {true, false}) {
     InFlight at;
-    at.acknowledge(0, 0, kStart + 10ms);
+    at.acknowledge(0_packet, 0_packet, kStart + 10ms);
     at.settle(kStart + 10ms);
     Buffer out;
     REQUIRE(at.maker.make_probe(1400, PacketKind::mtu_probe, out, kStart + 10ms));
     for (int i = 0; i < 4; ++i) at.send();
     const auto against = at.flight.bytes_against_window();
     CHECK(against == at.flight.sent().bytes_in_flight() - 1428);
-    at.acknowledge(arrives ? 1 : 2, 5, kStart + 60ms);
+    at.acknowledge(arrives ? 1_packet : 2_packet, 5_packet, kStart + 60ms);
     at.settle(kStart + 60ms);
     CHECK(at.flight.bytes_against_window() == 0);
   }
@@ -94,7 +94,7 @@ TEST_CASE("the newest packet with bytes of streams is repeated, until it is ackn
     InFlight at;
     at.send();  // a newer one, without
     if (arrives) {
-      at.acknowledge(0, 0, kStart + 10ms);
+      at.acknowledge(0_packet, 0_packet, kStart + 10ms);
       at.settle(kStart + 10ms);
     }
     at.flight.repeat_newest(at.session.outgoing(), kStart + 11ms);

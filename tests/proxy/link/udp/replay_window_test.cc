@@ -5,28 +5,32 @@
 #include <random>
 #include <set>
 
-using longhaul::link::udp::ReplayWindow;
+#include "tests/proxy/link/numbers.h"
+
+using namespace longhaul::link;
+using namespace longhaul::link::udp;
 
 TEST_CASE("each number is accepted once, and none below the window") {
   constexpr std::uint64_t kSize = ReplayWindow::kNumbers;
   ReplayWindow window;
-  CHECK(window.end() == 0);
-  CHECK(window.take(5));
-  CHECK_FALSE(window.take(5));
-  CHECK(window.take(0));
-  CHECK(window.end() == 6);
+  CHECK(window.end() == 0_packet);
+  CHECK(window.take(5_packet));
+  CHECK_FALSE(window.take(5_packet));
+  CHECK(window.take(0_packet));
+  CHECK(window.end() == 6_packet);
   // The oldest that is still told apart, and the one before it.
-  CHECK(window.take(5 + kSize));
-  CHECK(window.take(6));
-  CHECK_FALSE(window.take(6));
-  CHECK_FALSE(window.take(5));
-  CHECK_FALSE(window.take(4));
+  CHECK(window.take(5_packet + kSize));
+  CHECK(window.take(6_packet));
+  CHECK_FALSE(window.take(6_packet));
+  CHECK_FALSE(window.take(5_packet));
+  CHECK_FALSE(window.take(4_packet));
   // A leap far beyond forgets nothing that must be known, and knows nothing that never came.
-  CHECK(window.take(100 * kSize));
-  CHECK_FALSE(window.take(100 * kSize - kSize));
-  for (std::uint64_t back = 1; back < kSize; ++back) REQUIRE(window.take(100 * kSize - back));
-  for (std::uint64_t back = 0; back < kSize + 100; ++back) REQUIRE_FALSE(window.take(100 * kSize - back));
-  CHECK(window.take((std::uint64_t{1} << 62) - 1));
+  CHECK(window.take(PacketNumber(100 * kSize)));
+  CHECK_FALSE(window.take(PacketNumber(100 * kSize) - kSize));
+  for (std::uint64_t back = 1; back < kSize; ++back) REQUIRE(window.take(PacketNumber(100 * kSize) - back));
+  for (std::uint64_t back = 0; back < kSize + 100; ++back)
+    REQUIRE_FALSE(window.take(PacketNumber(100 * kSize) - back));
+  CHECK(window.take(PacketNumber((std::uint64_t{1} << 62) - 1)));
 }
 
 TEST_CASE("the replay window matches a set of all numbers") {
@@ -58,6 +62,6 @@ TEST_CASE("the replay window matches a set of all numbers") {
     bool expected = inside && all.insert(number).second;
     highest = std::max(highest, number);
     INFO("number " << number << " highest " << highest);
-    REQUIRE(window.take(number) == expected);
+    REQUIRE(window.take(PacketNumber(number)) == expected);
   }
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "tests/proxy/link/numbers.h"
 #include "tests/proxy/link/start.h"
 
 using namespace longhaul::link;
@@ -15,12 +16,15 @@ using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
 namespace {
-PacketAck ack_of(std::initializer_list<NumberRange> ranges, Duration arrival = 0ms) {
+PacketAck ack_of(std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> ranges,
+                 Duration arrival = 0ms) {
   PacketAck ack;
   ack.arrival = arrival;
-  for (const auto& range : ranges) ack.ranges.push_back(range);
+  for (const auto& [first, last] : ranges) ack.ranges.push_back({PacketNumber(first), PacketNumber(last)});
   return ack;
 }
+
+using Numbers = std::vector<std::uint64_t>;
 
 struct Sender {
   SentPackets sent{kStart};
@@ -29,19 +33,18 @@ struct Sender {
   void send(TimePoint at, std::uint32_t count = 1) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto number = sent.next_number();
-      sent.on_sent(number, at, {.bytes = 1000, .content = static_cast<std::uint32_t>(number) + 7});
+      sent.on_sent(number, at, {.bytes = 1000, .content = low_bits(number) + 7});
     }
   }
-  std::vector<PacketNumber> lost() const { return numbers(events.lost); }
-  std::vector<PacketNumber> acked() const { return numbers(events.acked); }
-  std::vector<PacketNumber> spurious() const { return numbers(events.spurious); }
-  static std::vector<PacketNumber> numbers(const std::vector<PacketFate>& fates) {
-    std::vector<PacketNumber> result;
-    for (const auto& fate : fates) result.push_back(fate.number);
+  Numbers lost() const { return numbers(events.lost); }
+  Numbers acked() const { return numbers(events.acked); }
+  Numbers spurious() const { return numbers(events.spurious); }
+  static Numbers numbers(const std::vector<PacketFate>& fates) {
+    Numbers result;
+    for (const auto& fate : fates) result.push_back(fate.number.number());
     return result;
   }
 };
-using Numbers = std::vector<PacketNumber>;
 }  // namespace
 
 TEST_CASE("each packet is reported as acknowledged once, with its handle, whatever ACKs repeat") {
@@ -96,10 +99,10 @@ TEST_CASE("the loss of a packet that asks for an immediate ACK is detected soone
   Sender s;
   s.send(kStart);
   REQUIRE(s.sent.on_ack(ack_of({{0, 0}}), kStart + 100ms, s.events));
-  s.sent.on_sent(1, kStart + 200ms, {.bytes = 1000, .asks_at_once = true});
+  s.sent.on_sent(1_packet, kStart + 200ms, {.bytes = 1000, .asks_at_once = true});
   REQUIRE(s.sent.next_timeout());
   const TimePoint prompt = *s.sent.next_timeout();
-  s.sent.on_sent(2, kStart + 200ms, {.bytes = 1000});
+  s.sent.on_sent(2_packet, kStart + 200ms, {.bytes = 1000});
   REQUIRE(s.sent.next_timeout());
   CHECK(*s.sent.next_timeout() - prompt == SentPackets::kMaxAckDelay - SentPackets::kPromptAckDelay);
 }
@@ -139,7 +142,7 @@ TEST_CASE("a packet that arrives after all cancels its loss, and later ones get 
 TEST_CASE("a lost MTU probe says nothing about the line") {
   Sender s;
   s.send(kStart);
-  s.sent.on_sent(1, kStart, {.bytes = 9000, .content = 1, .kind = PacketKind::mtu_probe});
+  s.sent.on_sent(1_packet, kStart, {.bytes = 9000, .content = 1, .kind = PacketKind::mtu_probe});
   s.send(kStart, 3);
   REQUIRE(s.sent.on_ack(ack_of({{2, 4}, {0, 0}}), kStart + 50ms, s.events));
   CHECK(s.lost() == Numbers{1});
@@ -235,7 +238,7 @@ TEST_CASE("sends with nothing in flight between them are measured together if on
     const TimePoint at = kStart + i * apart;
     const auto number = sent.next_number();
     sent.on_sent(number, at, {.bytes = 1000, .content = i, .application_limited = !had_more});
-    REQUIRE(sent.on_ack(ack_of({{0, number}}, i * apart), at + 50us, events));
+    REQUIRE(sent.on_ack(ack_of({{0, number.number()}}, i * apart), at + 50us, events));
     if (events.sample.delivery) found = events.sample.delivery;
   }
   REQUIRE(found.has_value() == had_more);
@@ -280,7 +283,7 @@ TEST_CASE("for any ACKs, each handle is returned once and the bytes in flight ar
     const auto check = [&] {
       for (const auto& fates : {s.events.acked, s.events.lost})
         for (const auto& fate : fates) {
-          REQUIRE(fate.content == fate.number + 7);
+          REQUIRE(fate.content == low_bits(fate.number) + 7);
           REQUIRE(++back[fate.number] == 1);
           REQUIRE(waiting.erase(fate.number) == 1);
         }
@@ -300,8 +303,8 @@ TEST_CASE("for any ACKs, each handle is returned once and the bytes in flight ar
         // An ACK of some of what arrived, old or new, as a receiver that forgets may send it.
         PacketAck ack;
         ack.arrival = now - kStart;
-        PacketNumber from =
-            s.sent.next_number() - std::min<PacketNumber>(random() % 50, s.sent.next_number());
+        const PacketNumber next = s.sent.next_number();
+        const PacketNumber from = next - std::min<std::uint64_t>(random() % 50, next.number());
         for (auto it = arrived.lower_bound(from);
              it != arrived.begin() && ack.ranges.size() < kMaxAckRanges;) {
           --it;
