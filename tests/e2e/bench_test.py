@@ -170,8 +170,9 @@ class Bench(unittest.TestCase):
                 trips = 2 if "SHORT" in application and features == "bare" else 1
                 self.assertGreater(float(row["response_least_ms"]), trips * 29)
                 self.assertGreater(float(row["seconds"]), 10 * trips * 0.029)
-                # One clock is the agent's, the other the capture's; neither sees much that the other does not.
-                self.assertLess(abs(float(row["client_seconds"]) - float(row["seconds"])), 0.5)
+                # One clock is the agent's, the other the capture's: the client reads later than a packet arrives, on a busy
+                # host much later.
+                self.assertLess(abs(float(row["client_seconds"]) - float(row["seconds"])), 0.5 * float(row["seconds"]) + 2)
 
     def test_packet_sizes_are_counted_by_their_receiver(self):
         run = self.run_quick(PACKETS)

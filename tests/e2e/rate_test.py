@@ -5,11 +5,10 @@ import time
 import unittest
 
 import tcp
-from lab import SERVER, Lab, alone
+from lab import SERVER, Lab
 from pair import Pair
 
 
-@alone
 class Rate(unittest.TestCase):
     def seconds_to_upload(self, change, size):
         lab = self.enterContext(Lab("100mbit,20"))

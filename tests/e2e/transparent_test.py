@@ -91,7 +91,11 @@ class Transparent(PairTest):
             return taken
 
         with tcp.Server(self.lab, tcp.echo) as server:
-            best = min(call() for _ in range(8))  # a busy host makes some late; the bare line takes two
+            best = call()
+            for _ in range(30):  # a busy host makes some late; the bare line takes two round trips
+                best = min(best, call())
+                if best < 1.6 * self.round_trip:
+                    break
         self.assertGreater(best, self.round_trip)
         self.assertLess(best, 1.6 * self.round_trip)
         self.assert_all_optimised()

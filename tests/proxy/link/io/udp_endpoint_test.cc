@@ -126,13 +126,12 @@ TEST_CASE("a datagram's arrival time is that of the kernel, not that of the read
   auto here = open(io, address), there = open(io, address);
   Taker sender, taker;
   there->add(id_of(7), taker);
-  TimePoint sent, gone;
+  TimePoint sent;
   const auto lie_in_the_socket = [&](Duration time) {
     auto batch = batch_of(there->local(), id_of(7), 1, 100, 100);
     const int turns = taker.turns;
     sent = Clock::now();
     REQUIRE(here->send(batch, kByRoute, sender) == UdpEndpoint::Sent::yes);
-    gone = Clock::now();
     std::this_thread::sleep_for(time);  // a busy host
     until(io, [&] { return taker.turns > turns; });
   };
@@ -140,14 +139,14 @@ TEST_CASE("a datagram's arrival time is that of the kernel, not that of the read
   // says when a datagram was read.
   for (int i = 0; i < 200; ++i) {
     lie_in_the_socket(10ms);
-    if (taker.last.at <= gone + 5ms) break;
+    if (taker.last.at <= taker.last.now - 8ms) break;
   }
   for (int i = 0; i < 2; ++i) {
-    lie_in_the_socket(50ms);
-    CHECK(taker.last.now - sent >= 50ms);
-    // Two clocks are read one after the other, and who reads them may be interrupted between.
-    CHECK(taker.last.at >= sent - 10ms);
-    CHECK(taker.last.at <= gone + 20ms);
+    lie_in_the_socket(200ms);
+    CHECK(taker.last.now - sent >= 200ms);
+    // Two clocks are read one after the other; on a busy host each reader may be interrupted between them.
+    CHECK(taker.last.at >= sent - 100ms);
+    CHECK(taker.last.at <= taker.last.now - 100ms);
   }
 }
 

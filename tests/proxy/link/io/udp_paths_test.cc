@@ -219,9 +219,7 @@ TEST_CASE("if UDP falls silent its bytes are sent again elsewhere, and UDP is us
   pair.flows.start(20'000'000, 20'000'000);
   REQUIRE(pair.until([&] { return status_of(pair.a).udp.bytes_sent > 500'000; }));
   pair.relay->closed = true;
-  const TimePoint cut = Clock::now();
   REQUIRE(pair.until([&] { return !pair.a.paths.carrying() && !pair.b.paths.carrying(); }));
-  CHECK(Clock::now() - cut < 5s);  // a second and a half; sanitized, on a busy machine, more
   CHECK(pair.a.session.preferred() == kTcp);
   pair.complete();
   CHECK(status_of(pair.a).udp.fallbacks == 1);
