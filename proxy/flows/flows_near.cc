@@ -41,8 +41,8 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
   // flow bypasses it, and otherwise it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().liveness().overdue(link::Clock::now());
   started.start_near(at_once ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
-                     std::move(accepted.answer),
-                     [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });
+                     {std::move(accepted.answer),
+                      [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); }});
 }
 
 // Both sides run it, or neither does: the peer has announced its modules.

@@ -28,16 +28,13 @@ LinkedFlow::~LinkedFlow() = default;
 
 void LinkedFlow::use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                             TellReason tell) {
-  module_ = std::make_unique<ModulePump>(std::move(half), lan_, *stream_, module.memory, std::move(tell));
-  module_->host().set_wake([this] { features_changed(); });
-  if (peer_stopped_) module_->host().stream_stopped();
-  record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.descriptor.name});
+  module_.begin(module, std::move(half), *stream_, std::move(tell), [this] { run_module(); });
+  if (peer_stopped_) module_.stream_stopped();
 }
 
-void LinkedFlow::start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply,
-                            OnAnswer on_answer) {
+void LinkedFlow::start_near(Begin begin, NearOpening opening) {
   lan_.prepare();
-  opening_ = std::make_unique<Opening>(Opening{std::move(reply), std::move(on_answer)});
+  opening_ = std::make_unique<NearOpening>(std::move(opening));
   lan_.down = Pump::running;
   if (begin == Begin::at_once) {
     lan_.up = Pump::running;
@@ -67,26 +64,16 @@ void LinkedFlow::refuse_far(ConnectOutcome outcome) {
 void LinkedFlow::on_answer() {
   auto opening = std::move(opening_);
   const link::OpenAnswer answer = *stream_->answer();
-  if (opening) {
-    if (opening->reply) lan_.set_preface(opening->reply(answer.outcome));
-    if (opening->on_answer) opening->on_answer(*this, answer);
-  }
+  if (opening) opening->answered(*this, answer, lan_);
   if (answer.outcome != ConnectOutcome::connected) {
-    // A SOCKS client gets an answer, any other client a reset.
     party_.note(answer.outcome == ConnectOutcome::refused ? party_.other_end() : party_.other_proxy());
-    if (module_has(Way::to_lan) && (record_.bytes.lan_out > 0 || !module_->host().to_lan().empty())) {
-      module_->host().abort();  // the client has its answer first, which needed no server
+    if (module_.has(Way::to_lan) && (record_.bytes.lan_out > 0 || module_.has_bytes_for_lan())) {
+      module_.abort();  // the client has its answer first, which needed no server
       stream_->abort();
       return run_module();
     }
-    const bool told = lan_.has_preface() && lan_.send_preface();
+    NearOpening::turn_away(lan_);
     stream_->abort();
-    if (told) {
-      lan_.end_output();
-      lan_.close_gently();
-    } else {
-      lan_.reset();
-    }
     return finish(End::reset);
   }
   // It has one of this name and version, otherwise the flow would not have been opened with it: without that
@@ -99,21 +86,21 @@ void LinkedFlow::on_answer() {
   if (!finished_) move_down();
 }
 
-std::optional<LinkedFlow::Client> LinkedFlow::take_back() {
+std::optional<NearOpening::Client> LinkedFlow::take_back() {
   // A module may have changed its input; an end that the server may know of would be sent twice.
-  if (!unanswered() || !stream_ || lan_.up == Pump::done || (module_ && record_.bytes.lan_in > 0))
+  if (!unanswered() || !stream_ || lan_.up == Pump::done || (module_.is_there() && record_.bytes.lan_in > 0))
     return std::nullopt;
   auto bytes = stream_->take_back();
   if (!bytes) return std::nullopt;
   finished_ = true;
   link_.release(std::exchange(stream_, nullptr)->id());
-  return Client{lan_.take_socket(), std::move(std::exchange(opening_, nullptr)->reply), std::move(*bytes)};
+  return std::exchange(opening_, nullptr)->give_back(lan_, std::move(*bytes));
 }
 
 // ---- moving bytes
 
 void LinkedFlow::move_up() {
-  if (module_has(Way::to_stream)) return run_module();
+  if (module_.has(Way::to_stream)) return run_module();
   if (lan_.up != Pump::running || finished_) return;
   const MovedUp moved = pump_up(lan_, *stream_);
   if (moved.stop == UpStop::lan_failed) return lan_failed();
@@ -129,14 +116,15 @@ void LinkedFlow::move_up() {
 }
 
 void LinkedFlow::move_down() {
-  if (module_has(Way::to_lan)) return run_module();
+  if (module_.has(Way::to_lan)) return run_module();
   if (lan_.down != Pump::running || finished_) return;
   if (lan_.has_preface() && !lan_.send_preface()) return lan_failed();
   count();  // also where the client reads more slowly than the line brings
-  const MovedDown moved = pump_down(lan_, *stream_, link_.session().liveness().smoothed_rtt());
+  const link::Duration round_trip = link_.session().liveness().smoothed_rtt();
+  const MovedDown moved = pump_down(lan_, *stream_, round_trip);
   if (moved.stop == DownStop::lan_full) return link_.kick();
   if (moved.stop == DownStop::lan_failed) return lan_failed();
-  if (had_module_) take_messages();
+  if (module_.had_one() && module_.take_messages(*stream_, round_trip)) run_module();
   if (finished_) return;
   // Credit may have to be reported.
   if (moved.consumed) link_.kick();
@@ -171,7 +159,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       // The other end's connection was reset. This side's client learns it even if it does not read earlier
       // data.
       if (lan_.down == Pump::waiting && stream_->read_state() == ReadState::aborted && !late_reset_.waits() &&
-          !module_has(Way::to_lan)) {
+          !module_.has(Way::to_lan)) {
         party_.note(party_.other_end());
         return late_reset_.in_the_end([this] { reset_now(); });
       }
@@ -184,7 +172,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::stopped:
       return on_stopped();
     case EventKind::reset:
-      if (module_) module_->host().twin_lost();  // a reset overtakes what was sent before it
+      module_.twin_lost();  // a reset overtakes what was sent before it
       count();
       party_.note(party_.of(stream_->reset_code()));
       lan_.reset();
@@ -198,8 +186,8 @@ void LinkedFlow::on_stream_event(EventKind kind) {
 void LinkedFlow::on_stopped() {
   peer_stopped_ = true;
   party_.note(party_.other_end());
-  if (module_has(Way::to_lan)) {
-    module_->host().stream_stopped();
+  if (module_.has(Way::to_lan)) {
+    module_.stream_stopped();
     return run_module();
   }
   lan_.up = Pump::done;
@@ -209,74 +197,41 @@ void LinkedFlow::on_stopped() {
 // ---- with a module
 
 void LinkedFlow::features_changed() {
-  if (!module_ || finished_) return;
-  module_->host().features_changed();
-  run_module();
-}
-
-bool LinkedFlow::module_is_done() const {
-  return !module_has(Way::to_stream) || module_->host().stream_is_over();
+  if (!finished_ && module_.features_changed()) run_module();
 }
 
 void LinkedFlow::suspect_peer() {
-  if (!finished_ && module_) module_->host().twin_lost();
+  if (!finished_) module_.twin_lost();
 }
 
 void LinkedFlow::run_module() {
   if (finished_ || aborting_) return;
   // What comes before the far side's answer is the module's own: the server has not said anything yet.
-  const bool replies_first = opening_ && opening_->reply;
+  const bool replies_first = opening_ && opening_->replies_first();
   const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
-  if (module_->run(link_.session(), to_client)) link_.kick();
+  const ModuleSide::Ran ran = module_.run(link_.session(), to_client);
+  if (ran.any) link_.kick();
   count();
-  after_module();
+  after_module(ran.next);
 }
 
-void LinkedFlow::after_module() {
-  ModuleHost& host = module_->host();
-  module_->report(record_);
-  if (module_->lan_lost()) party_.note(party_.this_end());
-  if (host.gave_up()) return cut(party_.this_proxy());
-  if (host.aborts()) {
+void LinkedFlow::after_module(ModuleSide::Next next) {
+  using Next = ModuleSide::Next;
+  if (module_.lan_lost()) party_.note(party_.this_end());
+  if (next == Next::gives_up) return cut(party_.this_proxy());
+  if (next != Next::goes_on) {
     party_.note(stream_->read_state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
     stream_->abort();
     link_.kick();
-    if (module_->lan_lost()) return finish(End::reset);
-    if (host.to_lan().empty()) {
-      aborting_ = true;
-      return reset_after_delivery();
-    }
-    return arm_module_timer();
+    if (module_.lan_lost()) return finish(End::reset);
+    if (next == Next::aborts) return;
+    aborting_ = true;
+    return reset_after_delivery();
   }
-  arm_module_timer();
-  const ModulePump::Left left = module_->newly_left();
-  had_module_ |= host.passes(Way::to_lan);  // messages of the twin may still come
-  if (host.passes(Way::to_stream) && host.passes(Way::to_lan)) {
-    module_->report_end(record_);
-    module_.reset();
-  }
+  const ModulePump::Left left = module_.leave();
   if (left.up) move_up();
   if (left.down && !finished_) move_down();
   if (!finished_) finish_if_done();
-}
-
-void LinkedFlow::take_messages() {
-  const auto now = link::Clock::now();
-  const link::Duration round_trip = link_.session().liveness().smoothed_rtt();
-  if (module_) {
-    if (module_->host().take_messages(now, round_trip)) run_module();
-    return;
-  }
-  while (stream_->poll_message(now, round_trip)) {
-  }
-}
-
-void LinkedFlow::arm_module_timer() {
-  module_->arm([alive = lan_.alive(), this](boost::system::error_code error) {
-    if (error || !*alive || !module_) return;
-    module_->on_timer();
-    run_module();
-  });
 }
 
 // ---- the end
@@ -292,8 +247,8 @@ void LinkedFlow::cut(ResetBy by) {
 // This side's connection was reset: after its data, the other's is reset, too.
 void LinkedFlow::lan_failed() {
   if (finished_) return;
-  if (module_has(Way::to_stream)) {
-    module_->lose_lan();
+  if (module_.has(Way::to_stream)) {
+    module_.lose_lan();
     return run_module();
   }
   party_.note(party_.this_end());
@@ -314,7 +269,7 @@ void LinkedFlow::reset_now() {
 }
 
 void LinkedFlow::finish_if_done() {
-  if (lan_.up == Pump::done && lan_.down == Pump::done && module_is_done()) finish(End::closed);
+  if (lan_.up == Pump::done && lan_.down == Pump::done && module_.is_done()) finish(End::closed);
 }
 
 void LinkedFlow::count() {

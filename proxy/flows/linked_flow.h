@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Its
 // life: how it starts, and how an answer, an end or a failure of either side affects the other. plain_pump.h
-// and module_pump.h move bytes; flows.h decides which flows use the link, and which servers are dialled.
+// and module_side.h move bytes; flows.h decides which flows use the link, and which servers are dialled.
 #pragma once
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "proxy/flows/lan_side.h"
 #include "proxy/flows/late_reset.h"
-#include "proxy/flows/module_pump.h"
+#include "proxy/flows/module_side.h"
+#include "proxy/flows/near_opening.h"
 #include "proxy/flows/reset_party.h"
 #include "proxy/link/io/peer_link.h"
 
@@ -22,8 +22,6 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   enum class End : std::uint8_t { closed, reset };
   // Called once, from the loop; destroys the flow.
   using OnEnd = std::function<void(LinkedFlow&, End)>;
-  // The far side's answer to the connect; before any byte of the server.
-  using OnAnswer = std::function<void(LinkedFlow&, const link::OpenAnswer&)>;
 
   LinkedFlow(boost::asio::ip::tcp::socket socket, link::PeerLink& link, link::Stream& stream,
              FlowRecord& record, OnEnd on_end);
@@ -37,7 +35,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
 
   // Near side. With Begin::after_answer the client's bytes wait until the far connect has succeeded.
   enum class Begin : std::uint8_t { at_once, after_answer };
-  void start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply, OnAnswer on_answer);
+  void start_near(Begin begin, NearOpening opening);
 
   // Far side, after the server was dialled.
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
@@ -46,12 +44,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   // Near side, when the link is lost: returns the client if the link got only the request to connect. No
   // result: the server may have some of its bytes, or the flow was answered. Afterwards the flow is over and
   // must be destroyed; it does not call OnEnd.
-  struct Client {
-    boost::asio::ip::tcp::socket socket;
-    std::function<std::string(ConnectOutcome)> reply;
-    Buffer bytes;  // read of it
-  };
-  std::optional<Client> take_back();
+  std::optional<NearOpening::Client> take_back();
   bool unanswered() const { return opening_ != nullptr && !finished_; }  // near side
 
   // Cuts off both directions now: this side's connection is reset, and the peer is informed.
@@ -85,13 +78,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void on_stopped();
   void lan_failed();
 
-  // ---- With a module.
-  bool module_has(modules::Way way) const { return module_ && !module_->host().passes(way); }
-  bool module_is_done() const;
   void run_module();
-  void after_module();
-  void take_messages();
-  void arm_module_timer();
+  void after_module(ModuleSide::Next next);
 
   void reset_now();
   void reset_after_delivery();
@@ -104,16 +92,10 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   FlowRecord& record_;
   LanSide lan_;
   std::unique_ptr<OnEnd> on_end_;
-  // Needed only until the answer, and not by every flow.
-  struct Opening {
-    std::function<std::string(ConnectOutcome)> reply;
-    OnAnswer on_answer;
-  };
-  std::unique_ptr<Opening> opening_;
+  std::unique_ptr<NearOpening> opening_;  // near side, until the answer
   LateReset late_reset_{lan_};
   ResetParty party_{record_};
-  std::unique_ptr<ModulePump> module_;
-  bool had_module_ = false;    // its twin may still send messages
+  ModuleSide module_{lan_, record_};
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
   bool finished_ = false;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module of a linked flow, while it has one: runs it, reports what it does, and says what follows for the
+// flow. module_pump.h moves the bytes; linked_flow.h does what follows.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "proxy/flows/module_pump.h"
+
+namespace longhaul::flows {
+
+class ModuleSide {
+ public:
+  // Runs the flow again: the module's deadline has come, or what surrounds it has changed.
+  using Wake = std::function<void()>;
+
+  // Both outlive this object.
+  ModuleSide(LanSide& lan, FlowRecord& record) : lan_(lan), record_(record) {}
+
+  // Until the module leaves the flow. `stream` lives as long.
+  void begin(const modules::Listed& module, std::unique_ptr<modules::Module> half, link::Stream& stream,
+             ModulePump::TellReason tell, Wake wake);
+
+  bool is_there() const { return pump_ != nullptr; }
+  // The module moves the bytes of this direction.
+  bool has(modules::Way way) const { return pump_ && !pump_->host().passes(way); }
+  // Nothing more for the stream comes from it.
+  bool is_done() const { return !has(modules::Way::to_stream) || pump_->host().stream_is_over(); }
+  // Its messages may still come, even if it has left.
+  bool had_one() const { return had_one_; }
+  bool has_bytes_for_lan() const { return pump_ && !pump_->host().to_lan().empty(); }
+
+  // ---- Running.
+  enum class Next : std::uint8_t {
+    goes_on,
+    gives_up,       // both connections are reset now
+    aborts,         // both are reset, this side's after what it still gets
+    aborts_at_end,  // the same, and it has got everything
+  };
+  struct Ran {
+    bool any = false;  // the stream may have something to send
+    Next next = Next::goes_on;
+  };
+  Ran run(const link::Session& session, ModulePump::ToClient to_client);
+  // Directions that it has left since the last call. A module that has left both is gone after that.
+  ModulePump::Left leave();
+  // Passes on messages that stand before the stream's bytes. True: the module has to run.
+  bool take_messages(link::Stream& stream, link::Duration round_trip);
+
+  // ---- What it is told.
+  void lose_lan() { pump_->lose_lan(); }
+  bool lan_lost() const { return pump_ && pump_->lan_lost(); }
+  void stream_stopped() { pump_->host().stream_stopped(); }
+  void twin_lost() {
+    if (pump_) pump_->host().twin_lost();
+  }
+  // False: there is none.
+  bool features_changed();
+  void abort() { pump_->host().abort(); }
+
+ private:
+  void arm();
+
+  LanSide& lan_;
+  FlowRecord& record_;
+  std::unique_ptr<ModulePump> pump_;
+  std::unique_ptr<Wake> wake_;  // not every flow has a module
+  bool had_one_ = false;
+};
+
+}  // namespace longhaul::flows
