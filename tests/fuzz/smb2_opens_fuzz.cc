@@ -40,7 +40,7 @@ std::string listing() {
 class World {
  public:
   explicit World(fuzz::Choices& choices) : choices_(choices) {
-    for (SmbModule& half : halves_) half.on_surroundings(now_, as_told(Pair::usual()));
+    for (kit::Watched& half : halves_) half.module.on_surroundings(now_, as_told(Pair::usual()));
   }
 
   void run() {
@@ -105,15 +105,16 @@ class World {
       case 7: {
         const unsigned side = choices_.below(2);
         const TwinMessage told = twin_message();
-        halves_[side].from_twin(now_, encode(told));
+        if (halves_[side].done()) return;
+        halves_[side].module.from_twin(now_, encode(told));
         if (const auto bytes = attached_bytes(told)) {
           Buffer attached(bytes);
-          halves_[side].from_stream(now_, Slice::copy_of(attached));
+          halves_[side].module.from_stream(now_, Slice::copy_of(attached));
         }
         return collect(side);
       }
       case 8:
-        halves_[choices_.below(2)].on_timeout(now_);
+        halves_[choices_.below(2)].module.on_timeout(now_);
         return collect(0), collect(1);
       case 9:
       case 10:
@@ -156,21 +157,15 @@ class World {
     collect(side);
   }
   void deliver(unsigned side) {
-    if (streams_[side].empty()) return;
-    Way::Item item = streams_[side].pop(whole_, false);
-    item.message ? halves_[1 - side].from_twin(now_, item.slice)
-                 : halves_[1 - side].from_stream(now_, item.slice);
-    collect(1 - side);
+    if (kit::deliver(halves_[side], halves_[1 - side], now_)) collect(1 - side);
   }
   void collect(unsigned side) {
-    while (auto output = halves_[side].poll_output()) {
-      if (auto* o = std::get_if<modules::ToStream>(&*output)) streams_[side].push(o->bytes);
-      if (auto* o = std::get_if<modules::ToTwin>(&*output)) streams_[side].push(o->message, true);
-      if (auto* o = std::get_if<modules::ToLan>(&*output)) {
-        fuzz::require(!o->bytes.empty());
-        if (side == 1) from_far_.push(o->bytes);
-      }
+    halves_[side].collect();
+    for (Slice& bytes : halves_[side].to_lan) {
+      fuzz::require(!bytes.empty());
+      if (side == 1) from_far_.push(std::move(bytes));
     }
+    halves_[side].to_lan.clear();
     while (auto frame = from_far_.next()) {
       if (!*frame) break;
       if (auto message = parse_message(**frame)) at_server_.push_back(std::move(*message));
@@ -222,10 +217,10 @@ class World {
 
   fuzz::Choices& choices_;
   TimePoint now_{};
-  SmbModule halves_[2] = {SmbModule(Side::near, {.server_port = 445}, {}),
-                          SmbModule(Side::far, {.server_port = 445}, {})};
-  Way streams_[2];
-  std::mt19937 whole_;
+  static kit::Watched half(Side side) {
+    return kit::Watched(std::make_unique<SmbModule>(side, modules::Ends{.server_port = 445}, Site{}));
+  }
+  kit::Watched halves_[2] = {half(Side::near), half(Side::far)};
   FrameSplitter from_far_{Framing::direct_tcp};
   std::deque<Message> at_server_;
   MessageId next_ = 0;

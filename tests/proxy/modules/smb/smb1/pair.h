@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "proxy/modules/smb/crossing.h"
 #include "proxy/modules/smb/smb1/far.h"
 #include "proxy/modules/smb/smb1/near.h"
 #include "proxy/modules/smb/smb1/server.h"
@@ -19,8 +20,8 @@ class Pair {
   Near near;
   Far far;
   Server server;
-  std::deque<modules::Output> up, down;  // between the halves
-  std::deque<Slice> at_client;           // answers that the client has not looked at
+  smb::testing::Crossing up, down;  // between the halves
+  std::deque<Slice> at_client;      // answers that the client has not looked at
   bool aborted = false;
   bool client_ended = false, server_ended = false;  // what the halves said to them
   bool server_waits = false;                        // its answers are held back
@@ -53,18 +54,13 @@ class Pair {
   // One thing that was put out comes where it goes to. False: there is none.
   bool move_up() {
     if (up.empty()) return false;
-    auto output = std::move(up.front());
-    up.pop_front();
-    deliver(std::move(output), up_attached_, far, [this] { far.stream_ended(now, modules::Ending::closed); });
+    up.deliver(far, now, [this](const Slice& bytes) { return cut(bytes, far.bare_from_stream()); });
     drain();
     return true;
   }
   bool move_down() {
     if (down.empty()) return false;
-    auto output = std::move(down.front());
-    down.pop_front();
-    deliver(std::move(output), down_attached_, near,
-            [this] { near.stream_ended(now, modules::Ending::closed); });
+    down.deliver(near, now, [this](const Slice& bytes) { return cut(bytes, near.bare_from_stream()); });
     drain();
     return true;
   }
@@ -126,9 +122,6 @@ class Pair {
   }
 
  private:
-  struct Attached {
-    std::optional<TwinMessage> message;
-  };
   // As the module does; what was put out is one whole frame.
   static Frame cut(const Slice& bytes, Bare bare) {
     FrameSplitter splitter(Framing::direct_tcp);
@@ -139,59 +132,20 @@ class Pair {
     REQUIRE((*frame)->bytes.size() == bytes.size());
     return **frame;
   }
-  template <class Half, class Ended>
-  void deliver(modules::Output output, Attached& attached, Half& half, Ended&& ended) {
-    if (auto* told = std::get_if<modules::ToTwin>(&output)) {
-      auto message = decode(told->message.bytes());
-      REQUIRE(message.has_value());
-      if (attached_bytes(*message) != 0) {
-        attached.message = std::move(*message);
-      } else {
-        half.from_twin(now, *message, {});
-      }
-    } else if (auto* raw = std::get_if<modules::ToStream>(&output)) {
-      if (attached.message) {
-        REQUIRE(raw->bytes.size() == attached_bytes(*attached.message));
-        const TwinMessage message = std::move(*attached.message);
-        attached.message.reset();
-        half.from_twin(now, message, raw->bytes);
-      } else {
-        half.frame_from_stream(now, cut(raw->bytes, half.bare_from_stream()));
-      }
-    } else if (std::holds_alternative<modules::EndStream>(output)) {
-      ended();
-    }
-  }
-
   void drain() {
-    while (auto output = near_out.poll()) {
-      if (auto* to = std::get_if<modules::ToLan>(&*output)) {
-        at_client.push_back(to->bytes);
-      } else if (std::holds_alternative<modules::EndLan>(*output)) {
-        client_ended = true;
-      } else if (std::holds_alternative<modules::Abort>(*output)) {
-        aborted = true;
-      } else {
-        up.push_back(std::move(*output));
-      }
-    }
-    while (auto output = far_out.poll()) {
-      if (auto* to = std::get_if<modules::ToLan>(&*output)) {
-        to_server_.push(to->bytes);
-        while (auto frame =
-                   to_server_.next(server.expects_data() ? Bare::expected : Bare::unexpected).value())
-          server.expects_data() ? server.receive_data(frame->message()) : server.receive(frame->message());
-      } else if (std::holds_alternative<modules::EndLan>(*output)) {
-        server_ended = true;
-      } else if (std::holds_alternative<modules::Abort>(*output)) {
-        aborted = true;
-      } else {
-        down.push_back(std::move(*output));
-      }
-    }
+    const auto abort = [this] { aborted = true; };
+    up.take(
+        near_out, [this](const Slice& bytes) { at_client.push_back(bytes); }, [this] { client_ended = true; },
+        abort);
+    down.take(
+        far_out, [this](const Slice& bytes) { to_server(bytes); }, [this] { server_ended = true; }, abort);
+  }
+  void to_server(const Slice& bytes) {
+    to_server_.push(bytes);
+    while (auto frame = to_server_.next(server.expects_data() ? Bare::expected : Bare::unexpected).value())
+      server.expects_data() ? server.receive_data(frame->message()) : server.receive(frame->message());
   }
 
-  Attached up_attached_, down_attached_;
   FrameSplitter to_server_{Framing::direct_tcp};
 };
 

@@ -2,6 +2,7 @@
 // Both SMB2 halves in memory between a client that waits for each answer and a model of a server
 // (storing_server.h). What is to hold is said by the tests.
 #pragma once
+#include "proxy/modules/smb/crossing.h"
 #include "proxy/modules/smb/smb2/far.h"
 #include "proxy/modules/smb/smb2/near.h"
 #include "proxy/modules/smb/smb2/storing_server.h"
@@ -93,10 +94,10 @@ class World {
     now += std::chrono::milliseconds(1);
     switch (can[random_() % can.size()]) {
       case 0:
-        deliver(up_, far_);
+        up_.deliver(far_, now, frame_of);
         break;
       case 1:
-        deliver(down_, near_);
+        down_.deliver(near_, now, frame_of);
         break;
       case 2:
         server.step();
@@ -347,72 +348,33 @@ class World {
     return {head.message_id, next.message_id};
   }
 
-  struct FrameItem {
-    Slice bytes;
-  };
-  struct TwinItem {
-    TwinMessage message;
-    Slice attached;
-  };
-  struct EndItem {};
-  using Item = std::variant<FrameItem, TwinItem, EndItem>;
-
   void drain() {
-    collect(near_out_, up_, [&](const Slice& bytes) {
-      for (const Frame& frame : frames_of(to_client_, bytes)) {
-        auto message = parse_message(frame);
-        REQUIRE(message.has_value());
-        const Header& header = message->header();
-        if (header.is_unsolicited()) {
-          unsolicited.push_back(*message);
-        } else if (!header.is_interim()) {
-          REQUIRE(!answers.contains(header.message_id));
-          answers.emplace(header.message_id, *message);
-        }
-      }
-    });
-    collect(far_out_, down_, [&](const Slice& bytes) { server.receive(bytes); });
+    const auto end = [this] { ended = true; };
+    const auto abort = [this] { aborted = true; };
+    up_.take(
+        near_out_, [this](const Slice& bytes) { to_client(bytes); }, end, abort);
+    down_.take(
+        far_out_,
+        [this](const Slice& bytes) {
+          if (!aborted) server.receive(bytes);
+        },
+        end, abort);
   }
-  template <class ToLanThen>
-  void collect(Outputs& out, std::deque<Item>& stream, ToLanThen&& to_lan) {
-    while (auto output = out.poll()) {
-      if (aborted) continue;
-      if (auto* lan = std::get_if<modules::ToLan>(&*output)) {
-        to_lan(lan->bytes);
-      } else if (auto* twin = std::get_if<modules::ToTwin>(&*output)) {
-        auto message = decode(twin->message.bytes());
-        REQUIRE(message.has_value());
-        Slice attached;
-        if (const std::uint32_t bytes = attached_bytes(*message)) {
-          auto next = out.poll();
-          REQUIRE(next.has_value());
-          attached = std::get<modules::ToStream>(*next).bytes;
-          REQUIRE(attached.size() == bytes);
-        }
-        stream.push_back(TwinItem{std::move(*message), std::move(attached)});
-      } else if (auto* frame = std::get_if<modules::ToStream>(&*output)) {
-        stream.push_back(FrameItem{frame->bytes});
-      } else if (std::holds_alternative<modules::EndStream>(*output)) {
-        stream.push_back(EndItem{});
-      } else if (std::holds_alternative<modules::Abort>(*output)) {
-        aborted = true;
-      } else if (std::holds_alternative<modules::EndLan>(*output)) {
-        ended = true;
+  void to_client(const Slice& bytes) {
+    if (aborted) return;
+    for (const Frame& frame : frames_of(to_client_, bytes)) {
+      auto message = parse_message(frame);
+      REQUIRE(message.has_value());
+      const Header& header = message->header();
+      if (header.is_unsolicited()) {
+        unsolicited.push_back(*message);
+      } else if (!header.is_interim()) {
+        REQUIRE(!answers.contains(header.message_id));
+        answers.emplace(header.message_id, *message);
       }
     }
   }
-  template <class Half>
-  void deliver(std::deque<Item>& stream, Half& half) {
-    Item item = std::move(stream.front());
-    stream.pop_front();
-    if (auto* frame = std::get_if<FrameItem>(&item)) {
-      half.frame_from_stream(now, Frame{FrameKind::smb2, frame->bytes});
-    } else if (auto* twin = std::get_if<TwinItem>(&item)) {
-      half.from_twin(now, twin->message, twin->attached);
-    } else {
-      half.stream_ended(now, modules::Ending::closed);
-    }
-  }
+  static Frame frame_of(const Slice& bytes) { return {FrameKind::smb2, bytes}; }
   static std::vector<Frame> frames_of(FrameSplitter& splitter, const Slice& bytes) {
     splitter.push(bytes);
     std::vector<Frame> frames;
@@ -433,7 +395,7 @@ class World {
   Outputs near_out_, far_out_;
   Near near_;
   Far far_;
-  std::deque<Item> up_, down_;
+  smb::testing::Crossing up_, down_;
   FrameSplitter to_client_{Framing::direct_tcp}, from_server_{Framing::direct_tcp};
   MessageId next_id_ = 0;
 };

@@ -8,46 +8,18 @@
 #include <stdexcept>
 
 #include "proxy/modules/smb/module.h"
+#include "tests/proxy/modules/kit/watched.h"
 #include "tests/proxy/modules/smb/as_told.h"
 #include "tests/proxy/modules/smb/smb2/model_server.h"
 
 namespace longhaul::smb::smb2::test {
 
-// A queue of bytes and messages, in order, from which bytes are taken in pieces of any size.
-class Way {
- public:
-  struct Item {
-    Slice slice;
-    bool message = false;
-  };
-  void push(Slice slice, bool message = false) { items_.push_back({std::move(slice), message}), ++pushed_; }
-  bool empty() const { return items_.empty(); }
-  Item pop(std::mt19937& random, bool cut) {
-    Item& first = items_.front();
-    std::size_t size = first.slice.size();
-    std::size_t taken =
-        cut && !first.message && size > 1 && random() % 4 == 0 ? 1 + random() % (size - 1) : size;
-    Item item{first.slice.sub(0, taken), first.message};
-    if (taken < size) {
-      first.slice = first.slice.from(taken);
-    } else {
-      items_.pop_front();
-      ++popped_;
-    }
-    return item;
-  }
-  std::uint64_t pushed() const { return pushed_; }
-  std::uint64_t popped() const { return popped_; }
-
- private:
-  std::deque<Item> items_;
-  std::uint64_t pushed_ = 0, popped_ = 0;
-};
-
+// Built on the kit's halves (kit/watched.h), which hold each half to the contract of every module.
 class Pair {
  public:
   explicit Pair(unsigned seed, Surroundings surroundings = usual(), const Site& site = {})
-      : random(seed), near(Side::near, {.server_port = 445}, site) {
+      : random(seed),
+        near_(std::make_unique<SmbModule>(Side::near, modules::Ends{.server_port = 445}, site)) {
     near.on_surroundings(now, as_told(surroundings));
     far.on_surroundings(now, as_told(surroundings));
   }
@@ -69,28 +41,18 @@ class Pair {
   bool client_sees_end = false, server_sees_end = false;
 
   // The client's side.
-  void send(Slice frame) { from_client_.push(std::move(frame)); }
+  void send(Slice frame) { from_client_.push_back(std::move(frame)); }
   void close() { client_closes_ = true; }
   std::function<void(const Message&)> on_frame = [](const Message&) {};
 
   // One thing that can happen, chosen at random. False: nothing can.
   bool step() {
     std::vector<std::function<void()>> choices;
-    if (!from_client_.empty())
-      choices.push_back([&] { near.from_lan(now, from_client_.pop(random, cut_bytes).slice); });
-    if (from_client_.empty() && client_closes_ && !near_told_)
-      choices.push_back([&] {
-        near_told_ = true;
-        near.lan_ended(now, modules::Ending::closed);
-      });
-    if (!up_.empty()) choices.push_back([&] { into(far, up_); });
-    if (up_.empty() && up_ended_ && !far_told_)
-      choices.push_back([&] {
-        far_told_ = true;
-        far.stream_ended(now, modules::Ending::closed);
-      });
-    if (!to_server_.empty())
-      choices.push_back([&] { server.receive(to_server_.pop(random, cut_bytes).slice); });
+    if (!from_client_.empty()) choices.push_back([&] { near_.from_lan(now, taken(from_client_)); });
+    if (from_client_.empty() && client_closes_ && !near_.lan_input_ended)
+      choices.push_back([&] { near_.end(now); });
+    if (!near_.to_twin.empty()) choices.push_back([&] { cross(near_, far_); });
+    if (!far_.to_lan.empty()) choices.push_back([&] { server.receive(taken(far_.to_lan)); });
     if (server.has_work())
       choices.push_back([&] {
         std::size_t n = random() % server.waiting();
@@ -100,12 +62,11 @@ class Pair {
       choices.push_back([&] {
         Slice frame = server.out.front();
         server.out.pop_front();
-        from_server_.push(std::move(frame));
+        from_server_.push_back(std::move(frame));
       });
-    if (!from_server_.empty())
-      choices.push_back([&] { far.from_lan(now, from_server_.pop(random, cut_bytes).slice); });
-    if (!down_.empty()) choices.push_back([&] { into(near, down_); });
-    if (!to_client_.empty()) choices.push_back([&] { receive(to_client_.pop(random, cut_bytes).slice); });
+    if (!from_server_.empty()) choices.push_back([&] { far_.from_lan(now, taken(from_server_)); });
+    if (!far_.to_twin.empty()) choices.push_back([&] { cross(far_, near_); });
+    if (!near_.to_lan.empty()) choices.push_back([&] { receive(taken(near_.to_lan)); });
     if (choices.empty()) return false;
     choices[random() % choices.size()]();
     collect();
@@ -125,39 +86,49 @@ class Pair {
     run();
   }
   // Every break that the server has told so far has come to the near half.
-  bool breaks_have_come() const { return server.out.empty() && from_server_.empty() && down_.empty(); }
-
-  SmbModule near;
-  SmbModule far{Side::far, {.server_port = 445}, {}};
+  bool breaks_have_come() const { return server.out.empty() && from_server_.empty() && far_.to_twin.empty(); }
 
  private:
-  void into(SmbModule& half, Way& way) {
-    Way::Item item = way.pop(random, cut_bytes);
-    if (item.message)
-      half.from_twin(now, item.slice);
-    else
-      half.from_stream(now, item.slice);
+  // Now and then a part only.
+  std::size_t piece(std::size_t whole) {
+    return cut_bytes && whole > 1 && random() % 4 == 0 ? 1 + random() % (whole - 1) : whole;
+  }
+  Slice taken(std::deque<Slice>& from) {
+    Slice& first = from.front();
+    const std::size_t size = piece(first.size());
+    Slice part = first.sub(0, size);
+    if (size < first.size()) {
+      first = first.from(size);
+    } else {
+      from.pop_front();
+    }
+    return part;
+  }
+  void cross(kit::Watched& from, kit::Watched& to) {
+    const auto* raw = std::get_if<modules::ToStream>(&from.to_twin.front());
+    kit::deliver(from, to, now, raw ? piece(raw->bytes.size()) : ~std::size_t{0});
   }
   void collect() {
-    while (auto output = near.poll_output()) put(*output, to_client_, up_, up_ended_, client_sees_end);
-    while (auto output = far.poll_output()) put(*output, to_server_, down_, down_ended_, server_sees_end);
-  }
-  void put(modules::Output& output, Way& lan, Way& stream, bool& stream_end, bool& lan_end) {
-    if (auto* o = std::get_if<modules::ToLan>(&output)) return lan.push(o->bytes);
-    if (auto* o = std::get_if<modules::ToStream>(&output)) return stream.push(o->bytes);
-    if (auto* o = std::get_if<modules::ToTwin>(&output)) return stream.push(o->message, true);
-    if (std::holds_alternative<modules::Abort>(output)) reset = true;
-    if (std::holds_alternative<modules::EndLan>(output)) lan_end = true;
-    if (std::holds_alternative<modules::EndStream>(output)) stream_end = true;
+    near_.collect();
+    far_.collect();
+    reset = reset || near_.aborted || far_.aborted;
+    client_sees_end = near_.lan_ended;
+    server_sees_end = far_.lan_ended;
   }
   void receive(Slice bytes) {
     splitter_.push(std::move(bytes));
     while (auto frame = splitter_.next().value()) on_frame(parse_message(*frame).value());
   }
 
-  Way from_client_, up_, to_server_, from_server_, down_, to_client_;
+  kit::Watched near_;
+  kit::Watched far_{std::make_unique<SmbModule>(Side::far, modules::Ends{.server_port = 445}, Site{})};
+  std::deque<Slice> from_client_, from_server_;
   FrameSplitter splitter_{Framing::direct_tcp};
-  bool client_closes_ = false, near_told_ = false, far_told_ = false, up_ended_ = false, down_ended_ = false;
+  bool client_closes_ = false;
+
+ public:
+  modules::Module& near = near_.module;
+  modules::Module& far = far_.module;
 };
 
 // Keeps to what it was granted, knows what it asked, and checks what it is told.
