@@ -254,7 +254,7 @@ void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::o
       "init", "Create this site's key and configuration, and print what to type at the other site; asks for what is missing");
   const auto typed = std::make_shared<InitTyped>();
   command->add_option("--site", typed->site, "the name of this site")->type_name("NAME");
-  command->add_option("--role", typed->role, "branch: connects to the other site; datacenter: is connected to")
+  command->add_option("--role", typed->role, "branch: connects to the other site; datacenter: the other site connects to it")
       ->check(CLI::IsMember({"branch", "datacenter"}))
       ->type_name("");
   command->add_option("--interface", typed->interface, "the interface towards the clients")->type_name("NAME");

@@ -151,7 +151,7 @@ void add_udp(Families& families, const Status& status) {
   auto erasures =
       families.gauge("udp_erasure_ratio", "Share of packets lost at random, as error correction sees it.");
   auto bursts = families.gauge("udp_drops_bursts", "1 while packets are sent one by one because the path drops bursts.");
-  auto unanswered = families.gauge("udp_unanswered", "1 while nothing came over UDP since the link is up.");
+  auto unanswered = families.gauge("udp_unanswered", "1 while nothing has come over UDP since the link came up.");
   auto gso = families.gauge("udp_segments_in_kernel", "1 while the kernel segments UDP (GSO).");
   auto worst = families.gauge("udp_worst_timer_lateness_seconds", "Largest lateness of a pacing timer.");
   auto late = families.gauge("udp_timer_lateness_seconds", "Average lateness of the pacing timers.");
