@@ -218,12 +218,15 @@ TEST_CASE("PeerDial: a peer that speaks another protocol is refused, and nothing
   DiallingSites sites;
   SECTION("of another version") {
     run(sites.io, [](DiallingSites& of) -> asio::awaitable<void> {
-      CHECK(close_code(co_await of.said_to_far(HelloFrame{.version = 2})) == CloseCode::protocol_error);
+      const Frame hello = HelloFrame{.version = 2};
+      const auto answer = co_await of.said_to_far(hello);
+      CHECK(close_code(answer) == CloseCode::protocol_error);
     }(sites));
   }
   SECTION("without HELLO") {
     run(sites.io, [](DiallingSites& of) -> asio::awaitable<void> {
-      const auto answer = co_await of.said_to_far(PingFrame{1});
+      const Frame ping = PingFrame{1};
+      const auto answer = co_await of.said_to_far(ping);
       CHECK_FALSE(answer.has_value());
       CHECK(of.far.dial.last_error() == "the peer did not send HELLO");
     }(sites));
@@ -238,7 +241,8 @@ TEST_CASE(
   sites.far.own_connection = true;
   run(sites.io, [](DiallingSites& of) -> asio::awaitable<void> {
     const bool far_is_lower = of.far_site.key.fingerprint < of.near_site.key.fingerprint;
-    const auto answer = co_await of.said_to_far(HelloFrame{.nonce = token(1)});
+    const Frame hello = HelloFrame{.nonce = token(1)};
+    const auto answer = co_await of.said_to_far(hello);
     if (far_is_lower) {
       CHECK(close_code(answer) == CloseCode::duplicate);
       CHECK(of.far.adopted.empty());
