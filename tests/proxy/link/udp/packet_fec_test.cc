@@ -15,15 +15,15 @@ namespace {
 constexpr fec::Mode kOneForTwo{.kind = fec::Mode::Kind::fixed, .source_packets = 2, .repair_packets = 1};
 
 // A packet of the sender: its symbol, its number and the frames behind the symbol.
-struct Sent {
+struct SentSymbol {
   SymbolFrame symbol;
   PacketNumber number;
   Buffer frames;
 };
-Sent send(PacketFec& sender, PacketNumber number, char letter) {
+SentSymbol send_symbol(PacketFec& sender, PacketNumber number, char letter) {
   const auto symbol = sender.next_symbol(true, kOneForTwo);
   REQUIRE(symbol);
-  Sent sent{*symbol, number, Buffer(100, std::byte(letter))};
+  SentSymbol sent{*symbol, number, Buffer(100, std::byte(letter))};
   sender.add_symbol(symbol->of, number, sent.frames);
   sender.on_sent(symbol->of, kOneForTwo, kStart);
   return sent;
@@ -35,7 +35,7 @@ TEST_CASE("PacketFec: a lost packet comes back with its frames and its number") 
   PacketFec sender, receiver;
   // Beyond 32 bits: the number is told by its low half.
   const PacketNumber first((std::uint64_t{1} << 40) + 5);
-  const Sent lost = send(sender, first, 'a'), kept = send(sender, first + 1, 'b');
+  const SentSymbol lost = send_symbol(sender, first, 'a'), kept = send_symbol(sender, first + 1, 'b');
   const auto repair = sender.next_repair(kStart);
   REQUIRE(repair);
   receiver.on_symbol(kept.symbol, kept.number, kept.frames);
@@ -51,7 +51,7 @@ TEST_CASE("PacketFec: a lost packet comes back with its frames and its number") 
 
 TEST_CASE("PacketFec: a repair that finds nothing missing is counted as wasted") {
   PacketFec sender, receiver;
-  for (const Sent& sent : {send(sender, 0_packet, 'a'), send(sender, 1_packet, 'b')})
+  for (const SentSymbol& sent : {send_symbol(sender, 0_packet, 'a'), send_symbol(sender, 1_packet, 'b')})
     receiver.on_symbol(sent.symbol, sent.number, sent.frames);
   receiver.on_repair(*sender.next_repair(kStart));
   CHECK_FALSE(receiver.poll_restored(2_packet));
@@ -62,8 +62,8 @@ TEST_CASE(
     "PacketFec: a repair without room is the next one again, and without protection there is no symbol") {
   PacketFec sender;
   CHECK_FALSE(sender.next_symbol(true, {.kind = fec::Mode::Kind::off}));
-  send(sender, 0_packet, 'a');
-  send(sender, 1_packet, 'b');
+  send_symbol(sender, 0_packet, 'a');
+  send_symbol(sender, 1_packet, 'b');
   const auto repair = sender.next_repair(kStart);
   REQUIRE(repair);
   CHECK_FALSE(sender.repairs_ready());

@@ -5,10 +5,12 @@
 #pragma once
 #include <catch2/catch.hpp>
 #include <deque>
+#include <optional>
+#include <utility>
 #include <variant>
 
-#include "proxy/modules/smb/twin_messages.h"
 #include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb::testing {
 
@@ -23,52 +25,46 @@ class Crossing {
     while (auto output = out.poll()) {
       if (auto* lan = std::get_if<modules::ToLan>(&*output)) {
         to_lan(lan->bytes);
-      } else if (auto* told = std::get_if<modules::ToTwin>(&*output)) {
-        auto message = decode(told->message.bytes());
-        REQUIRE(message.has_value());
-        Slice attached;
-        if (const std::uint32_t bytes = attached_bytes(*message)) {
-          auto next = out.poll();
-          REQUIRE(next.has_value());
-          attached = std::get<modules::ToStream>(*next).bytes;
-          REQUIRE(attached.size() == bytes);
-        }
-        items_.push_back(Told{std::move(*message), std::move(attached)});
-      } else if (auto* frame = std::get_if<modules::ToStream>(&*output)) {
-        items_.push_back(frame->bytes);
-      } else if (std::holds_alternative<modules::EndStream>(*output)) {
-        items_.push_back(End{});
       } else if (std::holds_alternative<modules::EndLan>(*output)) {
         end_lan();
       } else if (std::holds_alternative<modules::Abort>(*output)) {
         abort();
+      } else {
+        items_.push_back(std::move(*output));
       }
     }
   }
 
-  // The next one comes to `half`; `frame_of` makes a frame of its bytes.
+  // One comes to `half`; `frame_of` makes a frame of its bytes. True: it was a message that waits for what is
+  // attached to it, which comes next.
   template <class Half, class FrameOf>
-  void deliver(Half& half, modules::TimePoint now, FrameOf&& frame_of) {
-    Item item = std::move(items_.front());
+  bool deliver(Half& half, modules::TimePoint now, FrameOf&& frame_of) {
+    const modules::Output item = std::move(items_.front());
     items_.pop_front();
-    if (auto* frame = std::get_if<Slice>(&item)) {
-      half.frame_from_stream(now, frame_of(*frame));
-    } else if (auto* told = std::get_if<Told>(&item)) {
-      half.from_twin(now, told->message, told->attached);
-    } else {
+    if (auto* told = std::get_if<modules::ToTwin>(&item)) {
+      auto message = decode(told->message.bytes());
+      REQUIRE(message.has_value());
+      if (attached_bytes(*message) != 0) {
+        waits_ = std::move(*message);
+      } else {
+        half.from_twin(now, *message, {});
+      }
+    } else if (auto* raw = std::get_if<modules::ToStream>(&item)) {
+      if (waits_) {
+        REQUIRE(raw->bytes.size() == attached_bytes(*waits_));
+        half.from_twin(now, *std::exchange(waits_, std::nullopt), raw->bytes);
+      } else {
+        half.frame_from_stream(now, frame_of(raw->bytes));
+      }
+    } else if (std::holds_alternative<modules::EndStream>(item)) {
       half.stream_ended(now, modules::Ending::closed);
     }
+    return waits_.has_value();
   }
 
  private:
-  struct Told {
-    TwinMessage message;
-    Slice attached;
-  };
-  struct End {};
-  using Item = std::variant<Slice, Told, End>;
-
-  std::deque<Item> items_;
+  std::deque<modules::Output> items_;
+  std::optional<TwinMessage> waits_;
 };
 
 }  // namespace longhaul::smb::testing

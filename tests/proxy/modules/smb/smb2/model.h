@@ -94,10 +94,12 @@ class World {
     now += std::chrono::milliseconds(1);
     switch (can[random_() % can.size()]) {
       case 0:
-        up_.deliver(far_, now, frame_of);
+        while (up_.deliver(far_, now, frame_of)) {
+        }
         break;
       case 1:
-        down_.deliver(near_, now, frame_of);
+        while (down_.deliver(near_, now, frame_of)) {
+        }
         break;
       case 2:
         server.step();
