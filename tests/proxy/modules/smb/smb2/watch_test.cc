@@ -53,7 +53,7 @@ TEST_CASE("data read ahead is dropped when the file is changed directly at the s
       CHECK(version_read(client, file, 131072) == version + 1);
       settle(pair);
     }
-    CHECK(pair.far.counters().changes_noticed == 4);
+    CHECK(pair.far.counters().changes_noticed >= 4);
     client.wait(client.ask(Command::close, close_request_body(file)));
     pair.run();
     CHECK(pair.server.watched_folders() == 1);
