@@ -3,6 +3,7 @@
 to the last answer; login and mount are over by then. A wrong byte ends the benchmark."""
 
 import itertools
+import os
 import time
 
 import smb_client
@@ -112,9 +113,36 @@ class Impacket(Subject):
             check(count, len(found), f"{len(found)} of {count} names")
             return took.seconds, client.requests - asked
 
+    def act_on_names(self, act, count):
+        """Seconds for each of as many files."""
+        folder, _ = self.fresh("names")
+        (self.smbd.share / folder).mkdir()
+        taken = []
+        with self.connect() as client:
+            for number in range(count):
+                name = f"{folder}/{number}"
+                (self.smbd.share / name).write_bytes(b"x" * number)
+                held = client.open(name) if act == "rename while open" else None
+                with smb_work.Took() as took:
+                    if act == "delete":
+                        client.remove(name)
+                    elif act == "stat":
+                        with client.open(name, smb_client.ATTRIBUTES) as file:
+                            check(number, file.size(), f"the size of {name}")
+                    else:
+                        client.rename(name, f"{name} renamed")
+                taken.append(took.seconds)
+                if held:
+                    held.close()
+        left = {path.name for path in (self.smbd.share / folder).iterdir()}
+        suffix = {"delete": None, "stat": ""}.get(act, " renamed")
+        check(set() if suffix is None else {f"{number}{suffix}" for number in range(count)}, left, f"{act} by {self}")
+        return taken
+
     def open_document(self, size):
         name, seed = self.fresh("document")
         there = self.smbd.make(name, size, seed)
+        os.utime(self.smbd.share / name, (1e9, 1e9))  # as documents are: SMB1's times cannot exclude a change of one made just now
         with self.connect() as client, smb_work.Took() as took:
             requests, sha256 = smb_work.open_document(client, name, size)
         check(there, sha256, "the document")

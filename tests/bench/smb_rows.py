@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SMB by clients that wait for each block, Linux's own (`cache=none`, in the guest) and impacket: files read and
-written, small files, an office program's document, a large folder, each on the bare line and through the pair with the
+written, small files, an office program's document, a large folder, names, each on the bare line and through the pair with the
 source's presets B, T and A. Beside them the figures of the source's appliances, and smbclient, which does not wait."""
 
 import contextlib
@@ -40,6 +40,7 @@ def run(bench):
     small_files(bench)
     documents(bench)
     folders(bench)
+    names(bench)
     pipelined(bench)
 
 
@@ -218,6 +219,25 @@ def folders(bench):
                 conditions=here.where,
                 note=f"bare {seconds / round_trip:.1f} RTT" + (f", {requests} requests" if requests else "") +
                      "; " + through(found, case, lambda got: got[0]) + here.reasons))
+
+
+def names(bench):
+    """What is done with the names of 20 files, in round trips: nothing of it can be answered locally, so it must not cost more."""
+    rate, round_trip, count = LINES["OC-1"], 0.100, 5 if bench.quick else 20
+    cases = [(Impacket, dialect, act) for dialect in DIALECTS for act in ("stat", "rename", "rename while open", "delete")
+             if bench.wants(f"names {act} {dialect}")]
+    if not cases:
+        return
+    with site(rate, 100, cases) as here:
+
+        def measure(_):
+            return {case: [seconds / round_trip for seconds in here.subject(*case[:2]).act_on_names(case[2], count)]
+                    for case in cases}
+
+        found = here.by_preset(("A",), measure)
+        for case in cases:
+            bench.report(Row(f"{case[2]}, OC-1 100 ms, {case[1]}, impacket: round trips", "RTT", found["A"][case], None,
+                             found[None][case], beside_goal=at_most(1.05), conditions=here.where, note=here.reasons))
 
 
 def pipelined(bench):

@@ -5,6 +5,7 @@ reached the near side, the new bytes and names are seen."""
 
 import functools
 import os
+import time
 import unittest
 
 import smb
@@ -57,11 +58,10 @@ class Beside(PairTest):
         act()
         until(lambda: self.counted(self.datacenter, "changes_noticed") > before, what="the change is noticed")
 
-    def lists_what_came_meanwhile(self, client):
+    def lists_what_came_meanwhile(self, client, seen_by):
         names = {f"a file with number {number:04}" for number in range(1500)}
         for name in names:
             (self.smbd.share / name).touch()
-        os.utime(self.smbd.share, (0, 1e9))  # one that was changed a moment before counts as changed with SMB1
         before = self.counted(self.branch, "metadata_answers")
         pages = client.pages(buffer_bytes=16384)
         found = next(pages)
@@ -69,11 +69,17 @@ class Beside(PairTest):
         while self.counted(self.branch, "metadata_answers") == before:
             self.assertLess(len(found), 1000, "nothing of the listing was ahead")
             found.update(next(pages))
-        self.noticed_by(lambda: (self.smbd.share / "zz came later").touch())
+        longer = max(names - set(found))
+
+        def act():
+            (self.smbd.share / "zz came later").touch()
+            os.truncate(self.smbd.share / longer, 77)
+        seen_by(act)
         client.open("file", ATTRIBUTES).close()  # over the line, behind the report of the change
         for page in pages:
             found.update(page)
         self.assertEqual(set(found), names | {"file", "zz came later"})
+        self.assertEqual(found[longer], 77)
 
 
 class Fresh(Beside):
@@ -164,7 +170,7 @@ class Fresh(Beside):
 
     @each_dialect
     def test_a_listing_in_progress_includes_names_created_meanwhile(self, client):
-        self.lists_what_came_meanwhile(client)
+        self.lists_what_came_meanwhile(client, self.noticed_by)
 
     @each_dialect
     def test_a_large_folder_is_listed_ahead_of_the_client_and_whole(self, client):
@@ -215,11 +221,12 @@ class Fresh(Beside):
 
 class TellsNothing(Beside):
     """A server that accepts a CHANGE_NOTIFY, and reports no local change. It cannot be distinguished from a server where
-    nothing happens, so all are also asked for the times of files and folders."""
+    nothing happens, so all are also asked for the times of files."""
 
     @classmethod
     def prepare(cls):
         cls.smbd = smb.Smbd(cls.lab, settings={"kernel change notify": "no"})  # of notifyd: no share can set it
+        cls.path = cls.smbd.share / "file"
 
     def test_bytes_changed_beside_smbd_are_read_by_the_time_of_their_file(self):
         self.times([dialect for dialect in DIALECTS if dialect != "NT1"])
@@ -243,8 +250,24 @@ class TellsNothing(Beside):
                 self.assertGreater(self.counted(self.datacenter, "changes_noticed"), noticed)
 
     @each_dialect
-    def test_a_listing_in_progress_includes_names_created_meanwhile(self, client):
-        self.lists_what_came_meanwhile(client)
+    def test_bytes_are_read_so_by_a_client_that_asks_for_an_oplock_and_reads_from_the_server_all_the_same(self, client):
+        with client.open("file", READ, oplock=smb_client.BATCH) as file:
+            self.assertNotEqual(file.oplock, NO_OPLOCK)
+            before = self.ahead()
+            self.assertEqual(file.read(0, BLOCK), self.data[:BLOCK])
+            until(lambda: self.ahead() >= before + 2 * BLOCK, what="the next blocks lie ahead")
+            noticed = self.counted(self.datacenter, "changes_noticed")
+            change(self.path, BLOCK, b"changed")
+            until(lambda: file.read(BLOCK, 7) == b"changed", what="the change is seen")
+            self.assertGreater(self.counted(self.datacenter, "changes_noticed"), noticed)
+
+    @each_dialect
+    def test_a_listing_in_progress_includes_names_created_and_sizes_changed_meanwhile(self, client):
+        def after_a_second(act):
+            act()
+            made = time.monotonic()  # the rest of a listing serves for a second
+            until(lambda: time.monotonic() > made + 1.1)
+        self.lists_what_came_meanwhile(client, after_a_second)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 import pathlib
 import sys
 import unittest
-import zlib
 
 sys.path.append(os.fspath(pathlib.Path(__file__).resolve().parent / "promises"))
 
@@ -22,6 +21,10 @@ BLOCK = bytes(range(256)) * 64
 SEED = int(os.environ.get("LONGHAUL_PROMISES_SEED", "1"))
 
 
+def kinds_of(kernel=False):
+    return [name for name, kind in KINDS.items() if kind.is_there() and kind.is_kernel <= kernel]
+
+
 class Stage(unittest.TestCase):
     """The stage that the faults of a class share."""
 
@@ -34,17 +37,19 @@ class Stage(unittest.TestCase):
             raise unittest.SkipTest("there is no guest: it is made by tools/setup, on x86_64")
         cls.stage = cls.enterClassContext(scenarios.Stage(guest=cls.kernel, **cls.stage_of))
 
-    def play(self, *faults, rounds=1, clients=5, longest=20):
-        kinds = [name for name, kind in KINDS.items() if kind.is_there() and kind.is_kernel <= self.kernel]
+    def play(self, *faults, times=0, clients=5, longest=20):
+        """A sample of the table's part of each fault, or all of it, so many times."""
+        kinds = kinds_of(self.kernel)
         table, bad = scenarios.Table(), []
         for fault in faults:
-            for number in range(rounds):
-                seed = SEED + number + zlib.crc32(fault.encode())
-                for outcome in self.stage.play(scenarios.drawn(seed, [fault], kinds, clients, longest)):
-                    table.add(fault, outcome)
-                    if outcome.lost or outcome.unflushed or outcome.wrong:
-                        bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: lost {outcome.lost}, lost after flush "
-                                   f"{outcome.unflushed}, wrong {outcome.wrong}, errors {outcome.errors}")
+            for seed in range(SEED, SEED + max(times, 1)):
+                rounds = scenarios.covering(seed, fault, kinds, clients, longest)
+                for round_ in rounds if times else rounds[:1]:
+                    for outcome in self.stage.play(round_):
+                        table.add(fault, outcome)
+                        if outcome.lost or outcome.unflushed or outcome.wrong:
+                            bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: lost {outcome.lost}, lost after flush "
+                                       f"{outcome.unflushed}, wrong {outcome.wrong}, errors {outcome.errors}")
         missing = [name for name, kind in KINDS.items() if not kind.is_there()]
         print("\n".join((f"LONGHAUL_PROMISES_SEED={SEED}" + "".join(f", without {name}" for name in missing), *table.lines())))
         if bad:
@@ -73,6 +78,18 @@ class Promises(Stage):
 
 
 @early
+class PromisesOverALongCut(Stage):
+    def test_no_acknowledged_block_is_lost_where_the_line_is_cut_for_15_seconds(self):
+        self.play("line cut 15 s")
+
+
+@early
+class PromisesOverALongerCut(Stage):
+    def test_no_acknowledged_block_is_lost_where_the_line_is_cut_for_90_seconds(self):
+        self.play("line cut 90 s")
+
+
+@early
 class PromisesToTheGone(Stage):
     def test_no_acknowledged_block_is_lost_where_smbd_is_gone_for_good(self):
         self.play("smbd gone")
@@ -89,7 +106,7 @@ class PromisesWithoutPower(Stage):
         self.play("server's power")
 
     def test_no_acknowledged_block_is_lost_where_the_daemons_hosts_lose_their_power(self):
-        self.play("near's power", "far's power", "far's, then near's power")
+        self.play("near's power", "far's power", "far's, then near's power", "near's, then far's power")
 
 
 @early
@@ -163,19 +180,60 @@ class PromisesWithoutThePair(Stage):
         self.play("nothing", "smbd killed", "share closed")
 
 
+class TheTable(unittest.TestCase):
+    """What the tests above and below play, without playing it."""
+
+    def test_the_sample_has_each_dialect_behaviour_and_request_for_each_fault(self):
+        kinds = kinds_of()
+        for fault in FAULTS:
+            with self.subTest(fault):
+                told = scenarios.covering(SEED, fault, kinds, 5, 20)[0].scenarios
+                played = {value for each in told for value in (each.dialect, each.ask, KINDS[each.kind].behaviour or each.policy)}
+                self.assertEqual(played, {value for place in scenarios.places(fault, kinds) for value in place})
+
+    def test_the_whole_table_has_each_client_and_at_least_2000_scenarios_in_two_turns(self):
+        kinds = list(KINDS)
+        played = [(fault, told) for fault in FAULTS for seed in (1, 2)
+                  for round_ in scenarios.covering(seed, fault, kinds) for told in round_.scenarios]
+        self.assertGreaterEqual(len(played), 2000)
+        self.assertEqual({told.kind for _, told in played}, set(KINDS))
+        for fault in FAULTS:
+            places = {(KINDS[told.kind].behaviour or told.policy, told.dialect, told.ask) for name, told in played if name == fault}
+            self.assertEqual(places, set(scenarios.places(fault, kinds)))
+        self.assertEqual({place[1:] for place in scenarios.places("near killed", kinds) if place[0] == "continue"},
+                         {("NT1", "none"), ("NT1", "oplock"), ("NT1", "durable"),
+                          *((dialect, ask) for dialect in ("2.1", "3.0", "3.1.1")
+                            for ask in ("none", "oplock", "lease", "durable"))})
+
+
+def faults(*words):
+    return [name for name, fault in FAULTS.items() if not fault.power and any(name.startswith(word) for word in words)]
+
+
 class ManyPromises(Stage):
     @long_test
-    def test_no_acknowledged_block_is_lost_in_many_scenarios(self):
-        self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), rounds=15, clients=8, longest=70)
-        self.play("line cut 90 s", clients=8)
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_of_the_daemons(self):
+        self.play(*faults("near", "far"), times=2, clients=8, longest=70)
+
+
+class ManyPromisesOfServers(Stage):
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_of_servers(self):
+        self.play(*faults("smbd", "disk", "session", "share", "nothing"), times=2, clients=8, longest=70)
+
+
+class ManyPromisesOverTheLine(Stage):
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_of_lines(self):
+        self.play(*faults("line"), times=2, clients=8, longest=70)
 
 
 class ManyPromisesWithoutPower(Stage):
     stage_of = {"power": True}
 
     @long_test
-    def test_no_acknowledged_block_is_lost_in_many_scenarios_without_power(self):
-        self.play(*(name for name, fault in FAULTS.items() if fault.power), rounds=10, clients=8)
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_without_power(self):
+        self.play(*(name for name, fault in FAULTS.items() if fault.power), times=2, clients=8, longest=70)
 
 
 class ManyPromisesWithoutThePair(Stage):
@@ -183,7 +241,7 @@ class ManyPromisesWithoutThePair(Stage):
 
     @long_test
     def test_directly_no_block_is_lost_in_many_scenarios(self):
-        self.play(*(name for name, fault in FAULTS.items() if not fault.power and not fault.needs_pair), rounds=5, clients=8)
+        self.play(*(name for name, fault in FAULTS.items() if not fault.power and not fault.needs_pair), times=1, clients=8, longest=70)
 
 
 class PromisesToAKernel(Stage):
@@ -191,7 +249,7 @@ class PromisesToAKernel(Stage):
 
     @long_test
     def test_no_acknowledged_block_of_linuxs_client_is_lost(self):
-        self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), rounds=2, clients=3)
+        self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), times=1, clients=3, longest=20)
 
 
 if __name__ == "__main__":

@@ -75,9 +75,10 @@ void Writes::near_opens(const State& state, unsigned number, Steps& out) const {
   for (unsigned k = 0; k < kFlows && looks; ++k) {
     const Flow& old = next.flows[k];
     if (k == number || !old.near || old.route != Route::linked || !old.ledger.owes()) continue;
-    // The link is gone for a connection that bypasses it: it may not come back for the older one either.
-    if (flow.route == Route::linked && old.ledger.outstanding != 0) return;
-    near_ends(next, k, Rest::dropped);
+    // The link is gone for a connection that bypasses it: it may not come back for the older one either. Over
+    // the link an OPEN waits until the older one makes no progress, which takes a failure.
+    if (flow.route == Route::linked && old.ledger.outstanding != 0 && state.failures == 0) return;
+    near_ends(next, k, Rest::goes_on);
   }
   flow.held = 0;
   note_deliveries(next, 1);

@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "codecs/bytes.h"
@@ -23,11 +24,24 @@ inline bool names_jcifs(Bytes session_setup) {
 
 // In SMB2 no field names the library. jcifs-ng derives the ClientGuid of NEGOTIATE from the number of its
 // machine, which it also puts into NTLM's AUTHENTICATE ([MS-NLMP] 2.2.2.2, MachineID): no other known client
-// does. With Kerberos it is not recognised.
+// does.
 inline bool authenticates_as_jcifs(Bytes security, Bytes client_guid) {
   constexpr std::string_view kNtlm = "NTLMSSP";
   const bool is_set = std::ranges::any_of(client_guid, [](std::byte each) { return each != std::byte{}; });
   return is_set && contains(security, as_bytes(kNtlm)) && contains(security, client_guid);
+}
+
+// With Kerberos it repeats nothing. But it announces no ability beside DFS and encryption ([MS-SMB2] 2.2.3),
+// which of the other known clients with Kerberos only impacket does.
+inline bool may_be_jcifs_with_kerberos(Bytes security, std::uint32_t capabilities) {
+  // 1.2.840.113554.1.2.2, and as Windows spells it: the bytes behind their second arc.
+  constexpr std::array<std::array<std::uint8_t, 6>, 2> kKerberos{
+      {{0x86, 0xf7, 0x12, 0x01, 0x02, 0x02}, {0x82, 0xf7, 0x12, 0x01, 0x02, 0x02}}};
+  constexpr std::uint32_t kDfs = 0x01, kEncryption = 0x40;
+  constexpr std::string_view kNtlm = "NTLMSSP";
+  if ((capabilities & ~(kDfs | kEncryption)) != 0 || contains(security, as_bytes(kNtlm))) return false;
+  return std::ranges::any_of(
+      kKerberos, [&](const auto& name) { return contains(security, std::as_bytes(std::span(name))); });
 }
 
 }  // namespace longhaul::smb

@@ -95,7 +95,7 @@ struct Enumerate {
                                       &Enumerate::served, &Enumerate::info_class, &Enumerate::pattern};
 };
 // near -> far: how many bytes of this listing the near half has used; the far half fetches a bounded part
-// ahead. None: the client has been told that it ends here.
+// ahead.
 struct More {
   OpenKey open;
   std::uint64_t bytes = 0;

@@ -40,29 +40,94 @@ def drawn(seed, faults, kinds, most=8, longest=70):
     fault = FAULTS[chance.choices(faults, [FAULTS[name].weight for name in faults])[0]]
     named = [KINDS[name] for name in kinds if KINDS[name].flushes or not fault.unsynced]
     scenarios = []
-    # One at a time: the guest runs one program. Not where the server loses what was not flushed: Linux opens the file again by itself,
-    # and its next FLUSH succeeds although the server has forgotten what it answered before, without the pair as with it.
     if "kernel" in kinds and not fault.unsynced:
-        scenarios.append(scenario(chance, KINDS["kernel"], fault, longest, chance.getrandbits(32)))
+        scenarios.append(scenario(chance, KINDS["kernel"], fault, longest))
     while len(scenarios) < most and any(kind.weight for kind in named):
         kind = chance.choices(named, [kind.weight for kind in named])[0]
-        if kind.name == "jcifs-ng" and any(told.kind == kind.name for told in scenarios):
-            continue  # a Java machine takes as long to start as all the others
-        scenarios.append(scenario(chance, kind, fault, longest, chance.getrandbits(32)))
+        if kind.is_heavy and any(told.kind == kind.name for told in scenarios):
+            continue
+        scenarios.append(scenario(chance, kind, fault, longest))
+    return played(chance, seed, fault, scenarios)
+
+
+def played(chance, seed, fault, scenarios):
     return Round(seed, fault, tuple(scenarios), chance.random(), chance.randrange(len(scenarios)),
                  fault.pause * chance.random())
 
 
-def scenario(chance, kind, fault, longest, seed):
-    dialect = chance.choice(kind.dialects)
-    asks = [ask for ask in kind.asks if dialect != "NT1" or ask in ("none", "oplock") or len(kind.asks) == 1]
-    policies = [policy for policy in kind.policies if policy != "close-only" or not fault.unsynced]
-    policy = chance.choice(policies + (["continue"] if "continue" in policies else []))
+def scenario(chance, kind, fault, longest, cell=None):
+    """Of a cell of the table, or of any in which the kind has a part."""
+    cell = cell or chance.choice([cell for cell in cells(kind, fault) for _ in range(1 + (cell.policy == "continue"))])
+    seed = chance.getrandbits(32)
     flush_every = chance.choice((3, 8)) if fault.unsynced else chance.choice((0, 0, 0, 8))
-    return Scenario(kind.name, dialect, chance.choice(asks), policy, chance.choice((20, 40, 60)),
+    return Scenario(kind.name, cell.dialect, cell.ask, cell.policy, chance.choice((20, 40, 60)),
                     chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
                     chance.choice((0, 5, 20, 40)), min(longest, chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0]),
                     kind.in_place and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
+
+
+# -- the cells of the table
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Cell:
+    """What the table tells apart beside the fault. `behaviour`: the policy of the program, unless its library or its kernel
+    opens files again by itself."""
+
+    behaviour: str
+    dialect: str
+    ask: str
+    policy: str
+
+    def place(self):
+        return self.behaviour, self.dialect, self.ask
+
+
+def cells(kind, fault):
+    """In which a kind has a part. Not where the server loses what was not flushed: a client that cannot flush; one that only writes and
+    closes; Linux, which opens the file again by itself, and whose next FLUSH succeeds although the server has forgotten what it
+    answered before, without the pair as with it."""
+    if fault.unsynced and (not kind.flushes or kind.is_kernel):
+        return []
+    return [Cell(kind.behaviour or policy, dialect, ask, policy)
+            for dialect in kind.dialects for ask in kind.asks for policy in kind.policies
+            if (dialect != "NT1" or ask in ("none", "oplock") or len(kind.asks) == 1)
+            and (policy != "close-only" or not fault.unsynced)]
+
+
+def places(fault, kinds):
+    """The whole table of one fault, and who plays each of its places."""
+    table = collections.defaultdict(list)
+    for name in kinds:
+        for cell in cells(KINDS[name], FAULTS[fault]):
+            table[cell.place()].append((KINDS[name], cell))
+    return table
+
+
+def covering(seed, fault, kinds, most=8, longest=70):
+    """Rounds of one fault in which each place of the table is played once, by one of the clients that can. Those of a
+    round differ as much as they can: the first round alone is a sample."""
+    chance = random.Random(f"{seed} {fault}")
+    table = places(fault, kinds)
+    left = sorted(table)
+    chance.shuffle(left)
+    uses, rounds = collections.Counter(), []
+    while left:
+        scenarios, seen, heavy = [], set(), set()
+        while len(scenarios) < most:
+            free = [place for place in left if any(kind.name not in heavy for kind, _ in table[place])]
+            if not free:
+                break
+            place = max(free, key=lambda place, seen=seen: len(set(place) - seen))
+            able = [found for found in table[place] if found[0].name not in heavy]
+            chance.shuffle(able)
+            kind, cell = min(able, key=lambda found: uses[found[0].name])
+            uses[kind.name] += 1
+            heavy |= {kind.name} if kind.is_heavy else set()
+            seen |= set(place)
+            left.remove(place)
+            scenarios.append(scenario(chance, kind, FAULTS[fault], longest, cell))
+        rounds.append(played(chance, seed, FAULTS[fault], scenarios))
+    return rounds
 
 
 @dataclasses.dataclass

@@ -24,7 +24,8 @@ POLICIES = ("stop", "continue", "close-only")
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """`weight`: how often it is drawn. `flushes`: the library can flush."""
+    """`weight`: how often it is drawn. `flushes`: the library can flush. `behaviour`: how it answers errors by itself, before its
+    program can. `is_heavy`: one at a time."""
 
     name: str
     words: tuple
@@ -36,6 +37,8 @@ class Kind:
     in_place: bool = True  # can write into a file without emptying it
     is_samba: bool = False
     is_kernel: bool = False
+    behaviour: str = ""
+    is_heavy: bool = False
     weight: int = 2
 
     def is_there(self):
@@ -58,9 +61,10 @@ KINDS = {kind.name: kind for kind in (
     Kind("smbclient", python("smbclient"), policies=("close-only",), flushes=False, in_place=False, is_samba=True, weight=1),
     Kind("go-smb2", (BUILT / "go" / "write",), BUILT / "go" / "write", SMB2),
     Kind("jcifs-ng", ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILT}/java/classes:{BUILT}/java/jars/*",
-                      "Write"), BUILT / "java" / "classes", flushes=False),
+                      "Write"), BUILT / "java" / "classes", flushes=False, behaviour="reconnects",
+         is_heavy=True),  # a Java machine takes as long to start as all the others
     Kind("kernel", (CLIENTS / "write_on_mount.py",), guest.FOLDER / "made-by", EVERY_DIALECT, ("none", "lease"),
-         ("stop", "close-only"), is_kernel=True, weight=0),
+         ("stop", "close-only"), is_kernel=True, behaviour="kernel", is_heavy=True, weight=0),  # the guest runs one program
 )}
 
 

@@ -2,7 +2,7 @@
 // See far_times.h.
 #include "proxy/modules/smb/smb1/far_times.h"
 
-#include <algorithm>
+#include <vector>
 
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/records.h"
@@ -10,43 +10,37 @@
 namespace longhaul::smb::smb1 {
 
 void FarTimes::add(TimePoint now, const Open& open) {
-  const auto files =
-      std::count_if(files_.begin(), files_.end(), [](const auto& each) { return !each.second.is_folder; });
-  if (static_cast<std::size_t>(files) < kMostFiles)
-    add(now, open.key, {.handle = {open.uid, open.tid, open.fid, open.flags2}});
-}
-
-void FarTimes::add_folder(TimePoint now, const Handle& handle) {
-  add(now, handle.key(), {.handle = handle, .is_folder = true});
-}
-
-void FarTimes::add(TimePoint now, const OpenKey& key, const File& file) {
   now_ = now;
-  const auto [added, is_new] = files_.try_emplace(key, file);
-  if (is_new) look(now, added);
+  const auto [added, is_new] = files_.try_emplace(open.key);
+  if (is_new) (void)look(now, added);
 }
 
-void FarTimes::look(TimePoint now, Files::iterator file) {
-  const OpenKey key = file->first;
+// False: the server could not be asked for so long that the file may have been changed meanwhile.
+bool FarTimes::look(TimePoint now, Files::iterator found) {
+  const OpenKey key = found->first;
+  File& file = found->second;
   const Open* open = connection_.open(key);
-  const bool is_open = file->second.is_folder || (open && !open->closing);
-  file->second.due = now + kPeriod;
-  if (!is_open || leg_.raw().under_way() || !leg_.has_room()) {
+  if (open && open->closing) open = nullptr;
+  if (!open || leg_.raw().under_way() || !leg_.has_room()) {
     // What was asked of the server since then may be older than the first look.
-    file->second.is_unsure = file->second.is_unsure || !file->second.shown;
-    return;
+    file.is_unsure = file.is_unsure || !file.shown;
+    file.due = now + (open ? std::chrono::nanoseconds(kAgain) : std::chrono::nanoseconds(kPeriod));
+    const bool is_late = open && file.shown && now - file.looked > kPeriod + kLate;
+    return !is_late || std::exchange(file.is_late, true);
   }
-  file->second.is_asked = true;
-  file->second.looked = now;
+  file.due = now + kPeriod;
+  file.is_asked = true;
+  file.is_late = false;
+  file.looked = now;
   ++counters_.injected;
-  const Handle& handle = file->second.handle;
   leg_.inject(
-      handle.uid, handle.tid, handle.flags2, file->second.is_folder ? std::nullopt : std::optional(key),
-      [&handle](const Ids& ids) { return query_information2_request(ids, handle.fid); },
+      open->uid, open->tid, open->flags2, key,
+      [fid = open->fid](const Ids& ids) { return query_information2_request(ids, fid); },
       [this, key](const Message& answer) {
         answered(key, answer);
         return ServerLeg::Parts::last;
       });
+  return true;
 }
 
 void FarTimes::answered(const OpenKey& open, const Message& answer) {
@@ -77,8 +71,10 @@ bool FarTimes::is_recent(const Shown& shown) const {
 
 void FarTimes::on_timeout(TimePoint now) {
   now_ = now;
+  std::vector<OpenKey> late;
   for (auto each = files_.begin(); each != files_.end(); ++each)
-    if (!each->second.is_asked && each->second.due <= now) look(now, each);
+    if (!each->second.is_asked && each->second.due <= now && !look(now, each)) late.push_back(each->first);
+  for (const OpenKey& open : late) changed_(open);
 }
 
 std::optional<TimePoint> FarTimes::next_timeout() const {

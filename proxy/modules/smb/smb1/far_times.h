@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of far_watch.h, for servers that report no changes: asks once a second for the time and the size of
-// each watched file, through the client's handle, and for the time of each folder that is being listed,
-// through ours, and says which are not what they were. A folder's time changes with the names in it, not with
-// its files.
+// each file of which something may be kept, through the client's handle, and says which are not what they
+// were.
 //
 // smbd 4.17 shows the times of an open file as they were at its open to every other query. QUERY_INFORMATION2
 // counts in units of two seconds: a second change within one does not show. So what was written a moment
@@ -18,10 +17,6 @@ namespace longhaul::smb::smb1 {
 
 class FarTimes {
  public:
-  struct Handle {
-    std::uint16_t uid = 0, tid = 0, fid = 0, flags2 = 0;
-    OpenKey key() const { return key_of(uid, tid, fid); }
-  };
   using OnChange = std::function<void(const OpenKey& open)>;
   FarTimes(ServerLeg& leg, Connection& connection, modules::Counters& counters, OnChange changed)
       : leg_(leg), connection_(connection), counters_(counters), changed_(std::move(changed)) {}
@@ -30,7 +25,6 @@ class FarTimes {
   void negotiated(TimePoint now) { negotiated_ = now; }
   // The first look is made at once: what is asked of the server behind it is newer.
   void add(TimePoint now, const Open& open);
-  void add_folder(TimePoint now, const Handle& handle);
   void remove(const OpenKey& open) { files_.erase(open); }
   void stop() { files_.clear(); }
   void on_timeout(TimePoint now);
@@ -42,27 +36,25 @@ class FarTimes {
     bool operator==(const Shown&) const = default;
   };
   struct File {
-    Handle handle;
-    bool is_folder = false;
     TimePoint due{};      // the next look; without effect while one is under way
     TimePoint looked{};   // when the last one was sent
     TimePoint settled{};  // a look sent before this does not exclude a change behind it that shows the same
     std::optional<Shown> shown;
     bool is_asked = false;
     bool is_unsure = false;  // it may have changed since the last look, although it shows the same
+    bool is_late = false;    // the server could not be asked in time, which counts as a change once
   };
   using Files = std::unordered_map<OpenKey, File, OpenKeyHash>;
 
-  void add(TimePoint now, const OpenKey& key, const File& file);
-  void look(TimePoint now, Files::iterator file);
+  bool look(TimePoint now, Files::iterator file);
   void answered(const OpenKey& open, const Message& answer);
   bool is_recent(const Shown& shown) const;
 
   static constexpr std::chrono::seconds kPeriod{1}, kUnit{2};
   // A unit, and what a look takes on its way.
   static constexpr std::chrono::seconds kSettles{3};
-  // More are not looked at: a server allows few requests at a time. Of folders few are watched.
-  static constexpr std::size_t kMostFiles = 16;
+  // A server allows few requests at a time. A look that was not made in this time may be too late.
+  static constexpr std::chrono::milliseconds kAgain{20}, kLate{200};
 
   ServerLeg& leg_;
   Connection& connection_;

@@ -29,7 +29,6 @@ bool FarWatch::listing(const OpenKey& search, const Header& header, const FileNa
   if (folder.failed) return false;
   folder.listings.insert(search);
   listings_.insert_or_assign(search, number);
-  look_at_names(folder);
   return true;
 }
 
@@ -43,7 +42,6 @@ void FarWatch::listed(const OpenKey& search) {
   if (found.empty()) return;
   Folder& folder = folders_.at(found.mapped());
   folder.listings.erase(search);
-  if (const auto handle = handle_of(folder); handle && folder.listings.empty()) times_.remove(handle->key());
   if (folder.is_unused()) folder.since = now_;
 }
 
@@ -106,29 +104,6 @@ void FarWatch::listen(Number number, Folder& folder) {
         told(number, answer);
         return ServerLeg::Parts::last;
       });
-  look_at_names(folder);
-}
-
-std::optional<FarTimes::Handle> FarWatch::handle_of(const Folder& folder) {
-  if (!folder.fid) return std::nullopt;
-  return FarTimes::Handle{std::get<0>(folder.path), std::get<1>(folder.path), *folder.fid, folder.flags2};
-}
-
-// Before the listing's rest is asked for.
-void FarWatch::look_at_names(const Folder& folder) {
-  if (const auto handle = handle_of(folder); handle && folder.watches && !folder.listings.empty())
-    times_.add_folder(now_, *handle);
-}
-
-void FarWatch::shows_change(const OpenKey& open) {
-  for (auto& [number, folder] : folders_) {
-    const auto handle = handle_of(folder);
-    if (!handle || handle->key() != open) continue;
-    counters_.changes_noticed += folder.listings.size();
-    return void_listings(folder);
-  }
-  ++counters_.changes_noticed;
-  changed_(open);
 }
 
 void FarWatch::told(Number number, const Message& answer) {
@@ -164,7 +139,7 @@ void FarWatch::told(Number number, const Message& answer) {
   }
   for (const OpenKey& key : gone) {
     set_watched(key, false);
-    closed(now_, key);
+    leave(key);
   }
 }
 
@@ -181,7 +156,6 @@ void FarWatch::void_listings(Folder& folder) {
     listings_.erase(key);
     listing_void_(key);
   }
-  if (const auto handle = handle_of(folder)) times_.remove(handle->key());
   if (folder.is_unused()) folder.since = now_;
 }
 
@@ -189,17 +163,16 @@ void FarWatch::set_watched(const OpenKey& key, bool watched) {
   Open* open = connection_.open(key);
   if (!open || open->watched == watched) return;
   open->watched = watched;
-  if (watched) {
-    times_.add(now_, *open);
-  } else {
-    times_.remove(key);
-  }
+  if (watched) times_.add(now_, *open);
+  if (!watched && open->on_behalf) times_.remove(key);
   out_.tell(Watched{key, watched});
   if (!watched) changed_(key);
 }
 
+// Under the client's own oplock something is kept whether the folder can be watched or not.
 void FarWatch::opened(TimePoint now, Open& open) {
   now_ = now;
+  if (!open.on_behalf && !stopped_) times_.add(now, open);
   const auto found = by_path_.find(Path{open.uid, open.tid, folder_of(open.name)});
   if (found == by_path_.end()) return;
   Folder& folder = folders_.at(found->second);
@@ -211,11 +184,15 @@ void FarWatch::opened(TimePoint now, Open& open) {
 void FarWatch::closed(TimePoint now, const OpenKey& key) {
   now_ = now;
   times_.remove(key);
+  leave(key);
+}
+
+void FarWatch::leave(const OpenKey& key) {
   const auto found = opens_.extract(key);
   if (found.empty()) return;
   Folder& folder = folders_.at(found.mapped());
   folder.opens.erase(key);
-  if (folder.is_unused()) folder.since = now;
+  if (folder.is_unused()) folder.since = now_;
 }
 
 void FarWatch::before(TimePoint now, const Message& message) {

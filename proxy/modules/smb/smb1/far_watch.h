@@ -32,7 +32,10 @@ class FarWatch {
         counters_(counters),
         changed_(std::move(changed)),
         listing_void_(std::move(listing_void)),
-        times_(leg, connection, counters, [this](const OpenKey& open) { shows_change(open); }) {}
+        times_(leg, connection, counters, [this](const OpenKey& open) {
+          ++counters_.changes_noticed;
+          changed_(open);
+        }) {}
 
   void negotiated(TimePoint now) { times_.negotiated(now); }
   // A file that should be watched is about to be opened.
@@ -73,11 +76,9 @@ class FarWatch {
   bool has_or_opens(const Header& header, const FileName& name);
   bool makes_room();
   void listen(Number number, Folder& folder);
-  static std::optional<FarTimes::Handle> handle_of(const Folder& folder);
-  void look_at_names(const Folder& folder);
-  void shows_change(const OpenKey& open);
   void told(Number number, const Message& answer);
   void fail(Folder& folder);
+  void leave(const OpenKey& key);
   void void_listings(Folder& folder);
   void release(Folders::iterator folder);
   void release_all();

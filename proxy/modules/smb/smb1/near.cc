@@ -88,11 +88,11 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::trans2:
           if (questions_.request(now, frame, message, questions_may_be_answered()) ||
-              searches_.request(message, frame.bytes))
+              searches_.request(now, message, frame.bytes))
             return;
           break;
         case Command::find_close2:
-          searches_.request(message, frame.bytes);
+          searches_.request(now, message, frame.bytes);
           break;
         case Command::nt_create_andx:
         case Command::open_andx:
@@ -332,7 +332,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);
   } else if (const auto* answer = std::get_if<Answer>(&message)) {
-    if (!searches_.pushed(*answer, attached) && !looks_.pushed(now, *answer, attached) &&
+    if (!searches_.pushed(now, *answer, attached) && !looks_.pushed(now, *answer, attached) &&
         !questions_.pushed(now, *answer, attached))
       read_through(*answer, attached);
   }
@@ -392,6 +392,7 @@ void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   questions_.on_surroundings(surroundings);
+  searches_.on_surroundings(surroundings);
   tell_allowance();
   review_undecided();
 }

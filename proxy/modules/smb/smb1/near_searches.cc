@@ -16,7 +16,7 @@ void NearSearches::forget_waiting(const OpenKey& key) {
   if (!waiting.empty()) held_bytes_ -= waiting.mapped().frame.size();
 }
 
-bool NearSearches::request(const Message& message, const Slice& frame) {
+bool NearSearches::request(TimePoint now, const Message& message, const Slice& frame) {
   const Header& header = message.header;
   if (header.command == Command::find_close2 && message.first().words.size() >= 2) {
     const OpenKey key = search_key(header.uid, header.tid, u16_at(message.first().words, 0));
@@ -46,6 +46,10 @@ bool NearSearches::request(const Message& message, const Slice& frame) {
     held_bytes_ += frame.size();
     waiting_.emplace(key, Waiting{header, Slice::copy_of(frame.bytes()), part->max_data,
                                   Slice::copy_of(part->parameters)});
+    return false;
+  }
+  if (!features_.metadata_relaxed && now - found->second.front().came > kUnreportedLife) {
+    go_plain(key);
     return false;
   }
   const Page page = std::move(found->second.front());
@@ -135,10 +139,10 @@ void NearSearches::answered(const Message& answer, const Pending* request) {
   }
 }
 
-bool NearSearches::pushed(const Answer& answer, const Slice& attached) {
+bool NearSearches::pushed(TimePoint now, const Answer& answer, const Slice& attached) {
   if (answer.command != static_cast<std::uint16_t>(Command::trans2) || answer.open.id[2] != std::byte{'S'})
     return false;
-  Page page{answer.status, answer.request, attached};
+  Page page{answer.status, answer.request, attached, now};
   const auto found = waiting_.find(answer.open);
   if (found == waiting_.end()) {
     if (plain_.contains(answer.open)) return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's searches: answers FIND_NEXT2 from entries fetched ahead, once and in order. A request that
-// does not fit them is left to the server.
+// does not fit them is left to the server, and so is the rest of a search once entries have waited here for a
+// second: not every server reports what is changed meanwhile.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -17,12 +18,13 @@ class NearSearches {
   NearSearches(Outputs& out, Connection& connection, modules::Counters& counters)
       : out_(out), connection_(connection), counters_(counters) {}
 
+  void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
   // A request of the client. True: answered.
-  bool request(const Message& message, const Slice& frame);
+  bool request(TimePoint now, const Message& message, const Slice& frame);
   // A frame of the server's answer to it.
   void answered(const Message& answer, const Pending* request);
   // False: no answer about a search.
-  bool pushed(const Answer& answer, const Slice& attached);
+  bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
   // Entries ahead of this search are void.
   void far_dropped(const OpenKey& key);
   // Entries ahead of all searches: the client changes something, or changes by others may not have been
@@ -36,6 +38,7 @@ class NearSearches {
     std::uint32_t status = 0;
     Slice request;  // FIND_NEXT2 parameters as the far half asked
     Slice attached;
+    TimePoint came{};
   };
   struct Waiting {
     Header header;
@@ -53,6 +56,7 @@ class NearSearches {
 
   void erase_pages(const OpenKey& key);
   void forget_waiting(const OpenKey& key);
+  static constexpr std::chrono::seconds kUnreportedLife{1};
   // Our own far half sends no more ahead, and no client has so many searches at a time: otherwise the
   // connection is reset.
   static constexpr std::size_t kMostHeldBytes = 16 << 20, kMostWaiting = 1024, kMostPlain = 1 << 17;
@@ -60,6 +64,7 @@ class NearSearches {
   Outputs& out_;
   Connection& connection_;
   modules::Counters& counters_;
+  Features features_;
   std::size_t held_bytes_ = 0;
   std::uint64_t changes_ = 0;
   std::unordered_map<MessageNumber, First> firsts_;

@@ -144,6 +144,19 @@ FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& h
   return name;
 }
 
+std::u16string spelled_path_of(const CreateRequest& request, const Header& header) {
+  std::u16string path;
+  if (request.options & create_options::open_by_file_id || header.flags & header_flags::dfs ||
+      request.name.size() > FileName::kMostLetters * sizeof(char16_t))
+    return path;
+  for (std::size_t i = 0; i + 2 <= request.name.size(); i += 2) {
+    const auto letter = load_le<char16_t>(request.name, i);
+    if (letter == u':') break;
+    path.push_back(letter);
+  }
+  return path;
+}
+
 // ---- requests
 
 Changes Connection::on_request(const Message& message) {
@@ -286,7 +299,7 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
 
 void Connection::put(Pending request) {
   if (const auto before = pending_.find(request.id); before != pending_.end()) (void)take(before);
-  if (request.opening) request.name_bytes = request.opening->name.path.size() * sizeof(char16_t);
+  if (request.opening) request.name_bytes = request.opening->name_bytes();
   name_bytes_ += request.name_bytes;
   pending_.emplace(request.id, std::move(request));
 }
@@ -321,7 +334,11 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   open.may_be_replayed = create->durable == Durable::request_v2;
   open.reconnected = create->durable == Durable::reconnect || create->durable == Durable::reconnect_v2;
   // A reconnected handle was named on another connection.
-  if (open.reconnected) open.name.exact = false;
+  if (open.reconnected) {
+    open.name.exact = false;
+  } else {
+    open.spelled = spelled_path_of(*create, element.header);
+  }
   open.group = files_.group_of(open.name);
   request.opens_file = Counted(open.group, &FileCounts::opening);
   if (truncates(open.disposition)) void_file(open.group, request, Alone::no, changes);

@@ -49,6 +49,8 @@ struct Open {
   SessionId session = 0;
   TreeId tree = 0;
   FileName name;
+  // The path as the client spelled it, with which it can be opened again. Empty: it has no other.
+  std::u16string spelled;
   std::u16string moved_to;   // renamed through it: as records of lost writes name it now
   FileGroupRef group;        // of `name`; none until the connection knows the open
   std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
@@ -68,6 +70,7 @@ struct Open {
       false;  // the near half no longer uses it for answers, although the server has not broken it
   // A notification reports changes by others, without the oplock (far_watch.h, Watched).
   bool watched = false;
+  bool moved = false;             // beside the server: nobody can look at it any more (far half)
   bool locked = false;            // byte ranges were locked through it, or before it was opened: is_locked()
   bool closing = false;           // its CLOSE has been seen
   bool deletes = false;           // closing it deletes the file (lost_files.h)
@@ -92,6 +95,9 @@ struct Open {
   std::uint32_t times_settled = 0;
   bool failed_promise = false;  // at the far half: the client may not have been told yet
 
+  std::size_t name_bytes() const {
+    return (name.path.size() + spelled.size() + moved_to.size()) * sizeof(char16_t);
+  }
   // Byte ranges were locked through it or another open of the same file.
   bool is_locked() const { return locked || (group && group->count(&FileCounts::locks) != 0); }
   bool may_read() const;
@@ -302,6 +308,7 @@ class Connection {
 OpenKey key_of(SessionId session, TreeId tree, const FileId& file);
 FileId file_of(const OpenKey& key);
 FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& header);
+std::u16string spelled_path_of(const CreateRequest& request, const Header& header);
 // An oplock as the state of a lease.
 std::uint32_t caching_of(OplockLevel level);
 

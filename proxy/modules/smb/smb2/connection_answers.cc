@@ -145,7 +145,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
 
   Open* kept = open.get();
   open->group->add(&FileCounts::opens);
-  name_bytes_ += open->name.path.size() * sizeof(char16_t);
+  name_bytes_ += open->name_bytes();
   in_tree_[{open->session, open->tree}].staying.insert(open->file);
   since_setup_[open->session].push_back(open->file);
   opens_.insert_or_assign(open->file, std::move(open));
@@ -178,7 +178,7 @@ void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
   opens_.erase(found);
   Open& open = *outcome.closed.back();
   open.group->remove(&FileCounts::opens);
-  name_bytes_ -= (open.name.path.size() + open.moved_to.size()) * sizeof(char16_t);
+  name_bytes_ -= open.name_bytes();
   if (const auto tree = in_tree_.find({open.session, open.tree}); tree != in_tree_.end()) {
     tree->second.staying.erase(file);
     tree->second.leaving.erase(file);

@@ -76,7 +76,6 @@ class Far final : public Half, private FarSide {
     metadata_.on_watched(now, open);
     reads_.on_watched(now, open);
   }
-  void listed_to_end(const OpenKey& directory) override { watch_.listed_to_end(directory); }
   void on_noticed(TimePoint, const Open& open) override { opens_.on_noticed(open); }
   bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                    const std::vector<Slice>& questions, OpenReply reply) override;

@@ -41,7 +41,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
       opening_[enumerate->message] = Listing{.generation = enumerate->message,
                                              .info_class = enumerate->info_class,
                                              .pattern = enumerate->pattern,
-                                             .window_bytes = kWindowBytes};
+                                             .window_bytes = window_bytes()};
       return Taken::yes;
     }
     Listing& listing = listings_[enumerate->open];
@@ -61,23 +61,31 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
                       .info_class = enumerate->info_class,
                       .pattern = enumerate->pattern,
                       .all = enumerate->all,
-                      .window_bytes = enumerate->all ? kRepeatedWindowBytes : kWindowBytes,
+                      .window_bytes = enumerate->all ? kRepeatedWindowBytes : window_bytes(),
                       .skip = enumerate->all ? names : std::vector<std::string>{}};
     listing.names = std::move(names);
     std::sort(listing.skip.begin(), listing.skip.end());
     return Taken::yes;
   }
   if (const auto* more = std::get_if<More>(&message)) {
-    if (more->bytes == 0) side_.listed_to_end(more->open);
     const auto found = listings_.find(more->open);
     if (found != listings_.end()) {
       found->second.left_bytes += more->bytes;
-      found->second.window_bytes = std::min(found->second.window_bytes * 2, kWindowBytes);
+      found->second.window_bytes = std::min(found->second.window_bytes * 2, window_bytes());
       fetch(now, more->open);
     }
     return Taken::yes;
   }
   return Taken::no;
+}
+
+// What waits for the line grows old. Names are reduced to about an eighth.
+std::uint64_t FarMetadata::window_bytes() const {
+  const Surroundings& line = side_.surroundings();
+  if (line.line_bytes_per_second == 0) return kWindowBytes;
+  const double seconds = std::chrono::duration<double>(line.round_trip).count() + 0.1;
+  const double bytes = 8 * seconds * static_cast<double>(line.line_bytes_per_second);
+  return static_cast<std::uint64_t>(std::clamp(bytes, double{kRepeatedWindowBytes}, double{kWindowBytes}));
 }
 
 Taken FarMetadata::on_request(TimePoint now, const Message& message, const Changes&) {

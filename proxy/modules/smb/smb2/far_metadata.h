@@ -61,8 +61,9 @@ class FarMetadata final : public FarPart {
   void told(const Element& element, const Pending& request);
   void push(const OpenKey& key, Command command, Status status, Slice request, Slice response);
 
-  // Bounds of a listing that the client has not fetched: at first, when it must be repeated, at most.
+  // Bounds of a listing that the client has not fetched: at most, and when it must be repeated.
   static constexpr std::uint64_t kWindowBytes = 4 << 20, kRepeatedWindowBytes = 128 << 10;
+  std::uint64_t window_bytes() const;
   static constexpr std::uint32_t kQuestionBytes = 64 << 10;
   static constexpr std::size_t kMostNames = 1 << 16;
   static constexpr std::size_t kMostQuestions = 8;

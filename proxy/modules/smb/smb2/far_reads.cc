@@ -303,8 +303,9 @@ void FarReads::fetch_for_all(TimePoint now) {
 }
 
 bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval range) {
-  const Open* open = side_.connection().open(key);
+  Open* open = side_.connection().open(key);
   if (!open || file.fetches.size() >= kMostFetches) return false;
+  if (!side_.surroundings().features.metadata_relaxed) (void)side_.watch(now, *open);
   std::uint64_t number = ++numbers_;
   auto length = static_cast<std::uint32_t>(range.size());
   auto build = [&](const RequestHead& head) {

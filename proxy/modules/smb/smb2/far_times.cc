@@ -9,16 +9,45 @@
 namespace longhaul::smb::smb2 {
 
 void FarTimes::add(TimePoint now, const Open& open) {
-  if (!(open.on_behalf || open.directory) || !open.name.exact || files_.contains(open.key)) return;
-  File& file = files_[open.key];
-  file = {.session = open.session, .tree = open.tree, .name = open.name, .directory = open.directory};
-  file.shown = {open.times.last_write, open.times.change, open.directory ? 0 : open.end_of_file};
+  if (open.spelled.empty() || open.directory || open.moved) return;
+  const auto [found, is_new] = files_.try_emplace(open.key);
+  File& file = found->second;
+  file.used = now;
+  if (!is_new) return used_.splice(used_.begin(), used_, file.place);
+  used_.push_front(open.key);
+  file.session = open.session;
+  file.tree = open.tree;
+  file.name = open.name;
+  file.spelled = open.spelled;
+  file.own = !open.on_behalf;
+  file.shown = {open.times.last_write, open.times.change, open.end_of_file};
+  file.place = used_.begin();
   look_later(now, open.key, file);
+  if (used_.size() > kMostFiles) rest(now, used_.back());
+}
+
+void FarTimes::remove(const OpenKey& open) {
+  const auto found = files_.find(open);
+  if (found == files_.end()) return;
+  used_.erase(found->second.place);
+  files_.erase(found);
+}
+
+void FarTimes::rest(TimePoint now, OpenKey open) {
+  remove(open);
+  if (resting_.empty()) resting_since_ = now;
+  resting_.push_back(open);
 }
 
 void FarTimes::look_later(TimePoint now, const OpenKey& open, File& file) {
+  if (due_.size() >= 4 * kMostFiles) std::erase_if(due_, [this](const auto& due) { return !is_due(due); });
   file.due = now + kPeriod;
   due_.emplace_back(file.due, open);
+}
+
+bool FarTimes::is_due(const std::pair<TimePoint, OpenKey>& due) const {
+  const auto found = files_.find(due.second);
+  return found != files_.end() && found->second.due == due.first;
 }
 
 void FarTimes::on_ids_freed(TimePoint now) {
@@ -27,14 +56,16 @@ void FarTimes::on_ids_freed(TimePoint now) {
 }
 
 void FarTimes::on_timeout(TimePoint now) {
-  while (!wants_ids_ && !due_.empty() && due_.front().first <= now && next_look_ <= now) {
+  while (!used_.empty() && files_.at(used_.back()).used + kUnused <= now) rest(now, used_.back());
+  for (const OpenKey& open : std::exchange(resting_, {})) rests_(now, open);
+  while (!wants_ids_ && !due_.empty() && due_.front().first <= now) {
     const OpenKey key = due_.front().second;
-    const auto found = files_.find(key);
-    if (found == files_.end() || found->second.due != due_.front().first) {
+    if (!is_due(due_.front())) {
       due_.pop_front();
       continue;
     }
-    if (!look(now, key, found->second)) {
+    if (next_look_ > now) break;
+    if (!look(now, key, files_.at(key))) {
       wants_ids_ = true;
       if (!std::exchange(starved_, true)) drops_at_ = now + kPeriod;
       break;
@@ -42,7 +73,7 @@ void FarTimes::on_timeout(TimePoint now) {
     starved_ = false;
     drops_at_.reset();
     due_.pop_front();
-    next_look_ = now + apart();
+    next_look_ = now + kApart;
   }
   if (drops_at_ && *drops_at_ <= now) drop_all(now);
 }
@@ -50,12 +81,12 @@ void FarTimes::on_timeout(TimePoint now) {
 // Once: without ids nothing is fetched anew either.
 void FarTimes::drop_all(TimePoint now) {
   drops_at_.reset();
-  std::vector<OpenKey> all;
-  for (const auto& [open, file] : files_) all.push_back(open);
+  const std::vector<OpenKey> all(used_.begin(), used_.end());
   for (const OpenKey& open : all) changed_(now, open);
 }
 
 std::optional<TimePoint> FarTimes::next_timeout() const {
+  if (!resting_.empty()) return resting_since_;
   if (due_.empty() || wants_ids_) return drops_at_;
   const TimePoint look = std::max(due_.front().first, next_look_);
   return drops_at_ ? std::min(*drops_at_, look) : look;
@@ -65,7 +96,7 @@ std::optional<TimePoint> FarTimes::next_timeout() const {
 
 // The client must not find its file open after it has deleted it: what it says of the file waits meanwhile.
 bool FarTimes::look(TimePoint now, const OpenKey& open, const File& file) {
-  const Slice name = utf16_of(file.name.path);
+  const Slice name = utf16_of(file.spelled);
   const Closing closing{
       .session = file.session, .tree = file.tree, .file = {}, .open = open, .number = ++last_};
   const bool sent = side_.inject(
@@ -75,8 +106,7 @@ bool FarTimes::look(TimePoint now, const OpenKey& open, const File& file) {
         request.desired_access = access::read_attributes;
         request.share_access = 7;
         request.disposition = Disposition::open;
-        request.options =
-            file.directory ? create_options::directory_file : create_options::non_directory_file;
+        request.options = create_options::non_directory_file;
         request.name = name.bytes();
         return build_create_request(head, request);
       },
@@ -97,10 +127,10 @@ void FarTimes::opened(TimePoint now, const Closing& closing, const Element& answ
   side_.let_go(now, closing.number);
   const auto found = files_.find(closing.open);
   if (found == files_.end()) return;
-  // Where not even the first look finds it, the server tells letter case apart: there is nothing to compare.
-  const bool was_there = found->second.looked_at;
-  files_.erase(found);
-  if (was_there) gone_(now, closing.open);
+  // Under our own oplock one that cannot be looked at is still watched.
+  const bool is_gone = found->second.looked_at || found->second.own;
+  remove(closing.open);
+  if (is_gone) gone_(now, closing.open);
 }
 
 void FarTimes::send_closes(TimePoint now) {
@@ -130,8 +160,7 @@ void FarTimes::compare(TimePoint now, const OpenKey& open, const CloseResponse& 
   File& file = found->second;
   look_later(now, open, file);
   file.looked_at = true;
-  const Shown shown{response.times.last_write, response.times.change,
-                    file.directory ? 0 : response.end_of_file};
+  const Shown shown{response.times.last_write, response.times.change, response.end_of_file};
   if (!(response.flags & kClosePostQueryAttributes) || std::exchange(file.shown, shown) == shown) return;
   changed_(now, open);
 }

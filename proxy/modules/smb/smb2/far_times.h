@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of far_watch.h, for servers that report no changes: looks at the times and the size of each watched
-// file, and at the times of each folder that is being listed, once a second, and says which are not what they
-// were. Which are watched is decided there. A folder's times change with the names in it, not with its files.
+// A part of far_watch.h, for servers that report no changes: looks at the times and the size of each file of
+// which something is kept for the client, again and again, and says which are not what they were.
 //
 // A look is a CREATE for nothing but attributes, which breaks no oplock, and its CLOSE, which asks for the
 // attributes: smbd 4.17 shows the times of an open file as they were at its open to every query, and in the
 // answer to a CREATE, but not in the answer to a CLOSE.
+//
+// What the client has not used for long, or longer than many others, is looked at no more: then nothing of it
+// may be kept. So that what is kept is never older than a period.
 #pragma once
 #include <deque>
 #include <functional>
-#include <map>
+#include <list>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -22,21 +24,23 @@ namespace longhaul::smb::smb2 {
 class FarTimes {
  public:
   using Call = std::function<void(TimePoint now, const OpenKey& open)>;
-  // `changed`: it is not as it was. `gone`: nothing has its name any more.
-  FarTimes(FarSide& side, Call changed, Call gone)
-      : side_(side), changed_(std::move(changed)), gone_(std::move(gone)) {}
+  // `changed`: it is not as it was. `gone`: nothing that can be looked at has its name. `rests`: nobody looks
+  // at it from here on, until it is added again.
+  FarTimes(FarSide& side, Call changed, Call gone, Call rests)
+      : side_(side), changed_(std::move(changed)), gone_(std::move(gone)), rests_(std::move(rests)) {}
 
-  // No effect on one that is looked at already.
+  // Something of it is asked, or will be kept. What is not looked at is compared with its times at its open.
   void add(TimePoint now, const Open& open);
-  void remove(const OpenKey& open) { files_.erase(open); }
+  void remove(const OpenKey& open);
   void on_ids_freed(TimePoint now);
   void on_timeout(TimePoint now);
   std::optional<TimePoint> next_timeout() const;
 
-  // Each file is looked at this long after the last time, unless there are so many of one connection that the
-  // looks would be more than kMostLooks in that time.
-  static constexpr std::chrono::seconds kPeriod{1};
-  static constexpr std::size_t kMostLooks = 64;
+  // Each file is looked at this long after the last time; all that are looked at take a quarter of a second,
+  // so that none waits for longer than a second.
+  static constexpr std::chrono::milliseconds kPeriod{750}, kApart{4};
+  static constexpr std::size_t kMostFiles = 64;
+  static constexpr std::chrono::seconds kUnused{10};
 
  private:
   using Number = std::uint64_t;
@@ -46,13 +50,17 @@ class FarTimes {
     std::uint64_t written = 0, changed = 0, bytes = 0;
     bool operator==(const Shown&) const = default;
   };
+  using Keys = std::list<OpenKey>;
   struct File {
     SessionId session = 0;
     TreeId tree = 0;
     FileName name;
-    bool directory = false;
+    std::u16string spelled;
+    bool own = false;  // under the client's own oplock
     Shown shown;
     TimePoint due{};  // its entry of due_; others are of an earlier time
+    TimePoint used{};
+    Keys::iterator place;
     bool looked_at = false;
   };
   struct Closing {
@@ -63,18 +71,23 @@ class FarTimes {
     Number number = 0;  // behind which the client's requests on the file wait
   };
   void look_later(TimePoint now, const OpenKey& open, File& file);
+  bool is_due(const std::pair<TimePoint, OpenKey>& due) const;
   bool look(TimePoint now, const OpenKey& open, const File& file);
   void opened(TimePoint now, const Closing& closing, const Element& answer);
   void send_closes(TimePoint now);
   void compare(TimePoint now, const OpenKey& open, const CloseResponse& response);
   void drop_all(TimePoint now);
-  std::chrono::nanoseconds apart() const { return std::chrono::nanoseconds(kPeriod) / kMostLooks; }
+  void rest(TimePoint now, OpenKey open);
 
   FarSide& side_;
-  Call changed_, gone_;
+  Call changed_, gone_, rests_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  Keys used_;                                      // the same, the last used first
   std::deque<std::pair<TimePoint, OpenKey>> due_;  // in order; one for each file, and some that are void
   TimePoint next_look_{};                          // not before
+  // Of which the owner is to be told; not within its call.
+  std::vector<OpenKey> resting_;
+  TimePoint resting_since_{};
   bool wants_ids_ = false;
   // The last look found no id, and if none does until then what is held of the files must be dropped.
   bool starved_ = false;

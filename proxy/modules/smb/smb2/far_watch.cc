@@ -26,10 +26,8 @@ bool is_below(const std::u16string& folder, const std::u16string& path) {
 // ---- opens
 
 Watching FarWatch::watch(TimePoint now, Open& open) {
-  if (open.watched) {
-    times_.add(now, open);  // a directory that is listed again
-    return Watching::now;
-  }
+  used(now, open);
+  if (open.watched) return Watching::now;
   if (const auto known = opens_.find(open.key); known != opens_.end())
     return folders_.at(known->second.folder).state == Folder::State::failed ? Watching::never
                                                                             : Watching::later;
@@ -55,7 +53,7 @@ Watching FarWatch::watch(TimePoint now, Open& open) {
   opens_.emplace(open.key, Watched{number, open.directory ? nullptr : open.group});
   if (folder.watches) {
     open.watched = true;
-    times_.add(now, open);
+    used(now, open);
     side_.out().tell(smb::Watched{open.key, true});
     return Watching::now;
   }
@@ -63,7 +61,14 @@ Watching FarWatch::watch(TimePoint now, Open& open) {
   return folder.state == Folder::State::failed ? Watching::never : Watching::later;
 }
 
+// Under the client's own oplock data are kept whether the folder can be watched or not.
+void FarWatch::used(TimePoint now, const Open& open) {
+  const bool own = (open.caching & lease_state::read) && !open.on_behalf && !open.directory;
+  if (open.watched || own) times_.add(now, open);
+}
+
 void FarWatch::forget(TimePoint now, const OpenKey& key) {
+  times_.remove(key);
   const auto found = opens_.find(key);
   if (found == opens_.end()) return;
   Folder& folder = folders_.at(found->second.folder);
@@ -73,7 +78,6 @@ void FarWatch::forget(TimePoint now, const OpenKey& key) {
     if (of_file->second.empty()) folder.of_file.erase(of_file);
   }
   if (--folder.opens == 0) folder.since = now;
-  times_.remove(key);
   opens_.erase(found);
 }
 
@@ -94,9 +98,11 @@ void FarWatch::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
 // A handle of ours in a folder keeps others from moving it, or from opening it exclusively. If the client has
 // a file open there as well, it does so anyway.
 void FarWatch::before_request(TimePoint now, const Message& message, const Changes&) {
-  if (folders_.empty()) return;
+  const bool strict = !side_.surroundings().features.metadata_relaxed;
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);
+    if (strict && request && element.header.command != Command::close)
+      if (const Open* open = side_.connection().open(request->file); open) used(now, *open);
     switch (element.header.command) {
       case Command::session_setup:
       case Command::logoff:
@@ -247,7 +253,7 @@ void FarWatch::tell(TimePoint now, const OpenKey& key, bool watched) {
   if (!open) return;
   if (open->watched != watched) side_.out().tell(smb::Watched{key, watched});
   open->watched = watched;
-  if (watched) times_.add(now, *open);
+  if (watched) used(now, *open);
   side_.on_watched(now, *open);
 }
 
@@ -282,19 +288,26 @@ void FarWatch::changed(TimePoint now, Folder& folder, Bytes names) {
 }
 
 void FarWatch::gone(TimePoint now, const OpenKey& key) {
+  if (Open* open = side_.connection().open(key)) open->moved = true;
   tell(now, key, false);
   forget(now, key);
 }
 
 void FarWatch::changed(TimePoint now, const Keys& opens) {
-  for (const OpenKey& key : opens) {
-    Open* open = side_.connection().open(key);
-    if (!open || !open->watched) continue;
-    ++side_.counters().changes_noticed;
-    side_.out().tell(smb::Watched{key, true});
-    side_.drop(now, *open);
-    side_.on_noticed(now, *open);
-  }
+  for (const OpenKey& key : opens)
+    if (drop_kept(now, key)) ++side_.counters().changes_noticed;
+}
+
+// Nothing of it that is kept may be used any more. False: nothing is.
+bool FarWatch::drop_kept(TimePoint now, const OpenKey& key) {
+  Open* open = side_.connection().open(key);
+  if (!open || (!open->watched && (open->on_behalf || open->directory))) return false;
+  side_.out().tell(smb::Watched{key, true});
+  // Attributes kept under the client's own oplock are dropped by the end of a watch.
+  if (!open->watched) side_.out().tell(smb::Watched{key, false});
+  side_.drop(now, *open);
+  side_.on_noticed(now, *open);
+  return true;
 }
 
 // ---- ends
@@ -342,6 +355,14 @@ void FarWatch::send_closes(TimePoint now) {
         [request](const RequestHead& head) { return build_close_request(head, request); });
     side_.let_go(now, closing.number);
   }
+}
+
+// Answered by the near half: what follows is read ahead.
+Taken FarWatch::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+  const auto* read = std::get_if<Used>(&message);
+  const Open* open = read ? side_.connection().open(read->open) : nullptr;
+  if (open && !side_.surroundings().features.metadata_relaxed) used(now, *open);
+  return Taken::no;
 }
 
 void FarWatch::on_ids_freed(TimePoint now) {

@@ -23,19 +23,19 @@ class FarWatch final : public FarPart {
       : side_(side),
         times_(
             side, [this](TimePoint now, const OpenKey& open) { changed(now, Keys{open}); },
-            [this](TimePoint now, const OpenKey& open) { gone(now, open); }) {}
+            [this](TimePoint now, const OpenKey& open) { gone(now, open); },
+            [this](TimePoint now, const OpenKey& open) { drop_kept(now, open); }) {}
 
-  // Begins to watch a file, or the names in a directory. `later`: FarSide::on_watched() follows.
+  // Begins to watch a file, or the names in a directory, or goes on. `later`: FarSide::on_watched() follows.
+  // A file under the client's own oplock is looked at in any case.
   Watching watch(TimePoint now, Open& open);
-  // The client has been told all of the directory's names: nobody need look at it any more.
-  void listed_to_end(const OpenKey& directory) { times_.remove(directory); }
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
-  Taken on_twin(TimePoint, const TwinMessage&, const Slice&) override { return Taken::no; }
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint) override { ended_ = true; }
   void on_timeout(TimePoint now) override;
@@ -80,6 +80,8 @@ class FarWatch final : public FarPart {
   void tell(TimePoint now, const OpenKey& key, bool watched);
   void changed(TimePoint now, Folder& folder, Bytes names);
   void changed(TimePoint now, const Keys& opens);
+  bool drop_kept(TimePoint now, const OpenKey& open);
+  void used(TimePoint now, const Open& open);
   void gone(TimePoint now, const OpenKey& open);
   std::vector<OpenKey> all_of(const Folder& folder) const;
   void forget(TimePoint now, const OpenKey& open);

@@ -2,6 +2,7 @@
 // See near_listings.h.
 #include "proxy/modules/smb/smb2/near_listings.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codecs/little_endian.h"
@@ -68,7 +69,14 @@ bool NearListings::is_stale(TimePoint now, const OpenKey& key, const Listing& li
     return listing.came != TimePoint{} && now - listing.came > kLife;
   // A restarted one is returned whether it is watched or not.
   const Open* open = side_.connection().open(key);
-  return listing.doubts != doubts_of(key) || (listing.afresh && (!open || !open->watched));
+  return listing.doubts != doubts_of(key) || (listing.afresh && (!open || !open->watched)) ||
+         is_old(now, listing);
+}
+
+bool NearListings::is_old(TimePoint now, const Listing& listing) {
+  if (listing.arrived.empty() && !listing.end) return false;  // what comes next is under way
+  const TimePoint since = listing.arrived.empty() ? listing.came : listing.arrived.front().first;
+  return since != TimePoint{} && now - since > kUnreportedLife;
 }
 
 void NearListings::wait(Listing& listing, const Message& message) {
@@ -86,6 +94,7 @@ void NearListings::waits_no_more(Listing& listing) {
 void NearListings::clear(Listing& listing) {
   held_bytes_ -= listing.queue.bytes();
   listing.queue.clear();
+  listing.arrived.clear();
 }
 
 Taken NearListings::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -315,13 +324,17 @@ bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, co
   if (listing.queue.empty() && !listing.end) return false;
   if (listing.queue.empty()) {
     answer(now, listing, message, *listing.end, {});
-    side_.out().tell(More{.open = key});
   } else {
     const bool single = request.flags & query_directory_flags::return_single_entry;
     held_bytes_ -= listing.queue.bytes();
     const auto part = listing.queue.take(request.output_bytes, single);
     held_bytes_ += listing.queue.bytes();
     listing.served += part.entries;
+    for (std::size_t left = part.entries; left != 0;) {
+      const std::size_t taken = std::min(left, listing.arrived.front().second);
+      left -= taken;
+      if ((listing.arrived.front().second -= taken) == 0) listing.arrived.pop_front();
+    }
     listing.left_bytes += part.buffer.size();
     // [MS-FSA] 2.1.5.6.3: the first entry must fit.
     answer(now, listing, message, part.entries ? Status::success : Status::info_length_mismatch, part.buffer);
@@ -421,6 +434,7 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
     }
     held_bytes_ -= listing.queue.bytes();
     for (const ListingEntry& entry : *entries) listing.queue.add(entry.bytes);
+    if (!entries->empty()) listing.arrived.emplace_back(now, entries->size());
     held_bytes_ += listing.queue.bytes();
     if (held_bytes_ > kMostQueuedBytes) side_.out().abort();  // our far half never sends that much ahead
   } else {

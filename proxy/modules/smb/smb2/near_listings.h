@@ -5,8 +5,9 @@
 //
 // A listing belongs to one open and is returned once, in the server's order, after the client has requested
 // its beginning. Its rest becomes void by a change that this connection makes in the share, by changes of
-// others that the far half reports (Watched; with `smb.metadata = relaxed` by age instead), or by a request
-// for another class of entries: then the far half lists again and omits entries that the client has had.
+// others that the far half reports (Watched; with `smb.metadata = relaxed` by age instead), after a second,
+// since not every server reports them, or by a request for another class of entries: then the far half lists
+// again and omits entries that the client has had.
 // Clients that open and list in one compound get the beginning from the server itself, and the rest is
 // fetched behind it; if it is not (the feature was off) both halves record which entries the client got.
 #pragma once
@@ -47,10 +48,11 @@ class NearListings final : public NearPart {
     std::uint64_t told_before = 0;
     std::optional<Status> end;
     ListingQueue queue;
-    TimePoint came{};              // the last Answer
-    std::uint64_t served = 0;      // entries that the client has got
-    std::uint64_t left_bytes = 0;  // of the queue, not reported to the far half yet
-    std::deque<Message> waiting;   // the client's queries, in order
+    TimePoint came{};                                       // the last Answer
+    std::deque<std::pair<TimePoint, std::size_t>> arrived;  // of the queue: entries that came together
+    std::uint64_t served = 0;                               // entries that the client has got
+    std::uint64_t left_bytes = 0;                           // of the queue, not reported to the far half yet
+    std::deque<Message> waiting;                            // the client's queries, in order
   };
 
   // A compound opens a directory and lists it: its answer shows to which listing it belongs.
@@ -70,6 +72,7 @@ class NearListings final : public NearPart {
   bool is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const;
   void wait(Listing& listing, const Message& message);
   void waits_no_more(Listing& listing);
+  static bool is_old(TimePoint now, const Listing& listing);
   void clear(Listing& listing);
   void advance(TimePoint now, const OpenKey& key);
   bool begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
@@ -84,6 +87,8 @@ class NearListings final : public NearPart {
   // Changes by other clients may be this many milliseconds old between the far half and the client, plus the
   // line's delay.
   static constexpr std::chrono::seconds kLife{10};
+  // What a server that reports no changes may have changed since.
+  static constexpr std::chrono::seconds kUnreportedLife{1};
   static constexpr std::uint64_t kToldBytes = 32 << 10;
   static constexpr std::uint64_t kMostRepeated = 1 << 16;  // entries: the far half remembers no more
 

@@ -65,10 +65,15 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
 
 void NearWrites::learn_client(const Element& element) {
   if (element.header.command == Command::negotiate) {
-    if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
+    if (const auto request = parse_negotiate_request(element.bytes)) {
+      client_ = request->client_guid;
+      client_capabilities_ = request->capabilities;
+    }
   } else if (element.header.command == Command::session_setup) {
     const auto request = parse_session_setup_request(element.bytes);
-    if (request && authenticates_as_jcifs(request->security, client_)) policy_.client_hides_errors();
+    if (request && (authenticates_as_jcifs(request->security, client_) ||
+                    may_be_jcifs_with_kerberos(request->security, client_capabilities_)))
+      policy_.client_hides_errors();
   }
 }
 

@@ -108,8 +108,9 @@ class NearWrites final : public NearPart {
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
-  Guid client_{};                // as NEGOTIATE named it
-  std::vector<NewStatus> late_;  // for the message whose result was reported last
+  Guid client_{};                            // as NEGOTIATE named it
+  std::uint32_t client_capabilities_ = ~0u;  // likewise
+  std::vector<NewStatus> late_;              // for the message whose result was reported last
   PromisePolicy policy_;
   // Credits that the server granted beyond those of early answers: for the next ones.
   std::int64_t credits_due_ = 0;

@@ -84,7 +84,7 @@ enum class Watching : std::uint8_t { now, later, never };
 // Whether others may change a file unnoticed although we requested its oplock. A server breaks oplocks only
 // for requests that reach it as SMB.
 inline bool is_guarded(const Open& open, const Features& features) {
-  return !open.on_behalf || open.watched || features.metadata_relaxed;
+  return (open.on_behalf ? open.watched : !open.moved) || features.metadata_relaxed;
 }
 
 // The far half, as its parts see it.
@@ -131,8 +131,6 @@ class FarSide {
   virtual Watching watch(TimePoint now, Open& open) = 0;
   // `later` is over: Open::watched has the result, and may change again.
   virtual void on_watched(TimePoint now, const Open& open) = 0;
-  // The client has all names of this directory: their changes matter no more, until it lists again.
-  virtual void listed_to_end(const OpenKey& directory) = 0;
   // Others have changed it. Data read ahead are dropped.
   virtual void on_noticed(TimePoint now, const Open& open) = 0;
 

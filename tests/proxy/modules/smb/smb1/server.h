@@ -15,8 +15,7 @@ namespace longhaul::smb::smb1::testing {
 class Server {
  public:
   std::map<std::string, std::string> files;
-  std::map<std::string, unsigned> written;                // when, as QUERY_INFORMATION2 tells it
-  unsigned folder_written = 0;                            // the same, of any folder
+  std::map<std::string, unsigned> written;  // when, as QUERY_INFORMATION2 tells it
   // At its first answer it is midnight (UTC) of 2020-01-01, and one o'clock at its place.
   static constexpr std::uint64_t kTime = (11'644'473'600 + 1'577'836'800) * 10'000'000;
   static constexpr unsigned kZone = 0x10000 - 60;
@@ -168,8 +167,6 @@ class Server {
           head.status = 0xC0000008;
           return answer(head, {});
         }
-        if (handle->second.folder)
-          return answer(head, Fields{}.u32(1).u32(1).u32(folder_written).u32(0).u32(0).u16(0x10).bytes);
         const unsigned size = static_cast<unsigned>(files[handle->second.name].size());
         return answer(
             head,

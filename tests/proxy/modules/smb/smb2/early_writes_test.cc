@@ -180,6 +180,21 @@ TEST_CASE("jcifs-ng, recognised by its repeated machine number, gets no promises
   CHECK(world.near().reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
+TEST_CASE("jcifs-ng that logs in with Kerberos, recognised by the abilities that it announces, gets no promises") {
+  World world(1);
+  const bool is_jcifs = GENERATE(true, false);
+  const auto oid = GENERATE("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02", "\x2a\x86\x48\x82\xf7\x12\x01\x02\x02");
+  world.client_capabilities = is_jcifs ? 0x01 : 0x05;
+  world.security = std::string(20, '\0') + oid + "a ticket";
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kNone);
+  REQUIRE(file);
+  world.settle();
+  world.server_idle = true;
+  CHECK(world.answers.contains(world.send_write(*file, 0, "hello")) == !is_jcifs);
+  CHECK(world.near().reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
+}
+
 TEST_CASE("in any order files contain the client's writes and reads match the client's view") {
   std::uint64_t promised = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {

@@ -61,7 +61,6 @@ class Server {
   std::optional<Command> puts_off;  // does no such request
   std::uint32_t times_asked_for_room = 0;
   std::vector<std::string> listing;  // names, for QUERY_DIRECTORY
-  std::uint64_t listing_time = 1;    // the directory's
   bool confirms_watches = true;      // but reports no changes
   std::map<Command, int> done;
   std::map<Command, Status> failing;
@@ -270,8 +269,7 @@ class Server {
         const bool durable =
             grants_durable && create->durable != Durable::none && open.oplock == OplockLevel::batch;
         out_.push_back(message_of(head(request, Status::success), [&](LittleEndianWriter& w) {
-          w.u16(89), w.u8(static_cast<std::uint8_t>(open.oplock)), w.u8(0), w.u32(1), w.zeros(16);
-          w.u64(directory ? listing_time : 0), w.u64(directory ? listing_time : 0);
+          w.u16(89), w.u8(static_cast<std::uint8_t>(open.oplock)), w.u8(0), w.u32(1), w.zeros(32);
           w.u64(size), w.u64(size), w.u32(directory ? 0x10 : 0x80), w.u32(0);
           put(w, {id, id});
           w.u32(durable ? 152 : 0), w.u32(durable ? 32 : 0);
@@ -323,13 +321,6 @@ class Server {
         auto close = parse_close_request(bytes);
         REQUIRE(close.has_value());
         if (!opens_.erase(close->file.volatile_part)) return fail(request, Status::file_closed);
-        if (close->flags & kClosePostQueryAttributes) {
-          out_.push_back(message_of(head(request, Status::success), [this](LittleEndianWriter& w) {
-            w.u16(60), w.u16(kClosePostQueryAttributes), w.zeros(4 + 16), w.u64(listing_time);
-            w.u64(listing_time), w.u64(0), w.u64(0), w.u32(0x10);
-          }));
-          return;
-        }
         out_.push_back(build_close_response(head(request, Status::success), {}));
         return;
       }
