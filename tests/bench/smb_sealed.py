@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signed and encrypted SMB where the far side has the server's keys: files read and written by clients that wait for
-each block, beside the same in a plain session through the same pair, and on the bare line."""
+each block, beside the same in a plain session through the same pair, and on the bare line; and what it costs both
+proxies in CPU time above a plain session."""
 
 import contextlib
+import statistics
 
 import kernel_client
 import smb
 from features import reasons
-from figures import Row, at_least
+from figures import Row, at_least, at_most
 from guest import Guest
 from kernel_client import Mount
 from lab import Lab
 from pair import Pair
-from smb_clients import Impacket, Kernel
+from smb_clients import Impacket, Kernel, Smbclient
 from smb_rows import KB, LINES, MB, ROUND_TRIPS_MS, payload
+from usage import Cpu
 
 import conditions
 import smb_client
 
 # A session's dialect, its protection, and what the client's implementation chooses of the algorithms.
-SESSIONS = {Impacket: (("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-CCM")),
-            Kernel: (("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-GCM"))}
+SESSIONS = {Impacket: (("NT1", "sign", "MD5"), ("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-CCM")),
+            Kernel: (("NT1", "sign", "MD5"), ("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-GCM"))}
 PLAIN = "none"
+# CPU seconds per GB above plain that both proxies together may need.
+COSTS = (("NT1", "sign", 0.6), ("2.1", "sign", 0.6), ("3.1.1", "sign", 0.6), ("3.0", "encrypt", 0.8), ("3.1.1", "encrypt", 0.8))
 
 
 class ProtectedImpacket(Impacket):
@@ -45,6 +50,7 @@ KINDS = {Impacket: ProtectedImpacket, Kernel: ProtectedKernel}
 def run(bench):
     for round_trip in (100,) if bench.quick else ROUND_TRIPS_MS:
         transfers(bench, "OC-1", round_trip)
+    processor(bench)
 
 
 def transfers(bench, line, round_trip):
@@ -81,3 +87,42 @@ def transfers(bench, line, round_trip):
             row.note = (f"{row.measured / max(bare[case]):.1f} times bare; "
                         f"{100 * row.measured * KB / payload(rate):.1f} % of the line's payload rate; {why}")
             bench.report(row)
+
+
+class ProtectedSmbclient(Smbclient):
+    protection = PLAIN
+
+    @property
+    def PATIENT(self):  # pylint: disable=invalid-name
+        return (*Smbclient.PATIENT, f"--client-protection={'off' if self.protection == PLAIN else self.protection}")
+
+
+def processor(bench):
+    """smbclient over a fast line. Each file is new to the pair."""
+    cases = [case for case in COSTS if bench.wants(f"CPU {case[0]} {case[1]}")]
+    if not cases:
+        return
+    size = (20 if bench.quick else 300) * MB
+    with Lab("1gbit,1") as lab:
+        smbd = smb.Smbd(lab)
+        with Pair(lab, both={"log": {"level": "warn"}}, datacenter={"smb_server": smbd.keys()}) as pair:
+            pids = [site.process.pid for site in pair.sites]
+
+            def cost(dialect, protection):
+                subject = ProtectedSmbclient(lab, smbd, dialect, None)
+                subject.protection = protection
+                with Cpu(*pids) as used:
+                    subject.read(size)
+                    subject.write(size)
+                return sum(used.per_gb(pid, 2 * size) for pid in pids)
+
+            cost("3.1.1", PLAIN)  # warm
+            for dialect, protection, most in cases:
+                plain, sealed = [], []
+                for _ in range(bench.times(3, quick=1)):
+                    plain.append(cost(dialect, PLAIN))
+                    sealed.append(cost(dialect, protection))
+                more = [with_it - without for with_it, without in zip(sealed, plain)]
+                bench.report(Row(f"CPU, 1 Gbit/s 1 ms, {dialect} {protection}: seconds per GB above plain, both proxies", "s/GB", more,
+                                 at_most(most), conditions=conditions.of_lab(lab),
+                                 note=f"plain {statistics.median(plain):.2f}; {reasons(pair.branch)}"))

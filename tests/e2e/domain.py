@@ -5,8 +5,10 @@ connections are signed. Clients log in with Kerberos; the keytab of its file ser
 import os
 import shutil
 import socket
+import unittest.mock
 
 import smb
+import smb_client
 import tcp
 from lab import SERVER, until
 from web import sha256_of
@@ -63,6 +65,16 @@ class Files:
         """Over NTLM, for which it asks all its other processes."""
         words = self.words("", kerberos=False)
         return self.site.lab.run(self.site.node, *words, check=False).returncode == 0
+
+    def log_in_with(self, connection):
+        """Of impacket, with a ticket from the client's cache."""
+        self.site.run("kvno", "-q", f"cifs/{self.name}")
+        with unittest.mock.patch.dict(os.environ, KRB5CCNAME=str(self.site.folder / "tickets")):
+            connection.kerberosLogin("", "", useCache=True)
+
+    def connect(self, dialect="3.1.1", protection="sign"):
+        """A client that the test leads (smb_client.py)."""
+        return smb_client.connect(self.site.lab, self, dialect, host=self.address, protection=protection, name=self.name)
 
     def smbclient(self, command, *options, node="client", seconds=120, **how):
         return self.site.lab.run(node, *self.words(command, *options, **how), seconds=seconds)
@@ -129,7 +141,7 @@ class Domain(Files):
             conf.write(smb.section("share", {"path": self.share, "read only": "no"}, self.folder))
         settings = {"disable netbios": "yes", "server services": "s3fs, rpc, ldap, cldap, kdc, winbindd, dns",
                     "load printers": "no", "printing": "bsd", "printcap name": "/dev/null", "kernel oplocks": "no",
-                    "smb2 leases": "yes", "ldb:nosync": "true", "pid directory": self.folder / "dc", "log level": "1",
+                    "smb2 leases": "yes", "server min protocol": "NT1", "ldb:nosync": "true", "pid directory": self.folder / "dc", "log level": "1",
                     "ncalrpc dir": self.folder / "dc" / "ncalrpc"}
         text = self.conf.read_text().replace("[global]", smb.section("global", settings, self.folder).rstrip(), 1)
         self.conf.write_text(text)

@@ -51,6 +51,12 @@ class Member(Files):
         until(self._serves, seconds=120, what="the member serves files")
         return self
 
+    def change_password(self):
+        """As a member does by itself every month: its account has another password, and its keytab both versions."""
+        net = ("-s", self.conf, "-P", "-S", NAME)
+        self.site.run("net", "ads", "changetrustpw", *net, node=self.node)
+        self.site.run("net", "ads", "keytab", "create", *net, node=self.node)
+
     def __exit__(self, *_):
         for process in reversed(self.processes):
             if process.is_running():

@@ -104,6 +104,10 @@ class Smbd:
         self.process = None
         self.start()
 
+    def log_in_with(self, connection):
+        """Of impacket."""
+        connection.login(self.user, self.password)
+
     def ntlm_hashes(self):
         """A file that opens the logins of its user: [[smb_server]] ntlm_hashes of the far side."""
         listed = self.lab.run(self.node, "pdbedit", "-s", self.configuration, "-L", "-w", self.user)

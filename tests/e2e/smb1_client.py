@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of smb_client.py for SMB1: requests on files ([MS-CIFS], [MS-SMB])."""
 
+import hashlib
 import itertools
 import os
 import struct
 
-from smb import USER
 from smb_client import (BATCH, EXCLUSIVE, FOREVER, LARGEST_SMB1_READ, LEVEL_II, NON_DIRECTORY_FILE, NO_OPLOCK, OK, OPEN,
                         READ, SHARE_ALL, Client, SmbError, names_and_sizes)
 
@@ -17,10 +17,14 @@ class Smb1Client(Client):
         super().__init__(outer, dialect, share)
         if protection == "encrypt":
             raise ValueError("SMB1 has no encryption that impacket knows")
-        if protection == "sign":
-            raise ValueError("signed SMB1 is tested with smbclient")
-        outer.login(USER, smbd.password)
+        self.inner._SignatureRequired = protection == "sign"
+        smbd.log_in_with(outer)
+        if protection == "sign":  # impacket signs only if it must
+            self.inner._SignatureEnabled, self.inner._SignSequenceNumber = True, 2
         self.tree = outer.connectTree(share)
+        # [MS-CIFS] 3.1.4.1: the key, the number of the next request, and those of the requests without an answer.
+        self.key = self.inner._SigningSessionKey if protection == "sign" else None
+        self.number, self.numbers = self.inner._SignSequenceNumber, {}
         self.uid = self.inner.get_uid()
         self.pid = os.getpid() & 0xFFFF
         self.mids = itertools.cycle(range(64, 0xFF00))
@@ -37,20 +41,30 @@ class Smb1Client(Client):
         return {"file": fid, "to": LEVEL_II if level else NO_OPLOCK, "acknowledge": True}
 
     def _header(self, command):
-        # Flags2: Unicode, NT status codes, extended security, long names
-        return struct.pack("<4sBIBHH8sHHHHH", b"\xffSMB", command, 0, 0x18, 0xC801, 0, bytes(8), 0, self.tree,
+        # Flags2: Unicode, NT status codes, extended security, signed, long names
+        return struct.pack("<4sBIBHH8sHHHHH", b"\xffSMB", command, 0, 0x18, 0xC805 if self.key else 0xC801, 0, bytes(8), 0, self.tree,
                            self.pid, self.uid, next(self.mids))
 
     def send(self, command, words, data=b""):
         count = struct.pack("<H", len(data) & 0xFFFF)  # large writes overflow it, and servers ignore it then
         message = self._header(command) + bytes((len(words) // 2,)) + words + count + data
+        if self.key:
+            message = self._signed(message, self.number)
+            self.numbers[message[30:32]] = self.number
+            self.number += 2
         self.session.send_packet(message)
         return message[30:32]
+
+    def _signed(self, message, number):
+        signature = hashlib.md5(self.key + message[:14] + struct.pack("<II", number, 0) + message[22:]).digest()[:8]
+        return message[:14] + signature + message[22:]
 
     def receive(self, mid):
         message = bytes(self.session.recv_packet(FOREVER).get_trailer())
         if message[30:32] != mid:
             raise AssertionError("an answer to another request")
+        if self.key and message != self._signed(message, self.numbers[mid] + 1):
+            raise AssertionError("an answer without the right signature")
         return message
 
     def ask(self, command, words, data=b"", expected=(OK,), what=""):

@@ -4,7 +4,6 @@
 import os
 import struct
 
-from smb import USER
 from smb_client import (ATTRIBUTES, DELETE, DELETE_ON_CLOSE, DIRECTORY_FILE, END_OF_FILE, LEASE, NON_DIRECTORY_FILE,
                         NO_MORE_FILES, NO_OPLOCK, OK, OPEN, READ, SHARE_ALL, Client, SmbError, names_and_sizes)
 
@@ -17,7 +16,7 @@ class Smb2Client(Client):
             connection["SupportsEncryption"] = False
         if protection == "sign":
             connection["RequireSigning"] = True
-        outer.login(USER, smbd.password)
+        smbd.log_in_with(outer)
         self.tree = outer.connectTree(share)
         if protection == "none":
             session["SigningActivated"] = False

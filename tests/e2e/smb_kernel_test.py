@@ -128,7 +128,7 @@ class Sealed(Mounts):
         cls.datacenter.settings["smb_server"] = cls.smbd.keys()
 
     def test_signed_and_encrypted_mounts_pass_random_operations(self):
-        for dialect, protection in ("2.1", "sign"), ("3.1.1", "sign"), ("3.1.1", "seal"):
+        for dialect, protection in ("NT1", "sign"), ("2.1", "sign"), ("3.1.1", "sign"), ("3.1.1", "seal"):
             before = self.branch.reasons()
             self.story(dialect, protection, "cache=none", operations=120, size=600_000)
             self.assertNotIn("smb_signed", self.reasons_given(before))

@@ -16,7 +16,7 @@ from pair import PairTest
 from reduction_test import Wan
 from smb_test import Chunked, made, protected_copies, seed_of
 
-PROTECTED = (("2.02", "sign"), ("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"), ("3.0", "encrypt"),
+PROTECTED = (("NT1", "sign"), ("2.02", "sign"), ("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"), ("3.0", "encrypt"),
              ("3.1.1", "encrypt"))
 
 
@@ -50,7 +50,7 @@ class Ntlm(PairTest):
             until(lambda: not self.branch.flows(), what="the flow has ended")
 
     def test_random_operations_give_the_bytes_that_they_should(self):
-        for dialect, protection in ("3.1.1", "sign"), ("3.1.1", "encrypt"):
+        for dialect, protection in ("NT1", "sign"), ("3.1.1", "sign"), ("3.1.1", "encrypt"):
             self.operate_at_random(dialect, protection, 150)
 
     @long_test
@@ -156,7 +156,7 @@ class Kerberos(PairTest):
         cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER], "keytab": str(cls.site.export_keytab())}]
 
     def test_files_are_copied_with_tickets(self):
-        for dialect, protection in PROTECTED[1:]:
+        for dialect, protection in PROTECTED:
             with self.subTest(dialect=dialect, protection=protection):
                 how = {"dialect": dialect, "protection": protection}
                 before = self.branch.reasons()

@@ -65,6 +65,10 @@ class Torture(unittest.TestCase):
         self.compare_protected((("SMB3_11", "sign"), ("SMB3_11", "encrypt")),
                                ("smb2.compound", "smb2.session"))
 
+    @early
+    def test_the_quick_suites_of_smb_1_give_the_same_list_signed(self):
+        self.compare(torture.QUICK_SMB1, sealed=True, words=("--client-protection=sign",))
+
     @long_test
     def test_the_quick_suites_give_the_same_list_signed_and_encrypted(self):
         self.compare_protected(PROTECTED, torture.QUICK_SEALED)

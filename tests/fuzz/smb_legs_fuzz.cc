@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both legs of a connection with two sessions, and the handshake: frames of any content arrive at either
-// side, some of them signed or encrypted with the right key, and whatever is opened is sealed on the other
-// side. Nothing leaves a leg with the marks of the way between them.
+// Both legs of a connection with two sessions, and the handshake, and those of SMB1: frames of any content
+// arrive at either side, some of them signed or encrypted with the right key, and whatever is opened is
+// sealed on the other side. Nothing leaves a leg with the marks of the way between them.
 #include "codecs/little_endian.h"
 #include "fuzz/choices.h"
 #include "fuzz/target.h"
 #include "proxy/modules/smb/seal/handshake.h"
 #include "proxy/modules/smb/seal/leg.h"
+#include "proxy/modules/smb/seal/smb1_leg.h"
 
 namespace longhaul::fuzz::smb_legs_target {
 using namespace longhaul::smb;
@@ -59,6 +60,41 @@ void send_on(Leg& leg, const Slice& frame, Choices& choices) {
   require(size >= frame.size());
 }
 
+// The same frames as messages of SMB1, signed with the number that is due.
+class Smb1 {
+ public:
+  Smb1() {
+    near_.begin(1, kKey);
+    far_.begin(1, kKey);
+  }
+  void pass(Bytes content, bool is_servers, bool is_signed) {
+    Buffer message(content.begin(), content.end());
+    if (message.size() < smb1::kHeaderBytes) return;
+    store_le(message.data(), std::uint32_t{0x424D53FF});
+    if (is_signed) {
+      const Bytes rest = Bytes(message).subspan(smb1::kHeaderBytes);
+      const auto signature = Smb1Signer(kKey).sign(
+          is_servers ? 1 : next_, Bytes(message).first(smb1::kHeaderBytes), std::span(&rest, 1));
+      std::copy(signature.begin(), signature.end(), message.begin() + smb1_at::signature);
+    }
+    const Slice frame = framed(message);
+    const auto opened = (is_servers ? far_ : near_).open({FrameKind::smb1, frame});
+    if (!is_servers) next_ += message[smb1_at::command] == std::byte{0xA4} ? 1 : 2;
+    if (!opened) return;
+    require(opened->bytes.size() == frame.size());
+    std::vector<Slice> out;
+    if (!(is_servers ? near_ : far_).seal(opened->bytes, out)) return;
+    std::size_t size = 0;
+    for (const Slice& piece : out) size += piece.size();
+    require(size == frame.size());
+  }
+
+ private:
+  static inline const Buffer kKey = Buffer(16, std::byte{7});
+  Smb1Leg near_{Smb1Leg::To::client}, far_{Smb1Leg::To::server};
+  std::uint32_t next_ = 2;
+};
+
 }  // namespace
 
 FUZZ_TARGET(smb_legs) {
@@ -78,11 +114,13 @@ FUZZ_TARGET(smb_legs) {
   Transform client(agreement.cipher, keys_of(1, bytes).to_server),
       server(agreement.cipher, keys_of(101, bytes).to_client);
   Handshake handshake(nullptr);
+  Smb1 older;
 
   while (!choices.empty()) {
     const bool is_servers = choices.below(2) == 1;
     const std::size_t high = choices.byte(), low = choices.byte();
     const Bytes content = choices.exactly(high << 8 | low);
+    older.pass(content, is_servers, (low & 1) != 0);
     const Slice frame = protect(choices, {content.begin(), content.end()},
                                 is_servers ? server_signer : client_signer, is_servers ? server : client);
     FrameSplitter splitter(Framing::direct_tcp);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/module.h"
 
+#include "proxy/modules/smb/seal/smb1_sealing.h"
 #include "proxy/modules/smb/smb1/far.h"
 #include "proxy/modules/smb/smb1/near.h"
 #include "proxy/modules/smb/smb2/far.h"
@@ -35,9 +36,9 @@ void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs
     const auto offered = smb2::parse_multi_protocol_negotiate(frame.message());
     offer_ = frame;
     if (!offered || offered->smb2_002 || offered->smb2_any) return;
-    make_smb1_half(out);
+    make_smb1_half(now, out);
   } else if (frame.kind == FrameKind::smb1 && !from_client && offer_) {
-    make_smb1_half(out);
+    make_smb1_half(now, out);
     // The dialect's half needs the offer, which has been passed on already.
     auto put_out = out.exchange({});
     half_->on_surroundings(now, surroundings);
@@ -52,14 +53,16 @@ void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs
     auto far = std::make_unique<smb2::Far>(out, site_.lost, ends_);
     if (offer_) far->begun_with_smb1();
     half_ = std::move(far);
-    offer_sealing(now, out);
+    offer_sealing<seal::FarSealing>(now, out);
   }
   if (!half_) return;
   if (is_offered_) half_->seals();
+  if (unsealed_ != reasons::optimised) half_->cannot_open(unsealed_);
   offer_.reset();
   half_->on_surroundings(now, surroundings);
 }
 
+template <class Sealing>
 void Dialects::offer_sealing(TimePoint now, Outputs& out) {
   auto keys = site_.keys->of(dialled_);
   if (!keys) return;
@@ -68,7 +71,7 @@ void Dialects::offer_sealing(TimePoint now, Outputs& out) {
     out.tell(seal::unsealed_for(*why));
     return;
   }
-  sealing_ = std::make_unique<seal::FarSealing>(std::move(keys), *half_, site_.unopened, ends_);
+  sealing_ = std::make_unique<Sealing>(std::move(keys), *half_, site_.unopened, ends_);
   half_->seals();
   out.tell(SealOffered{});
 }
@@ -88,18 +91,24 @@ bool Dialects::takes_message(const TwinMessage& message, Outputs& out) {
     return true;
   }
   if (const auto* unsealed = std::get_if<Unsealed>(&message)) {
-    if (half_) half_->cannot_open(reasons::with_code(as_text(unsealed->reason.bytes())));
+    unsealed_ = reasons::with_code(as_text(unsealed->reason.bytes()));
+    if (half_) half_->cannot_open(unsealed_);
     return true;
   }
-  if (std::holds_alternative<SealKeys>(message) && !sealing_) sealing_ = std::make_unique<seal::NearSealing>();
+  const auto* keys = std::get_if<SealKeys>(&message);
+  if (!sealing_ && keys && keys->dialect == kDialectOfSmb1) sealing_ = std::make_unique<seal::NearSmb1Sealing>();
+  if (!sealing_ && (keys || std::holds_alternative<LoginRefused>(message)))
+    sealing_ = std::make_unique<seal::NearSealing>();
   return sealing_ && sealing_->takes(message, out);
 }
 
-void Dialects::make_smb1_half(Outputs& out) {
-  if (side_ == Side::near)
+void Dialects::make_smb1_half(TimePoint now, Outputs& out) {
+  if (side_ == Side::near) {
     half_ = std::make_unique<smb1::Near>(out, site_.ahead, site_.lost, ends_);
-  else
+  } else {
     half_ = std::make_unique<smb1::Far>(out, site_.lost, ends_);
+    offer_sealing<seal::FarSmb1Sealing>(now, out);
+  }
 }
 
 }  // namespace longhaul::smb

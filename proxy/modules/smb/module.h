@@ -17,7 +17,7 @@ class Channels;
 }
 
 // The version of the messages between the halves: a different one counts as another module.
-inline constexpr std::uint64_t kModuleVersion = 11;
+inline constexpr std::uint64_t kModuleVersion = 12;
 
 // State that the flows of a site share.
 struct Site {
@@ -57,12 +57,13 @@ class Dialects {
   bool must_stay() const { return sealing_ && sealing_->is_needed(); }
   std::size_t state_bytes() const { return sealing_ ? sealing_->state_bytes() : 0; }
   std::string_view detail() const { return sealing_ ? sealing_->detail() : std::string_view(); }
-  modules::Reason why_reset() const { return sealing_ ? sealing_->why_reset() : reasons::optimised; }
+  modules::Reason reason() const { return sealing_ ? sealing_->reason() : reasons::optimised; }
 
  private:
   void make_half_for(TimePoint now, const Frame& frame, modules::Way way, Outputs& out,
                      const Surroundings& surroundings);
-  void make_smb1_half(Outputs& out);
+  void make_smb1_half(TimePoint now, Outputs& out);
+  template <class Sealing>
   void offer_sealing(TimePoint now, Outputs& out);
 
   Side side_;
@@ -71,7 +72,9 @@ class Dialects {
   modules::Address dialled_;
   std::unique_ptr<Half> half_;  // none until the dialect is known
   std::unique_ptr<seal::Sealing> sealing_;
-  bool is_offered_ = false;  // to the near half, before it had a half
+  // To the near half, before it had a half.
+  bool is_offered_ = false;
+  modules::Reason unsealed_ = reasons::optimised;
   // An SMB1 NEGOTIATE that offers SMB2 too: its answer decides.
   std::optional<Frame> offer_;
 };

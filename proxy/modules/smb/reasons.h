@@ -49,6 +49,11 @@ inline constexpr ReasonText smb_login{
     "The client's login uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or another), or was not seen "
     "whole, so its signed or encrypted requests save no round trips.",
     "see the far side's log (flow_reason); have the client use Kerberos with a domain controller that it reaches"};
+inline constexpr ReasonText smb_clock{
+    "smb_clock",
+    "The server refused the client's Kerberos ticket, because the clocks of client and server differ by more than "
+    "five minutes, so nobody is logged in.",
+    "set the clocks of the client, the server and the domain controller (NTP); the clocks of the proxies do not matter"};
 inline constexpr ReasonText smb_wrong_key{
     "smb_wrong_key",
     "The client's login was opened, but the server's answer shows another session key, so its signed or encrypted "
@@ -118,6 +123,7 @@ inline constexpr std::array kAll{&smb_signed,
                                  &smb_old_ntlm,
                                  &smb_anonymous,
                                  &smb_login,
+                                 &smb_clock,
                                  &smb_wrong_key,
                                  &smb_forged,
                                  &smb_unprotected,

@@ -147,7 +147,7 @@ struct MakeReal {
   static constexpr std::tuple kFields{&MakeReal::open, &MakeReal::request};
 };
 
-// ---- signatures and encryption that end at the halves (seal/, SMB2)
+// ---- signatures and encryption that end at the halves (seal/)
 
 // far -> near, before the answer to NEGOTIATE: the far side has keys of this server, so what is announced about
 // signatures and encryption is no reason to step aside.
@@ -155,7 +155,8 @@ struct SealOffered {
   static constexpr std::tuple<> kFields{};
 };
 // far -> near, before the answer that begins this session: the keys of the client's leg. Numbers as in
-// seal/agreement.h. They are in this message alone, in memory and on the link.
+// seal/agreement.h; of SMB1, the one key of both legs, and instead of a session the request that the answer is for. They are in this message alone, in memory and on the link.
+inline constexpr std::uint16_t kDialectOfSmb1 = 0;
 struct SealKeys {
   std::uint64_t session = 0;
   std::uint16_t dialect = 0, signing = 0, cipher = 0;
@@ -171,11 +172,16 @@ struct Unsealed {
   Slice reason;
   static constexpr std::tuple kFields{&Unsealed::reason};
 };
+// far -> near: the server has refused a login, for this reason; no session has begun yet.
+struct LoginRefused {
+  Slice reason;
+  static constexpr std::tuple kFields{&LoginRefused::reason};
+};
 
 using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
                                  Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp,
                                  MakeReal, Allowance, Remembers, Settled, Watched, Paths, Marked, SealOffered,
-                                 SealKeys, Unsealed>;
+                                 SealKeys, Unsealed, LoginRefused>;
 
 Slice encode(const TwinMessage& message);
 // An error means that the twin is another program: reset the flow.

@@ -28,7 +28,7 @@
 //     std::optional<std::vector<Slice>> for_lan(Slice bytes);  // none: the flow must be aborted
 //     bool must_stay() const;          // the module may not step aside: what it would pass cannot be read
 //     std::size_t state_bytes() const;
-//     modules::Reason why_reset() const;
+//     modules::Reason reason() const;  // `optimised`: the half's
 //     std::string_view detail() const;
 //   };
 #pragma once
@@ -193,7 +193,7 @@ class FramedModule : public modules::Module {
   }
   modules::Reason reason() const override {
     if constexpr (kHasLayer)
-      if (const auto why = protocol_.why_reset(); why != modules::reasons::optimised) return why;
+      if (const auto why = protocol_.reason(); why != modules::reasons::optimised) return why;
     return reason_ != modules::reasons::optimised || !half() ? reason_ : half()->reason();
   }
   std::string_view detail() const override {

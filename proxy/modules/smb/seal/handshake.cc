@@ -82,6 +82,8 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   Setup setup = std::move(asked.mapped());
   setup.login.from_server(response->security);
   if (goes_on) {
+    if (!setup.login.found() && setup.login.missing().reason == reasons::smb_clock)
+      answer.refused = setup.login.missing();
     extend(setup.client, frame.message());
     extend(setup.server, frame.message());
     between_.insert_or_assign(header.session_id, std::move(setup));

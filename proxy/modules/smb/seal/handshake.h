@@ -30,6 +30,7 @@ class Handshake {
     Frame frame;  // as it is to go to the client
     std::optional<Session> session;
     std::optional<Missing> missing;             // this answer begins a session whose key is not found
+    std::optional<Missing> refused;             // the login, for a reason that its people can mend
     bool broken = false;                        // NEGOTIATE cannot be followed, and has been changed: reset
     std::optional<smb2::SessionId> logged_off;  // if it is the server's: call end() then
   };

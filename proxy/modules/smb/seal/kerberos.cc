@@ -18,8 +18,8 @@ constexpr krb5_keyusage kTicketUsage = 2, kAuthenticatorUsage = 11, kReplyUsage 
 constexpr std::size_t kMostSealedBytes = 64 * 1024;
 // RFC 4120, section 5.10: tags of messages.
 constexpr unsigned kTicketTag = 1, kAuthenticatorTag = 2, kEncTicketPartTag = 3, kApReqTag = 14,
-                   kApRepTag = 15, kEncApRepPartTag = 27;
-constexpr unsigned kRequestType = 14, kReplyType = 15, kVersion = 5;
+                   kApRepTag = 15, kEncApRepPartTag = 27, kErrorTag = 30;
+constexpr unsigned kRequestType = 14, kReplyType = 15, kErrorType = 30, kVersion = 5;
 
 struct EncryptedData {
   std::int32_t etype = 0;
@@ -200,6 +200,12 @@ std::optional<ApReply> open_reply(const OpenedTicket& ticket, Bytes token) {
     if (!reply.acceptor) return std::nullopt;
   }
   return reply;
+}
+
+std::optional<std::int32_t> error_code(Bytes token) {
+  auto fields = message_fields(behind_type(token), kErrorTag);
+  if (!fields || fields->integer(0) != kVersion || fields->integer(1) != kErrorType) return std::nullopt;
+  return fields->integer(6);
 }
 
 }  // namespace longhaul::smb::seal

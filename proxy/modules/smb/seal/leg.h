@@ -10,6 +10,7 @@
 #include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/seal/form.h"
+#include "proxy/modules/smb/seal/gathered.h"
 #include "proxy/modules/smb/seal/signer.h"
 #include "proxy/modules/smb/seal/transform.h"
 #include "proxy/modules/smb/smb2/header.h"
@@ -72,8 +73,7 @@ class Leg {
   std::map<TreeKey, Tree> trees_;
   // Without a final answer; towards the server ours, too.
   KeyedMap<smb2::MessageId, Request> requests_;
-  std::vector<Slice> gathered_;  // of the frame that is not complete
-  std::size_t gathered_bytes_ = 0;
+  Gathered gathered_;
 };
 
 }  // namespace longhaul::smb::seal

@@ -22,12 +22,6 @@ bool is_read(std::uint16_t command) {
   return command == std::uint16_t(Command::session_setup) || command == std::uint16_t(Command::tree_connect);
 }
 
-std::size_t frame_bytes(Bytes head) {
-  return kFrameHeadBytes + (std::to_integer<std::size_t>(head[1]) << 16 |
-                            std::to_integer<std::size_t>(head[2]) << 8 |
-                            std::to_integer<std::size_t>(head[3]));
-}
-
 Slice joined(const std::vector<Slice>& pieces, std::size_t size, std::byte*& memory) {
   Slice all = Slice::unfilled(size, memory);
   std::byte* end = memory;
@@ -35,44 +29,12 @@ Slice joined(const std::vector<Slice>& pieces, std::size_t size, std::byte*& mem
   return all;
 }
 
-// The first `size` bytes in a piece of their own, which may be written to.
-std::byte* split_front(std::vector<Slice>& pieces, std::size_t size) {
-  std::byte* memory = nullptr;
-  Slice front = Slice::unfilled(size, memory);
-  std::size_t filled = 0, used = 0;
-  for (; filled < size; ++used) {
-    const std::size_t taken = std::min(size - filled, pieces[used].size());
-    std::memcpy(memory + filled, pieces[used].bytes().data(), taken);
-    filled += taken;
-    if (taken < pieces[used].size()) {
-      pieces[used] = pieces[used].from(taken);
-      break;
-    }
-  }
-  pieces.erase(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(used));
-  pieces.insert(pieces.begin(), std::move(front));
-  return memory;
-}
-
 }  // namespace
 
 Result<void> Leg::seal(Slice bytes, std::vector<Slice>& out) {
-  while (!bytes.empty()) {
-    gathered_bytes_ += bytes.size();
-    gathered_.push_back(std::move(bytes));
-    bytes = {};
-    if (gathered_bytes_ < kFrameHeadBytes) return {};
-    if (gathered_.front().size() < kFrameHeadBytes) (void)split_front(gathered_, kFrameHeadBytes);
-    const std::size_t size = frame_bytes(gathered_.front().bytes());
-    if (gathered_bytes_ < size) return {};
-    if (const std::size_t behind = gathered_bytes_ - size; behind > 0) {
-      Slice& last = gathered_.back();
-      bytes = last.from(last.size() - behind);
-      last = last.sub(0, last.size() - behind);
-    }
-    gathered_bytes_ = 0;
-    if (auto sealed = seal_frame(std::exchange(gathered_, {}), size, out); !sealed) return sealed;
-  }
+  gathered_.push(std::move(bytes));
+  while (auto frame = gathered_.next())
+    if (auto sealed = seal_frame(std::move(frame->pieces), frame->size, out); !sealed) return sealed;
   return {};
 }
 

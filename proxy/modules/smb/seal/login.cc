@@ -82,12 +82,22 @@ void Login::from_server(Bytes buffer) {
   if (token.kind == Kind::ntlm && !ticket_) {
     if (const auto challenge = parse_ntlm_challenge(token.token)) challenge_ = challenge;
   } else if (ticket_ && token.kind != Kind::none) {
+    if (token.kind == Kind::kerberos && kerberos_token_type(token.token) == KerberosToken::error)
+      return refused(error_code(token.token));
     if (token.kind != Kind::kerberos || kerberos_token_type(token.token) != KerberosToken::reply)
       return fail(reasons::smb_login, "the server refused the client's ticket");
     const auto reply = open_reply(*ticket_, token.token);
     if (!reply) return fail(reasons::smb_login, "the server's answer to the client's ticket does not open");
     if (reply->acceptor) found_->key = copy_of(reply->acceptor->key);
   }
+}
+
+// Some clients correct their time by the server's, and try once more.
+void Login::refused(std::optional<std::int32_t> error) {
+  if (error == kClockSkewTooGreat)
+    return fail(reasons::smb_clock, "the server refused the ticket of " + ticket_->user + " for its time");
+  fail(reasons::smb_login, "the server refused the client's ticket" +
+                               (error ? ": Kerberos error " + std::to_string(*error) : ""));
 }
 
 void Login::read_ntlm(Bytes token) {

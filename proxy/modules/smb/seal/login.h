@@ -55,6 +55,7 @@ class Login {
  private:
   void read_ntlm(Bytes token);
   void read_kerberos(Bytes token);
+  void refused(std::optional<std::int32_t> error);
   void fail(const modules::ReasonText& reason, std::string detail);
 
   std::shared_ptr<const ServerKeys> keys_;

@@ -38,17 +38,12 @@ std::string_view name_of_cipher(Cipher cipher) {
   return kNames[static_cast<std::size_t>(cipher)];
 }
 
-// "SMB 3.1.1, AES-GMAC, AES-128-GCM; key of the keytab (aes256-cts-hmac-sha1-96, version 3)"
+// "SMB 3.1.1, AES-GMAC, AES-128-GCM; key from ..."
 std::string detail_of(const Agreement& agreement, const Found& found) {
   std::string text = "SMB ";
   text.append(name_of(agreement.dialect)).append(", ").append(name_of_signing(agreement.signing));
   text.append(", ").append(name_of_cipher(agreement.cipher));
-  if (found.mechanism == Mechanism::ntlm) return text + "; key from an NTLM hash";
-  return text.append("; key from the keytab (")
-      .append(to_text(found.etype))
-      .append(", version ")
-      .append(std::to_string(found.kvno))
-      .append(")");
+  return text.append("; ").append(text_of(found));
 }
 
 SealKeys message_of(const Handshake::Session& session, const Agreement& agreement, std::string_view detail) {
@@ -77,14 +72,6 @@ std::optional<Agreement> agreement_in(const SealKeys& message) {
   return fits ? std::optional(agreement) : std::nullopt;
 }
 
-// The twin's words are shown on terminals.
-std::string printable(std::string_view text) {
-  constexpr std::size_t kMost = 200;
-  std::string clean(text.substr(0, kMost));
-  std::erase_if(clean, [](char letter) { return letter < ' ' || letter > '~'; });
-  return clean;
-}
-
 SecretBytes secret_of(const Slice& bytes) {
   SecretBytes secret(bytes.size());
   std::copy(bytes.bytes().begin(), bytes.bytes().end(), secret.data());
@@ -93,6 +80,22 @@ SecretBytes secret_of(const Slice& bytes) {
 
 }  // namespace
 
+std::string text_of(const Found& found) {
+  if (found.mechanism == Mechanism::ntlm) return "key from an NTLM hash";
+  return std::string("key from the keytab (")
+      .append(to_text(found.etype))
+      .append(", version ")
+      .append(std::to_string(found.kvno))
+      .append(")");
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  std::string clean(text.substr(0, kMost));
+  std::erase_if(clean, [](char letter) { return letter < ' ' || letter > '~'; });
+  return clean;
+}
+
 Unsealed unsealed_for(modules::Reason reason) { return {.reason = Slice::copy_of(as_bytes(reason->code))}; }
 
 void Sealing::reset(modules::Reason reason, Outputs& out) {
@@ -100,26 +103,14 @@ void Sealing::reset(modules::Reason reason, Outputs& out) {
   out.abort();
 }
 
-std::optional<Frame> Sealing::from_lan(TimePoint, const Frame& frame, Outputs& out) {
-  if (why_reset_ != reasons::optimised) return std::nullopt;
-  auto opened = leg_.open(frame);
-  if (opened) return std::move(*opened);
-  reset(
-      opened.error() == make_error_code(Error::unprotected) ? reasons::smb_unprotected : reasons::smb_forged,
-      out);
-  return std::nullopt;
-}
-
-std::optional<std::vector<Slice>> Sealing::to_lan(Slice bytes) {
-  std::vector<Slice> sealed;
-  if (why_reset_ == reasons::optimised && leg_.seal(std::move(bytes), sealed)) return sealed;
-  if (why_reset_ == reasons::optimised) why_reset_ = reasons::smb_unprotected;
-  return std::nullopt;
-}
-
 bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
+  if (const auto* refused = std::get_if<LoginRefused>(&message)) {
+    refused_ = reasons::with_code(as_text(refused->reason.bytes()));
+    return true;
+  }
   const auto* given = std::get_if<SealKeys>(&message);
   if (!given) return false;
+  refused_ = reasons::optimised;
   const auto agreement = agreement_in(*given);
   SessionKeys keys;
   if (agreement) {
@@ -134,7 +125,7 @@ bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
 
 FarSealing::FarSealing(std::shared_ptr<const ServerKeys> keys, Half& half, std::shared_ptr<Unopened> unopened,
                        const modules::Ends& ends)
-    : Sealing(Leg::To::server),
+    : LegSealing(Leg::To::server),
       handshake_(std::move(keys)),
       half_(half),
       unopened_(std::move(unopened)),
@@ -157,11 +148,17 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
       leg_.end(answer.session->id);
       return cannot_open(now, {.reason = reasons::smb_wrong_key, .detail = {}}, answer.frame, out);
     }
+    refused_ = reasons::optimised;
     detail_ = detail_of(handshake_.agreement(), answer.session->found);
     out.tell(message_of(*answer.session, handshake_.agreement(), detail_));
   }
+  if (answer.refused && leg_.empty()) {
+    refused_ = answer.refused->reason;
+    detail_ = answer.refused->detail;
+    out.tell(LoginRefused{.reason = Slice::copy_of(as_bytes(refused_->code))});
+  }
   if (answer.missing) return cannot_open(now, *answer.missing, answer.frame, out);
-  auto opened = Sealing::from_lan(now, answer.frame, out);
+  auto opened = LegSealing::from_lan(now, answer.frame, out);
   if (answer.logged_off && !leg_.has(*answer.logged_off)) handshake_.end(*answer.logged_off);
   return opened;
 }

@@ -18,52 +18,81 @@ namespace longhaul::smb::seal {
 
 // A session passes as it is, for this reason.
 Unsealed unsealed_for(modules::Reason reason);
+// "key from the keytab (aes256-cts-hmac-sha1-96, version 3)"
+std::string text_of(const Found& found);
+// The twin's words are shown on terminals.
+std::string printable(std::string_view text);
 
-// Of one half.
+// Of one half, whatever the dialect. smb1_sealing.h has those of SMB1.
 class Sealing {
  public:
-  explicit Sealing(Leg::To to) : leg_(to) {}
   virtual ~Sealing() = default;
 
-  // A frame as it arrived, for the half; none: the connection has been reset, for why_reset().
-  virtual std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out);
+  // A frame as it arrived, for the half; none: the connection has been reset, for reason().
+  virtual std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out) = 0;
   virtual Frame from_stream(const Frame& frame) { return frame; }
-  // Whole frames for the LAN, in any pieces; none: the connection must be reset, for why_reset().
-  std::optional<std::vector<Slice>> to_lan(Slice bytes);
+  // Whole frames for the LAN, in any pieces; none: the connection must be reset, for reason().
+  virtual std::optional<std::vector<Slice>> to_lan(Slice bytes) = 0;
 
   // A message for this layer; the half does not see it.
   virtual bool takes(const TwinMessage&, Outputs&) { return false; }
 
   // Messages must be opened and sealed here: the module may not step aside.
-  virtual bool is_needed() const { return !leg_.empty(); }
-  modules::Reason why_reset() const { return why_reset_; }
+  virtual bool is_needed() const = 0;
+  virtual std::size_t state_bytes() const = 0;
+  // Why the connection was reset, or why nobody is logged in; `optimised`: neither.
+  modules::Reason reason() const { return why_reset_ != reasons::optimised ? why_reset_ : refused_; }
   // What the last session that began is protected with and how its key was found, or why it was not.
   std::string_view detail() const { return detail_; }
-  std::size_t state_bytes() const { return leg_.state_bytes(); }
 
  protected:
   void reset(modules::Reason reason, Outputs& out);
-  Leg leg_;
   std::string detail_;
-
- private:
+  modules::Reason refused_ = reasons::optimised;  // while there is no session
   modules::Reason why_reset_ = reasons::optimised;
 };
 
-class NearSealing final : public Sealing {
+// With the leg of a dialect (leg.h, smb1_leg.h).
+template <class Leg>
+class LegSealing : public Sealing {
  public:
-  NearSealing() : Sealing(Leg::To::client) {}
+  explicit LegSealing(typename Leg::To to) : leg_(to) {}
+
+  std::optional<Frame> from_lan(TimePoint, const Frame& frame, Outputs& out) override {
+    if (why_reset_ != reasons::optimised) return std::nullopt;
+    auto opened = leg_.open(frame);
+    if (opened) return std::move(*opened);
+    const bool weaker = opened.error() == make_error_code(Error::unprotected);
+    reset(weaker ? reasons::smb_unprotected : reasons::smb_forged, out);
+    return std::nullopt;
+  }
+  std::optional<std::vector<Slice>> to_lan(Slice bytes) override {
+    std::vector<Slice> sealed;
+    if (why_reset_ == reasons::optimised && leg_.seal(std::move(bytes), sealed)) return sealed;
+    if (why_reset_ == reasons::optimised) why_reset_ = reasons::smb_unprotected;
+    return std::nullopt;
+  }
+  bool is_needed() const override { return !leg_.empty(); }
+  std::size_t state_bytes() const override { return leg_.state_bytes(); }
+
+ protected:
+  Leg leg_;
+};
+
+class NearSealing final : public LegSealing<Leg> {
+ public:
+  NearSealing() : LegSealing(Leg::To::client) {}
   bool takes(const TwinMessage& message, Outputs& out) override;
 };
 
-class FarSealing final : public Sealing {
+class FarSealing final : public LegSealing<Leg> {
  public:
   // `half`: of the connection, which outlives this. `unopened`: of all connections of this site.
   FarSealing(std::shared_ptr<const ServerKeys> keys, Half& half, std::shared_ptr<Unopened> unopened,
              const modules::Ends& ends);
   std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out) override;
   Frame from_stream(const Frame& frame) override { return handshake_.from_client(frame); }
-  bool is_needed() const override { return handshake_.is_changed() || Sealing::is_needed(); }
+  bool is_needed() const override { return handshake_.is_changed() || LegSealing::is_needed(); }
 
  private:
   std::optional<Frame> cannot_open(TimePoint now, const Missing& missing, const Frame& frame, Outputs& out);

@@ -73,7 +73,7 @@ std::uint16_t fid_of(const OpenKey& key) { return u16_at(key.id, 0); }
 void Connection::on_request(const Message& request) {
   const Header& header = request.header;
   // [MS-CIFS] 2.2.3.1: while a session is set up the bit only offers.
-  if (header.is_signed() && header.command != Command::negotiate &&
+  if (header.is_signed() && why_untouchable_ == reasons::optimised && header.command != Command::negotiate &&
       header.command != Command::session_setup_andx)
     why_untouchable_ = reasons::smb_signed;
   Pending pending{.header = header, .chained = request.is_chained(), .effect = effect_of(request)};
@@ -243,7 +243,7 @@ void Connection::on_negotiated(const Message& reply, const Pending& request) {
   capabilities_ = negotiated->capabilities;
   server_time_ =
       std::chrono::local_seconds{negotiated->system_time.time_since_epoch()} - negotiated->time_zone;
-  if (negotiated->security_mode & kSigningRequired) why_untouchable_ = reasons::smb_signed;
+  if ((negotiated->security_mode & kSigningRequired) && !is_sealed_) why_untouchable_ = reasons::smb_signed;
 }
 
 void Connection::on_opened(const Message& reply, const Block& block, Pending& request, Answered& answered) {

@@ -130,7 +130,14 @@ class Connection {
   bool has_room_for_opens(std::size_t more) const { return opens_.size() + more <= kMostOpens; }
   std::size_t state_bytes() const { return opens_.size() * kOpenBytes + pending_.size() * kOpenBytes; }
 
-  // NT LM 0.12 was negotiated, without signing.
+  // As Half::seals() and Half::cannot_open().
+  void seals() { is_sealed_ = true; }
+  void cannot_open(modules::Reason reason) {
+    is_sealed_ = false;
+    why_untouchable_ = reason;
+  }
+
+  // NT LM 0.12 was negotiated, without signing, or with signatures that end before this half.
   bool is_ready() const { return ready_ && why_untouchable_ == reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
   std::uint16_t max_mpx() const { return max_mpx_; }
@@ -151,6 +158,7 @@ class Connection {
   void close_where(Which&& which, Answered& answered);
 
   bool ready_ = false;
+  bool is_sealed_ = false;
   modules::Reason why_untouchable_ = reasons::optimised;
   std::uint16_t max_mpx_ = 1;
   std::chrono::local_seconds server_time_{};

@@ -55,6 +55,8 @@ class Near final : public Half {
   void stream_opaque(TimePoint now) override;
   Bare bare_from_lan() const override { return raw_.bare_from_client(); }
   Bare bare_from_stream() const override { return raw_.bare_from_server(); }
+  void seals() override { connection_.seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
   bool quiet() const override;
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {

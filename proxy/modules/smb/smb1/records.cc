@@ -52,7 +52,20 @@ Result<SessionSetupRequest> parse_session_setup_request(const Block& block) {
   request.max_buffer = u16_at(block.words, 4);
   request.max_mpx = u16_at(block.words, 6);
   request.capabilities = u32_at(block.words, block.word_count() == 13 ? 22 : 20);
+  if (block.word_count() == 12) {
+    const std::size_t size = u16_at(block.words, 14);
+    if (size > block.bytes.size()) return wrong_words();
+    request.security = block.bytes.first(size);
+  }
   return request;
+}
+
+Result<SessionSetupReply> parse_session_setup_reply(const Block& block) {
+  if (block.word_count() != 4) return wrong_words();
+  const std::size_t size = u16_at(block.words, 6);
+  if (size > block.bytes.size()) return wrong_words();
+  return SessionSetupReply{.is_guest = (u16_at(block.words, 4) & 1) != 0,
+                           .security = block.bytes.first(size)};
 }
 
 Result<TreeConnectRequest> parse_tree_connect_request(const Block& block, const Header& header) {

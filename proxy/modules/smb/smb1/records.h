@@ -38,8 +38,16 @@ struct SessionSetupRequest {
   std::uint16_t max_buffer = 0;
   std::uint16_t max_mpx = 0;
   std::uint32_t capabilities = 0;
+  std::optional<Bytes> security;  // with extended security
 };
 Result<SessionSetupRequest> parse_session_setup_request(const Block& block);
+
+// [MS-SMB] 2.2.4.6.2 (4 words)
+struct SessionSetupReply {
+  bool is_guest = false;
+  Bytes security;
+};
+Result<SessionSetupReply> parse_session_setup_reply(const Block& block);
 
 // [MS-CIFS] 2.2.4.55.1
 struct TreeConnectRequest {

@@ -99,6 +99,15 @@ struct Made {
   }
 };
 
+// What a server says of a ticket that it refuses.
+Text krb_error(unsigned code) {
+  return Made::framed(
+      Text("\x03\0", 2),
+      message(30, tagged(0, small_integer(5)) + tagged(1, small_integer(30)) +
+                      tagged(4, element(0x18, "20261123080910Z")) + tagged(5, small_integer(1)) +
+                      tagged(6, small_integer(code)) + tagged(9, general_string("B.TEST"))));
+}
+
 // A keytab with an entry for each key and its version.
 struct KeytabEntry {
   MadeKey key;
@@ -212,6 +221,30 @@ TEST_CASE("a ticket is tried with at most a few keys, those of its host first") 
   login.from_client(as_bytes(made.request()));
   REQUIRE(login.found());
   CHECK(login.found()->kvno == 9);
+}
+
+TEST_CASE("a server that refuses a ticket says why, and a client may try once more") {
+  const Made made{.service = made_key(EncryptionType::aes128_sha1, 's'),
+                  .session = made_key(EncryptionType::aes128_sha1, 't')};
+  Login login(keys_of({{.key = made.service}}));
+  for (unsigned code : {37u, 32u}) {
+    login.from_client(as_bytes(made.request()));
+    REQUIRE(login.found());
+    login.from_server(as_bytes(krb_error(code)));
+    CHECK(login.found() == nullptr);
+    CHECK(login.missing().reason == (code == 37 ? reasons::smb_clock : reasons::smb_login));
+  }
+  CHECK(login.missing().detail == "the server refused the client's ticket: Kerberos error 32");
+  login.from_client(as_bytes(made.request()));
+  login.from_server(as_bytes(made.reply()));
+  CHECK(login.found());
+  // Cut off anywhere, it says nothing.
+  const Text whole = krb_error(37);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    login.from_client(as_bytes(made.request()));
+    login.from_server(as_bytes(whole).first(size));
+    CHECK(login.missing().reason != reasons::smb_clock);
+  }
 }
 
 TEST_CASE("a server that answers a ticket with another mechanism leaves the login without a key") {

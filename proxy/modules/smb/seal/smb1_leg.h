@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One leg of an SMB1 connection whose messages are signed with a key that is known
+// ([MS-CIFS] 3.1.4.1, 3.2.4.1, 3.3.4.1): counts, verifies and takes away the signatures of what arrives, and
+// signs what is sent. Requests that are answered here, and those that are added, make the numbers of the two
+// legs differ.
+#pragma once
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/seal/gathered.h"
+#include "proxy/modules/smb/seal/leg.h"
+#include "proxy/modules/smb/seal/smb1_signer.h"
+#include "proxy/modules/smb/smb1/message.h"
+
+namespace longhaul::smb::seal {
+
+class Smb1Leg {
+ public:
+  using To = Leg::To;
+  explicit Smb1Leg(To to) : to_(to) {}
+
+  // From the answer on to this request, which logs a user in: it has number 1, and every message behind it is
+  // signed, whatever user it is of. Once.
+  void begin(std::uint64_t login, Bytes key);
+  bool empty() const { return !signer_; }
+
+  // As Leg::open() and Leg::seal(). Until it begins, everything passes as it is.
+  Result<Frame> open(const Frame& frame);
+  [[nodiscard]] Result<void> seal(Slice bytes, std::vector<Slice>& out);
+
+  std::size_t state_bytes() const { return asked_.size() * 64; }
+
+  static constexpr std::size_t kMostRequests = 1 << 14, kMostAnswered = 256;
+
+ private:
+  struct Request {
+    std::uint32_t number = 0;
+    std::optional<std::uint32_t> first;  // of a transaction in several requests
+    bool answered = false;
+  };
+  // The number of a request, in the order of the wire; nothing: there are too many without an answer.
+  std::optional<std::uint32_t> count(const smb1::Header& request);
+  Request* find(const smb1::Header& answer);
+  void answered(const smb1::Header& answer, Request& request);
+  Result<void> seal_frame(Gathered::Whole frame, std::vector<Slice>& out);
+  Result<std::uint32_t> number_for(const smb1::Header& header, Bytes marked);
+
+  To to_;
+  std::optional<Smb1Signer> signer_;
+  std::uint32_t next_ = 2;
+  KeyedMap<std::uint64_t, Request> asked_;  // by PID and MID
+  // An answer may have several parts, so that its request is known for a while after the first.
+  std::deque<std::uint64_t> answered_;
+  Gathered gathered_;
+};
+
+}  // namespace longhaul::smb::seal
