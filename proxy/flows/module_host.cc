@@ -52,6 +52,7 @@ bool ModuleHost::run(TimePoint now, const Line& line) {
     take_outputs(now);
   }
   bool moved = flush();
+  tell_room(now);
   moved |= feed(now, line.round_trip);
   moved |= flush();
   watch_memory(now);
@@ -113,6 +114,13 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
                                  .stream_room = room - std::min(room, to_stream_bytes_),
                                  .features = config::without_idle_parts(stream_.request().features),
                                  .contact = line.contact});
+  take_outputs(now);
+}
+
+void ModuleHost::tell_room(TimePoint now) {
+  const modules::Room room{.lan = to_lan_.size() < kShortToLan, .stream = to_stream_bytes_ < kShortToStream};
+  if (aborts_ || (!room.lan && !room.stream)) return;
+  module_->on_room(now, room);
   take_outputs(now);
 }
 

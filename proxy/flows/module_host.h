@@ -99,6 +99,7 @@ class ModuleHost {
   void take(TimePoint now, modules::Abort output);
 
   void tell_surroundings(TimePoint now, const Line& line);
+  void tell_room(TimePoint now);
   bool feed(TimePoint now, link::Duration round_trip);
   void on_record(TimePoint now, Slice body);
   void tell_stream_ended(TimePoint now, Ending ending);

@@ -69,6 +69,9 @@ struct Descriptor {
   // At other ports, where the configuration wants that: whether a connection that begins so is the module's.
   // Looks at no more than kMostFirstBytes. Null: it is known by its ports alone.
   Recognised (*recognise)(Bytes first) = nullptr;
+  // Whether a server that speaks before its client may be the module's: its bytes then wait for the client's, for a second.
+  // Null: no such server is.
+  bool (*may_be_server)(Bytes first) = nullptr;
   bool decrypts = false;         // its instance is told who reads_plaintext
   bool reads_plaintext = false;  // it has make_plaintext_reader(), and `recognise`
   std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it

@@ -88,6 +88,11 @@ struct Surroundings {
 // Input from the LAN stops while too much output waits for the stream, input from the stream while too much
 // waits for the LAN: a module with about as much output as input need not count. After each input,
 // poll_output() is called until it is empty.
+// Where little output waits.
+struct Room {
+  bool lan = false, stream = false;
+};
+
 class Module {
  public:
   virtual ~Module() = default;
@@ -104,6 +109,8 @@ class Module {
   // The same, of what the server has already, so that it is seen and not output: at the beginning of a connection, and only
   // for those that Instance::make_plaintext_reader() makes.
   virtual void from_lan_seen_late(TimePoint, Slice /*bytes*/) {}
+  // After the last of those, and before from_lan(): everything else comes here before it comes to the server.
+  virtual void seen_late_is_over(TimePoint) {}
   virtual void from_stream(TimePoint now, Slice bytes) = 0;
   virtual void from_twin(TimePoint now, Slice message) = 0;  // at its position between from_stream()
 
@@ -123,6 +130,8 @@ class Module {
   virtual void twin_lost() {}
 
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
+  // Whenever the host runs and has room: for a module that could say more than others have asked for.
+  virtual void on_room(TimePoint, const Room&) {}
 
   virtual std::optional<Output> poll_output() = 0;
   virtual std::optional<TimePoint> next_timeout() const = 0;

@@ -23,7 +23,9 @@ std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& 
   PlaintextReaders readers;
   for (const Listed& each : list)
     if (each.descriptor.reads_plaintext)
-      readers.push_back({.recognise = each.descriptor.recognise, .instance = each.instance});
+      readers.push_back({.recognise = each.descriptor.recognise,
+                         .may_be_server = each.descriptor.may_be_server,
+                         .instance = each.instance});
   for (const Listed& each : list)
     if (each.descriptor.decrypts) each.instance->use_plaintext_readers(readers);
   return list;

@@ -15,6 +15,7 @@ namespace longhaul::modules {
 // The modules that read plaintext (Descriptor::reads_plaintext), in the order in which they are asked.
 struct PlaintextReader {
   Recognised (*recognise)(Bytes first);
+  bool (*may_be_server)(Bytes first) = nullptr;
   std::shared_ptr<Instance> instance;
 };
 using PlaintextReaders = std::vector<PlaintextReader>;
@@ -28,7 +29,9 @@ class Plaintext {
   // First of all, and like Module::on_surroundings().
   void on_surroundings(TimePoint now, const Surroundings& told);
   void from_client(TimePoint now, Slice bytes);
-  // What the client said before, and the server has; before all of from_client().
+  // What the client said before, and the server has: how many pieces will come. What the client says meanwhile waits for
+  // them, up to kMostWaiting.
+  void expect_server_has(std::uint64_t pieces) { expected_ = pieces; }
   void server_has(TimePoint now, Slice bytes);
   // What it said before is not known, so nothing that follows can be read. Responses to what is known still are.
   void client_is_unknown(TimePoint now);
@@ -40,10 +43,13 @@ class Plaintext {
 
   // ToLan, ToStream, EndLan, EndStream and Abort; none of the others.
   std::optional<Output> poll_output();
-  std::optional<TimePoint> next_timeout() const { return reader_ ? reader_->next_timeout() : std::nullopt; }
+  void on_room(TimePoint now, const Room& room);
+  std::optional<TimePoint> next_timeout() const { return reader_ ? reader_->next_timeout() : server_waits_until_; }
 
   bool has_reader() const { return reader_ != nullptr; }
-  std::size_t held_bytes() const { return first_.size() + (reader_ ? reader_->held_bytes() : 0); }
+  std::size_t held_bytes() const {
+    return first_.size() + waiting_.size() + of_server_.size() + (reader_ ? reader_->held_bytes() : 0);
+  }
   std::size_t queued_bytes() const { return reader_ ? reader_->queued_bytes() : 0; }
   std::size_t state_bytes() const { return reader_ ? reader_->state_bytes() : 0; }
   // Of the reader, also after it has stepped aside.
@@ -51,8 +57,12 @@ class Plaintext {
   Reason reason() const { return reason_; }
 
  private:
+  static constexpr std::size_t kMostWaiting = 256 * 1024;
+
   void choose(TimePoint now);
   void pass();
+  bool server_waits(TimePoint now, Bytes bytes);
+  void late_is_over(TimePoint now);
   void collect(TimePoint now);
 
   PlaintextReaders readers_;
@@ -62,6 +72,11 @@ class Plaintext {
   bool is_chosen_ = false;
   Buffer first_;  // of the client, until a module is chosen
   std::size_t first_at_server_ = 0;  // of first_, its beginning
+  std::uint64_t expected_ = 0;
+  Buffer waiting_;  // of the client, for what is expected
+  bool closed_waits_ = false;
+  Buffer of_server_;  // until a module is chosen
+  std::optional<TimePoint> server_waits_until_;
   std::unique_ptr<Module> reader_;
   bool client_passes_ = false, server_passes_ = false;  // past the reader
   std::deque<Output> out_;

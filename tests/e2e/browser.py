@@ -18,7 +18,7 @@ PATIENCE = 60.0  # seconds for one answer of a browser on a busy machine
 class Browser:
     """One tab. `errors` holds what its console complained of, and exceptions that nothing caught."""
 
-    def __init__(self, lab, node, folder, width=1280, height=900, scheme="light"):
+    def __init__(self, lab, node, folder, width=1280, height=900, scheme="light", options=()):
         self.errors = []
         self.numbers = itertools.count(1)
         self.buffer = b""
@@ -26,7 +26,7 @@ class Browser:
         self.from_browser, answers = os.pipe()
         words = [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                  "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder}",
-                 "--remote-debugging-pipe", "about:blank"]
+                 "--remote-debugging-pipe", *options, "about:blank"]
         # The protocol's pipes are the descriptors 3 and 4.
         with lab.inside(node):
             self.process = subprocess.Popen(

@@ -190,9 +190,13 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
   return stored;
 }
 
+Field question_field(const Stored& stored) {
+  return stored.etag.empty() ? Field{"If-Modified-Since", stored.last_modified} : Field{"If-None-Match", stored.etag};
+}
+
 std::string question_about(const Stored& stored) {
-  return stored.etag.empty() ? "If-Modified-Since: " + stored.last_modified + "\r\n"
-                             : "If-None-Match: " + stored.etag + "\r\n";
+  const Field field = question_field(stored);
+  return field.name + ": " + field.value + "\r\n";
 }
 
 bool may_ask(const RequestHead& request) {
@@ -268,26 +272,33 @@ std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_mo
   return fresh;
 }
 
-Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer) {
+ResponseHead answer_of(const Stored& stored, link::TimePoint now, const Answer& answer) {
   const auto& [not_modified, part, closes, note] = answer;
-  std::string head = not_modified ? "HTTP/1.1 304 Not Modified\r\n"
-                     : part       ? "HTTP/1.1 206 Partial Content\r\n"
-                                  : "HTTP/1.1 " + std::to_string(stored.status) + ' ' + stored.phrase + "\r\n";
+  ResponseHead head{.status = not_modified ? 304u : part ? 206u : stored.status,
+                    .phrase = not_modified ? "Not Modified" : part ? "Partial Content" : stored.phrase,
+                    .fields = {}};
   for (const Field& field : stored.fields.all()) {
     const bool is_left_out = same_name(field.name, "age") || same_name(field.name, "content-length") ||
                              (not_modified && (is_among(kOfContent, field.name) || same_name(field.name, "content-type")));
-    if (!is_left_out) head += field.name + ": " + field.value + "\r\n";
+    if (!is_left_out) head.fields.add(field);
   }
   if (part)
-    head += "Content-Range: bytes " + std::to_string(part->first) + '-' + std::to_string(part->first + part->size - 1) + '/' +
-            std::to_string(stored.content_bytes) + "\r\n";
+    head.fields.add({"Content-Range", "bytes " + std::to_string(part->first) + '-' + std::to_string(part->first + part->size - 1) +
+                                          '/' + std::to_string(stored.content_bytes)});
   if (!not_modified && stored.status != 204)
-    head += "Content-Length: " + std::to_string(part ? part->size : stored.content_bytes) + "\r\n";
-  head += "Age: " + std::to_string(stored.age(now)) + "\r\n";
-  head += "Cache-Status: longhaul;" + std::string(note) + "\r\n";
-  if (closes) head += "Connection: close\r\n";
-  head += "\r\n";
-  return Slice::copy_of(std::as_bytes(std::span(head)));
+    head.fields.add({"Content-Length", std::to_string(part ? part->size : stored.content_bytes)});
+  head.fields.add({"Age", std::to_string(stored.age(now))});
+  head.fields.add({"Cache-Status", "longhaul;" + std::string(note)});
+  if (closes) head.fields.add({"Connection", "close"});
+  return head;
+}
+
+Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer) {
+  const ResponseHead head = answer_of(stored, now, answer);
+  std::string text = "HTTP/1.1 " + std::to_string(head.status) + ' ' + head.phrase + "\r\n";
+  for (const Field& field : head.fields.all()) text += field.name + ": " + field.value + "\r\n";
+  text += "\r\n";
+  return Slice::copy_of(std::as_bytes(std::span(text)));
 }
 
 }  // namespace longhaul::http

@@ -59,7 +59,8 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
 // Whether the request can be answered by a cache at all: a GET without content that names its server, with no other condition
 // than If-None-Match or If-Modified-Since.
 bool may_answer(const RequestHead& request);
-// The condition, as one line of a head, by which the server says whether it has changed (section 4.3.1).
+// The condition, as a field and as one line of a head, by which the server says whether it has changed (section 4.3.1).
+Field question_field(const Stored& stored);
 std::string question_about(const Stored& stored);
 // Whether the server may be asked about a stored response in its place: the client has no conditions of its own.
 bool may_ask(const RequestHead& request);
@@ -87,6 +88,7 @@ struct Answer {
   bool closes = false;
   std::string_view note;
 };
-Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer);
+ResponseHead answer_of(const Stored& stored, link::TimePoint now, const Answer& answer);
+Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer);  // the same as HTTP/1
 
 }  // namespace longhaul::http

@@ -3,8 +3,9 @@
 
 #include <array>
 
+#include "proxy/modules/http/either.h"
 #include "proxy/modules/http/far.h"
-#include "proxy/modules/http/near.h"
+#include "proxy/modules/http/h2/early.h"
 #include "proxy/modules/http/reasons.h"
 
 namespace longhaul::http {
@@ -13,13 +14,14 @@ namespace {
 constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
 constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "http"}}};
 
-// One of the usual methods.
+// One of the usual methods, or HTTP/2.
 modules::Recognised recognise(Bytes first) {
-  static constexpr std::array<std::string_view, 7> kMethods{"GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "OPTIONS ", "PATCH "};
+  static constexpr std::array<std::string_view, 8> kBeginnings{"GET ",    "HEAD ",    "POST ",  "PUT ",
+                                                             "DELETE ", "OPTIONS ", "PATCH ", h2::kPreface};
   const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
-  for (const std::string_view method : kMethods) {
-    if (text.starts_with(method)) return modules::Recognised::yes;
-    if (method.starts_with(text)) return modules::Recognised::too_few;
+  for (const std::string_view begin : kBeginnings) {
+    if (text.starts_with(begin)) return modules::Recognised::yes;
+    if (begin.starts_with(text)) return modules::Recognised::too_few;
   }
   return modules::Recognised::no;
 }
@@ -30,10 +32,10 @@ class Installed final : public modules::Instance {
     site_->wall = resources.wall_seconds;
   }
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
-    return std::make_unique<Near>(ends, site_);
+    return std::make_unique<Either>(ends, site_);
   }
   std::unique_ptr<modules::Module> make_plaintext_reader(const modules::Ends& ends, std::string_view name) override {
-    return std::make_unique<Near>(ends, site_, name);
+    return std::make_unique<Either>(ends, site_, name);
   }
   std::unique_ptr<modules::Module> make_far(const modules::Ends&, const modules::Address&) override {
     return std::make_unique<Far>();
@@ -52,6 +54,7 @@ constexpr modules::Descriptor kDescriptor{
     .version = 1,
     .ports = kPorts,
     .recognise = recognise,
+    .may_be_server = h2::may_be_server,
     .reads_plaintext = true,
     .features = kFeatures,
     .reasons = reasons::kAll,

@@ -18,32 +18,10 @@ std::size_t memory_of(const RequestHead& request) {
   return bytes;
 }
 
-// The path of a reference to the same server (RFC 9110, section 10.2.2); empty: it leads elsewhere.
-std::string path_of(std::string_view reference, std::string_view scheme, std::string_view host) {
-  if (reference.starts_with("//")) return {};
-  if (reference.starts_with('/')) return std::string(reference);
-  if (reference.size() < scheme.size() || !same_name(reference.substr(0, scheme.size()), scheme)) return {};
-  reference.remove_prefix(scheme.size());
-  const std::size_t slash = std::min(reference.find('/'), reference.size());
-  if (!same_name(reference.substr(0, slash), host)) return {};
-  return slash == reference.size() ? "/" : std::string(reference.substr(slash));
-}
-
 }  // namespace
 
 Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name)
-    : site_(std::move(site)), scheme_(verified_name.empty() ? "http://" : "https://") {
-  server_.assign(reinterpret_cast<const char*>(ends.server.data()), ends.server.size());
-  server_ += std::to_string(ends.server_port);
-  // A server that is trusted as one name must not answer for another, whatever Host says.
-  if (!verified_name.empty()) (server_ += " tls ") += verified_name;
-}
-
-// The name that a client gives is worth nothing without the address that it went to: otherwise a client could have its
-// own server's answers stored under another's name.
-std::string Near::key_of(const RequestHead& request) const {
-  return server_ + ' ' + lower(request.fields.value("host")) + ' ' + request.target;
-}
+    : site_(std::move(site)), place_(ends, verified_name) {}
 
 void Near::on_surroundings(TimePoint, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
@@ -124,7 +102,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
   had_body_ |= has_body;
-  std::string key = key_of(*request);
+  std::string key = place_.key_of(*request);
   Object ask_about;
   if (may_answer(*request) && at_server_ == 0) {
     const Object object = site_->store.find(key, *request);
@@ -274,9 +252,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
     to_lan(Slice::copy_of(head));
     return true;
   }
-  const bool changes = exchange.request.method != "GET" && exchange.request.method != "HEAD" &&
-                       exchange.request.method != "OPTIONS" && exchange.request.method != "TRACE";
-  if (changes && response->status < 400) invalidate(*response);
+  place_.invalidate(site_->store, exchange.request, *response);
 
   if (response->status == 304 && exchange.asked_about) {
     auto fresh = validated(*exchange.asked_about, *response, now, site_->wall());
@@ -325,15 +301,6 @@ void Near::response_done(TimePoint) {
   }
   drop_pending();
   finish_exchange();
-}
-
-void Near::invalidate(const ResponseHead& response) {
-  const Exchange& exchange = exchanges_.front();
-  site_->store.erase(exchange.key);
-  const std::string host = exchange.request.fields.value("host");
-  for (const std::string_view name : {"location", "content-location"})
-    if (const std::string path = path_of(response.fields.value(name), scheme_, host); !path.empty())
-      site_->store.erase(server_ + ' ' + lower(host) + ' ' + path);
 }
 
 void Near::finish_exchange() {

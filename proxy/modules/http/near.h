@@ -3,25 +3,17 @@
 // store, answers from that while it is fresh, and otherwise has the server asked whether it has changed.
 #pragma once
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "proxy/modules/http/body.h"
 #include "proxy/modules/http/caching.h"
-#include "proxy/modules/http/object_store.h"
+#include "proxy/modules/http/place.h"
+#include "proxy/modules/http/site.h"
 #include "proxy/modules/module.h"
 
 namespace longhaul::http {
-
-// What the flows of a daemon share.
-struct Site {
-  explicit Site(std::uint64_t most_bytes) : store(most_bytes) {}
-  ObjectStore store;
-  std::uint64_t pending_bytes = 0;  // content of responses that are still coming, of all flows
-  std::function<Seconds()> wall;    // seconds since 1970
-};
 
 class Near final : public modules::Module {
  public:
@@ -76,7 +68,6 @@ class Near final : public modules::Module {
   void read_responses(TimePoint now);
   bool take_response(TimePoint now, Bytes head);
   void response_done(TimePoint now);
-  void invalidate(const ResponseHead& response);
   void finish_exchange();
   void responses_pass();
   void drop_pending();
@@ -84,11 +75,9 @@ class Near final : public modules::Module {
   void end_lan();
   void abort();
   void review();
-  std::string key_of(const RequestHead& request) const;
 
   std::shared_ptr<Site> site_;
-  std::string scheme_;  // "http://" or "https://"
-  std::string server_;  // address, port and verified name, the beginning of each key
+  Place place_;
   std::deque<modules::Output> out_;
 
   Buffer request_, response_;  // heads that are not complete

@@ -20,6 +20,12 @@ inline constexpr ReasonText http_upgraded{
     "so the rest passes without the cache.",
     "none needed"};
 
-inline constexpr std::array kAll{&http_not_understood, &http_upgraded};
+inline constexpr ReasonText http_begun{
+    "http_begun",
+    "The flow is deduplicated and compressed; its HTTP/2 client had said more than a cache can continue before the near side "
+    "could read it, so the connection passes without the cache.",
+    "none needed; other connections of the same client are not affected"};
+
+inline constexpr std::array kAll{&http_not_understood, &http_upgraded, &http_begun};
 
 }  // namespace longhaul::http::reasons

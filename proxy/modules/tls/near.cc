@@ -99,6 +99,7 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
   detail_ = "TLS 1.3 for " + name + ", decrypted";
   plaintext_.emplace(std::move(readers_), ends_, name);
   plaintext_->on_surroundings(now, told_);
+  plaintext_->expect_server_has(unheard_);
   state_ = State::open;
   out_.tell(Taken{});
   if (lan_ended_) {
@@ -135,8 +136,6 @@ void Near::open_records(TimePoint now) {
                                                 : (fail(kUnexpectedMessage), false);
   }
   if (state_ != State::open) return;
-  // Sent while earlier words were under way: HTTP's clients wait for an answer, so it is rare, and not worth a delay.
-  if (unheard_ > 0 && (!plain.empty() || client_closed_)) plaintext_->client_is_unknown(now);
   if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
   if (client_closed_) plaintext_->client_closed(now);
   read_plaintext();
@@ -238,6 +237,12 @@ void Near::stream_ended(TimePoint now, modules::Ending ending) {
 void Near::on_timeout(TimePoint now) {
   if (state_ != State::open) return;
   plaintext_->on_timeout(now);
+  read_plaintext();
+}
+
+void Near::on_room(TimePoint now, const modules::Room& room) {
+  if (state_ != State::open) return;
+  plaintext_->on_room(now, room);
   read_plaintext();
 }
 

@@ -29,6 +29,7 @@ class Near final : public modules::Module {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
   void on_timeout(TimePoint now) override;
+  void on_room(TimePoint now, const modules::Room& room) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override {
     return plaintext_ ? plaintext_->next_timeout() : std::nullopt;

@@ -82,9 +82,9 @@ class Twins {
       case 1:
         return sends(far, from_server_, server_ends_);
       case 2:
-        return deliver(near, far, now, piece());
+        return delivers(near, far);
       case 3:
-        return deliver(far, near, now, piece());
+        return delivers(far, near);
       case 4:
         return arrives(near, at_client, on_client_bytes);
       default:
@@ -104,11 +104,17 @@ class Twins {
     text.erase(0, size);
     return true;
   }
-  static bool arrives(Watched& half, std::string& at, const std::function<void()>& tell) {
+  bool delivers(Watched& from, Watched& to) {
+    if (!deliver(from, to, now, piece())) return false;
+    if (!from.aborted) from.module.on_room(now, {.lan = from.to_lan.empty(), .stream = from.to_twin.empty()}), from.collect();
+    return true;
+  }
+  bool arrives(Watched& half, std::string& at, const std::function<void()>& tell) {
     if (half.to_lan.empty()) return false;
     const Bytes bytes = half.to_lan.front().bytes();
     at.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     half.to_lan.pop_front();
+    if (!half.aborted) half.module.on_room(now, {.lan = half.to_lan.empty(), .stream = half.to_twin.empty()}), half.collect();
     tell();
     return true;
   }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/h2/near.h"
+
+#include <algorithm>
+
+#include "proxy/modules/http/h2/early.h"
+#include "proxy/modules/http/reasons.h"
+
+namespace longhaul::http::h2 {
+
+void Near::on_surroundings(TimePoint, const modules::Surroundings& told) {
+  is_on_ = told.features.modules.value("http") != 0;
+  if (state_ == State::early && !is_on_) return step_aside({});
+  if (state_ != State::runs) return;
+  streams_->use_store(is_on_);
+  pump();
+}
+
+std::optional<modules::Output> Near::poll_output() {
+  if (out_.empty()) return std::nullopt;
+  modules::Output first = std::move(out_.front());
+  out_.pop_front();
+  return first;
+}
+
+// --------------------------------------------------------------------------------------------- its beginning
+
+void Near::from_lan_seen_late(TimePoint, Slice bytes) {
+  if (state_ != State::early) return;
+  append(early_, bytes.bytes());
+  at_server_ += bytes.size();
+}
+
+void Near::seen_late_is_over(TimePoint now) {
+  late_is_over_ = true;
+  if (state_ == State::early && at_server_ > 0) begin(now);
+}
+
+void Near::from_lan(TimePoint now, Slice bytes) {
+  switch (state_) {
+    case State::early:
+      append(early_, bytes.bytes());
+      return begin(now);
+    case State::runs:
+      return feed_client(now, bytes.bytes());
+    case State::aside:
+      if (!ended_stream_) out_.push_back(modules::ToStream{std::move(bytes)});
+      return;
+    case State::over:
+      return;
+  }
+}
+
+// The server must not be told the rest of a frame otherwise than it began.
+void Near::begin(TimePoint now) {
+  if (early_.size() > kMostEarlyBytes) return step_aside(reasons::http_begun);
+  if (at_server_ > 0 && !late_is_over_) return;
+  std::size_t end = 0;
+  if (at_server_ > 0) {
+    const auto known = frame_end(early_, at_server_);
+    if (!known || *known > early_.size()) return;
+    end = *known;
+  }
+  streams_ = std::make_unique<Streams>(place_, site_);
+  if (at_server_ == 0) {
+    streams_->begin();
+  } else {
+    if (!streams_->take_over(now, Bytes(early_).first(end))) return step_aside(reasons::http_begun);
+    if (end > at_server_)
+      out_.push_back(modules::ToStream{Slice::copy_of(Bytes(early_).subspan(at_server_, end - at_server_))});
+  }
+  state_ = State::runs;
+  streams_->use_store(is_on_);
+  const Buffer said = std::exchange(early_, {}), heard = std::exchange(early_server_, {});
+  feed_client(now, Bytes(said).subspan(end));
+  if (!heard.empty()) from_stream(now, Slice::copy_of(heard));
+}
+
+void Near::step_aside(modules::Reason reason) {
+  if (state_ != State::early || lan_ended_) return;
+  reason_ = reason;
+  out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
+  pass_held();
+}
+
+void Near::pass_held() {
+  state_ = State::aside;
+  streams_.reset();
+  const Bytes rest = Bytes(early_).subspan(at_server_);
+  if (!rest.empty()) out_.push_back(modules::ToStream{Slice::copy_of(rest)});
+  if (!early_server_.empty()) out_.push_back(modules::ToLan{Slice::copy_of(early_server_)});
+  early_ = {}, early_server_ = {};
+}
+
+// What is known of the client, and no more: it goes on by itself. Where a twin has only stepped aside, its
+// bytes are those that it passed before.
+void Near::twin_stepped_aside(TimePoint) {
+  step_aside(reasons::http_begun);
+  if (state_ != State::aside || ended_lan_ || std::exchange(passes_to_lan_, true)) return;
+  out_.push_back(modules::StepAside{modules::Way::to_lan});
+}
+
+// ------------------------------------------------------------------------------------------------ as it runs
+
+void Near::feed_client(TimePoint now, Bytes bytes) {
+  const bool goes_on = bytes.empty() || streams_->from_client(now, bytes);
+  pump();
+  if (!goes_on) abort();
+}
+
+void Near::from_stream(TimePoint now, Slice bytes) {
+  switch (state_) {
+    case State::early:
+      append(early_server_, bytes.bytes());
+      if (early_server_.size() > kMostEarlyBytes) step_aside(reasons::http_begun);
+      return;
+    case State::runs:
+      if (!streams_->from_server(now, bytes.bytes())) streams_->server_ended();
+      return pump();
+    case State::aside:
+      if (!ended_lan_) out_.push_back(modules::ToLan{std::move(bytes)});
+      return;
+    case State::over:
+      return;
+  }
+}
+
+void Near::on_room(TimePoint, const modules::Room& room) {
+  if (state_ != State::runs) return;
+  if (room.lan) lan_room_ = kRoom;
+  if (room.stream) stream_room_ = kRoom;
+  pump();
+}
+
+// Content becomes frames only when there is room for them, so that a client that does not read holds what its
+// windows and those towards the server allow, and not what the store has.
+void Near::pump() {
+  for (bool moved = true; std::exchange(moved, false) && state_ == State::runs;) {
+    Buffer lan, stream;
+    if (lan_room_ > 0 && !ended_lan_) streams_->to_client(lan, std::min(lan_room_, kPiece));
+    if (stream_room_ > 0 && !ended_stream_) streams_->to_server(stream, std::min(stream_room_, kPiece));
+    moved = !lan.empty() || !stream.empty();
+    lan_room_ -= std::min(lan_room_, lan.size());
+    stream_room_ -= std::min(stream_room_, stream.size());
+    if (!lan.empty()) out_.push_back(modules::ToLan{Slice::copy_of(lan)});
+    if (!stream.empty()) out_.push_back(modules::ToStream{Slice::copy_of(stream)});
+    if (!moved) streams_->review();
+  }
+  if (state_ != State::runs || lan_room_ == 0 || !streams_->is_over()) return;
+  streams_->client_ended();
+  Buffer last;
+  streams_->to_server(last, kPiece);
+  if (!last.empty() && !ended_stream_) out_.push_back(modules::ToStream{Slice::copy_of(last)});
+  state_ = State::over;
+  end_stream();
+  end_lan();
+}
+
+// ------------------------------------------------------------------------------------------------------ ends
+
+void Near::lan_ended(TimePoint, modules::Ending ending) {
+  if (ending == modules::Ending::reset) return abort();
+  lan_ended_ = true;
+  if (state_ == State::early) pass_held();
+  if (state_ == State::runs) {
+    streams_->client_ended();
+    pump();
+    state_ = State::over;
+    end_lan();
+  }
+  end_stream();
+}
+
+void Near::stream_ended(TimePoint, modules::Ending ending) {
+  if (ending == modules::Ending::reset) return abort();
+  if (state_ == State::early) step_aside({});
+  if (state_ != State::runs) return end_lan();
+  streams_->server_ended();
+  pump();
+}
+
+void Near::give_up_memory(TimePoint) {
+  if (state_ == State::early) return step_aside(modules::reasons::memory_limit);
+  if (state_ == State::runs) streams_->drop_pending();
+}
+
+void Near::end_lan() {
+  if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
+}
+
+void Near::end_stream() {
+  if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
+}
+
+void Near::abort() {
+  state_ = State::over;
+  out_.push_back(modules::Abort{});
+}
+
+}  // namespace longhaul::http::h2

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half before an HTTP/2 client: it is the client's server and the server's client, and answers from the
+// store of HTTP/1 (streams.h). What the server has heard before this half could read it is continued, or
+// passes as it is.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "proxy/modules/http/h2/streams.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::http::h2 {
+
+class Near final : public modules::Module {
+ public:
+  using TimePoint = modules::TimePoint;
+
+  Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name = {})
+      : place_(ends, verified_name), site_(std::move(site)) {}
+
+  void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
+  void from_lan(TimePoint now, Slice bytes) override;
+  void from_lan_seen_late(TimePoint now, Slice bytes) override;
+  void seen_late_is_over(TimePoint now) override;
+  void from_stream(TimePoint now, Slice bytes) override;
+  void from_twin(TimePoint, Slice) override { abort(); }  // the far half says nothing
+  void on_room(TimePoint now, const modules::Room& room) override;
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  void twin_stepped_aside(TimePoint now) override;
+  void on_timeout(TimePoint) override {}
+  std::optional<modules::Output> poll_output() override;
+  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::size_t held_bytes() const override { return early_.size() + early_server_.size(); }
+  std::size_t queued_bytes() const override { return streams_ ? streams_->queued_bytes() : 0; }
+  std::size_t state_bytes() const override { return streams_ ? streams_->state_bytes() : 0; }
+  void give_up_memory(TimePoint) override;
+  const modules::Counters& counters() const override {
+    return streams_ ? streams_->counters() : no_counters_;
+  }
+  modules::Reason reason() const override { return reason_; }
+  std::string_view detail() const override { return state_ == State::runs ? "HTTP/2" : ""; }
+
+ private:
+  static constexpr std::size_t kRoom = 256 * 1024, kPiece = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+  enum class State : std::uint8_t {
+    early,  // nothing has been said to anybody
+    runs,
+    aside,
+    over,
+  };
+
+  void begin(TimePoint now);
+  void step_aside(modules::Reason reason);
+  void pass_held();
+  void feed_client(TimePoint now, Bytes bytes);
+  void pump();
+  void end_lan();
+  void end_stream();
+  void abort();
+
+  Place place_;
+  std::shared_ptr<Site> site_;
+  State state_ = State::early;
+  Buffer early_, early_server_;
+  std::size_t at_server_ = 0;  // of early_, its beginning
+  bool late_is_over_ = false, is_on_ = true;
+  std::unique_ptr<Streams> streams_;
+  std::size_t lan_room_ = kRoom, stream_room_ = kRoom;
+  bool lan_ended_ = false, ended_lan_ = false, ended_stream_ = false, passes_to_lan_ = false;
+  std::deque<modules::Output> out_;
+  modules::Reason reason_{};
+  modules::Counters no_counters_;
+};
+
+}  // namespace longhaul::http::h2

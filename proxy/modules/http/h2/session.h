@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTTP/2 connection (RFC 9113) of libnghttp2 in memory, as its server or as its client: frames in and
+// out, whole header blocks and content to and from the user. What is received counts against the windows
+// until it is consumed().
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codecs/byte_writer.h"
+#include "codecs/slice.h"
+#include "proxy/modules/http/head.h"
+
+struct nghttp2_session;
+
+namespace longhaul::http::h2 {
+
+using StreamId = std::int32_t;
+
+// RFC 9113, section 7.
+namespace errors {
+inline constexpr std::uint32_t none = 0, protocol = 1, internal = 2, refused = 7, cancel = 8, calm = 11;
+}
+
+// What is still to be sent on a stream.
+struct Source {
+  std::deque<Slice> pieces;
+  std::uint64_t bytes = 0;  // in pieces
+  bool ended = false;       // nothing follows, but for
+  std::optional<Fields> trailers;
+
+  void add(Slice piece) {
+    if (piece.empty()) return;
+    bytes += piece.size();
+    pieces.push_back(std::move(piece));
+  }
+};
+
+class SessionUser {
+ public:
+  virtual ~SessionUser() = default;
+  // A whole block, pseudo-header fields first. `ends`: nothing follows on the stream, and no on_end().
+  virtual void on_headers(StreamId stream, Fields block, bool ends) = 0;
+  virtual void on_data(StreamId stream, Bytes bytes) = 0;
+  virtual void on_end(StreamId stream) = 0;
+  virtual void on_closed(StreamId stream, std::uint32_t error) = 0;
+  virtual void on_goaway() = 0;
+  virtual void on_sent(StreamId stream, std::size_t bytes) = 0;  // of its Source
+  virtual void on_end_sent(StreamId stream) = 0;
+};
+
+class Session {
+ public:
+  static constexpr std::size_t kMostBlockBytes = 64 * 1024;
+  enum class Role : std::uint8_t { server, client };
+  using Settings = std::vector<std::pair<std::uint16_t, std::uint32_t>>;
+
+  // `user` outlives it. Throws std::bad_alloc.
+  Session(Role role, SessionUser& user);
+  Session(Session&&) = delete;
+  ~Session();
+
+  // False: the connection cannot be continued.
+  bool feed(Bytes bytes);
+  // Appends whole frames, until there are so many bytes; nothing: there is nothing to send now.
+  void drain(Buffer& out, std::size_t enough);
+  // Neither side will say anything any more.
+  bool is_over() const;
+  // Something was not as the RFC wants it.
+  bool has_complained() const { return complained_; }
+
+  void announce(const Settings& settings, std::int32_t connection_window);
+  void widen(StreamId stream, std::int32_t window_more);  // 0: of the connection
+
+  // The sources live until on_closed(). Null: the block is all. Nothing: it is refused.
+  std::optional<StreamId> request(const Fields& block, Source* content);
+  void use_next(StreamId stream);                     // for the next request()
+  void inform(StreamId stream, const Fields& block);  // 1xx
+  void respond(StreamId stream, const Fields& block, Source* content);
+  void resume(StreamId stream);  // there is more in its source
+  void reset(StreamId stream, std::uint32_t error);
+  // Content that was received has found its place. 0: its stream is over, and only the connection's window
+  // counts.
+  void consumed(StreamId stream, std::size_t bytes);
+  // No further streams of the peer; those that it has go on.
+  void say_goodbye(std::uint32_t error = errors::none);
+  // Nothing but that.
+  void terminate(std::uint32_t error);
+
+ private:
+  friend struct Callbacks;
+  SessionUser& user_;
+  nghttp2_session* session_ = nullptr;
+  Fields block_;  // that comes in
+  std::size_t block_bytes_ = 0;
+  bool complained_ = false, said_goodbye_ = false;
+};
+
+}  // namespace longhaul::http::h2

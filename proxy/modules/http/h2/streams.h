@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two HTTP/2 connections, with the client and with the server, and the requests between them: each is
+// answered from the store, asked about, or passed on with its content, whatever the streams are called on
+// either side.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proxy/modules/counters.h"
+#include "proxy/modules/http/h2/session.h"
+#include "proxy/modules/http/incoming.h"
+#include "proxy/modules/http/place.h"
+#include "proxy/modules/http/site.h"
+
+namespace longhaul::http::h2 {
+
+class Streams {
+ public:
+  using TimePoint = link::TimePoint;
+  static constexpr std::uint32_t kMostStreams = 128;
+  // What may be under way without being read: uploads, which wait here for the server; responses, which wait
+  // for the client. A server that is asked for more than one is slower than 4 MiB in a round trip of the line
+  // is rare.
+  static constexpr std::int32_t kUpWindow = 256 << 10, kAllUpWindow = 1 << 20;
+  static constexpr std::int32_t kDownWindow = 4 << 20, kAllDownWindow = 16 << 20;
+  // Streams that end with an error: at once, and in each second.
+  static constexpr unsigned kMostResets = 1000, kResetsPerSecond = 100;
+
+  Streams(const Place& place, std::shared_ptr<Site> site);
+
+  // First of all: the server has not heard anything from the client. Or: it has this, which are whole frames.
+  // False: that cannot be continued, and nothing has been said to anybody.
+  void begin();
+  bool take_over(TimePoint now, Bytes at_server);
+
+  // False: with that one, no more can be said or heard.
+  bool from_client(TimePoint now, Bytes bytes);
+  bool from_server(TimePoint now, Bytes bytes);
+  // Appends what is to be sent.
+  void to_client(Buffer& out, std::size_t enough) { client_.drain(out, enough); }
+  void to_server(Buffer& out, std::size_t enough) { server_.drain(out, enough); }
+
+  void use_store(bool on);  // off: no request is answered here, and the client is asked to connect anew
+  void drop_pending();      // does not store what is coming
+  void server_ended();
+  void client_ended() { server_.terminate(errors::none); }
+  // After output: a server with which nothing can be said any more is one that has ended.
+  void review();
+  // Nothing more can come to the client.
+  bool is_over() const;
+
+  // Of responses, which wait for the client; of everything else.
+  std::size_t queued_bytes() const { return static_cast<std::size_t>(down_bytes_); }
+  std::size_t state_bytes() const;
+  const modules::Counters& counters() const { return counters_; }
+
+ private:
+  struct Exchange {
+    StreamId client = 0, server = 0;     // 0: none, or over
+    std::optional<RequestHead> request;  // nothing: not for the cache
+    std::string key;
+    Fields block;        // the client's, as long as it may have to be said again
+    bool asks = false;   // with content
+    Object asked_about;  // a condition was added for it
+    std::uint64_t erasures = 0;
+    std::size_t bytes = 0;
+    Source up, down;
+    bool responded = false, is_from_store = false, end_sent = false;
+    std::optional<Incoming> incoming;
+  };
+  class FromClient final : public SessionUser {
+   public:
+    explicit FromClient(Streams& all) : all_(all) {}
+    void on_headers(StreamId stream, Fields block, bool ends) override;
+    void on_data(StreamId stream, Bytes bytes) override;
+    void on_end(StreamId stream) override;
+    void on_closed(StreamId stream, std::uint32_t error) override;
+    void on_goaway() override {}
+    void on_sent(StreamId stream, std::size_t bytes) override;
+    void on_end_sent(StreamId stream) override;
+
+   private:
+    Streams& all_;
+  };
+  class FromServer final : public SessionUser {
+   public:
+    explicit FromServer(Streams& all) : all_(all) {}
+    void on_headers(StreamId stream, Fields block, bool ends) override;
+    void on_data(StreamId stream, Bytes bytes) override;
+    void on_end(StreamId stream) override;
+    void on_closed(StreamId stream, std::uint32_t error) override;
+    void on_goaway() override { all_.client_.say_goodbye(); }
+    void on_sent(StreamId stream, std::size_t bytes) override;
+    void on_end_sent(StreamId) override {}
+
+   private:
+    Streams& all_;
+  };
+  friend class FromClient;
+  friend class FromServer;
+
+  Exchange* of_client(StreamId stream);
+  Exchange* of_server(StreamId stream);
+  void open(StreamId stream, Fields block, bool ends);
+  bool answer_from_store(Exchange& exchange, const Object& object);
+  void send(Exchange& exchange, const Object& object, std::string_view note);
+  void ask(Exchange& exchange);
+  void take_response(Exchange& exchange, const Fields& block, bool ends);
+  void take_not_modified(Exchange& exchange, const ResponseHead& response, bool ends);
+  void store_if_whole(Exchange& exchange);
+  void forget_down(Exchange& exchange);
+  void leave(Exchange& exchange, StreamId server);
+  void settle(Exchange& exchange);
+  void count_reset();
+
+  const Place& place_;
+  std::shared_ptr<Site> site_;
+  TimePoint now_{};
+  bool is_on_ = true, is_late_ = false, server_gone_ = false;
+  FromClient from_client_{*this};
+  FromServer from_server_{*this};
+  Session client_{Session::Role::server, from_client_};
+  Session server_{Session::Role::client, from_server_};
+  std::map<StreamId, std::unique_ptr<Exchange>> exchanges_;  // by the client's stream
+  std::map<StreamId, Exchange*> by_server_;
+  std::uint64_t down_bytes_ = 0, up_bytes_ = 0;  // in sources; down without those of the store
+  std::size_t exchanges_bytes_ = 0;
+  double resets_left_ = kMostResets;
+  TimePoint resets_at_{};
+  modules::Counters counters_;
+};
+
+}  // namespace longhaul::http::h2

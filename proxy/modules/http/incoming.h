@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A response that is stored as it comes. It is in the store when it is complete, and nowhere if it never is.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proxy/modules/http/body.h"
+#include "proxy/modules/http/site.h"
+
+namespace longhaul::http {
+
+class Incoming {
+ public:
+  // `erasures`: ObjectStore::erasures() when it was asked for.
+  Incoming(std::shared_ptr<Site> site, std::string key, std::uint64_t erasures, Stored stored)
+      : site_(std::move(site)), key_(std::move(key)), erasures_(erasures), stored_(std::move(stored)) {}
+  ~Incoming() { site_->pending_bytes -= content_.size(); }
+  Incoming(const Incoming&) = delete;
+
+  // False: it is too large, alone or together with others that are coming, and not worth to be continued.
+  bool add(Bytes bytes) {
+    const std::uint64_t most = site_->store.most_object_bytes();
+    content_.add(bytes);
+    site_->pending_bytes += bytes.size();
+    return content_.size() <= most && site_->pending_bytes <= 2 * most;
+  }
+  std::uint64_t bytes() const { return content_.size(); }
+
+  // It is complete.
+  void store() {
+    if (site_->store.was_erased(key_, erasures_)) return;
+    site_->pending_bytes -= content_.size();
+    stored_.content_bytes = content_.size();
+    stored_.content = content_.take();
+    site_->store.put(key_, std::move(stored_));
+  }
+
+ private:
+  std::shared_ptr<Site> site_;
+  std::string key_;
+  std::uint64_t erasures_;
+  Stored stored_;
+  Content content_;
+};
+
+}  // namespace longhaul::http
