@@ -38,6 +38,10 @@ class Liveness {
   void on_timeout(TimePoint now, bool busy);
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
+  // Asks by a carrier other than the preferred one whether it works; the answer is a PONG, by whichever
+  // carrier the peer prefers. Only the latest question counts, and none of them measures the path.
+  std::uint64_t make_question() { return kFirstQuestion + ++questions_; }
+  bool question_answered() const { return questions_ > 0 && answered_question_ == questions_; }
   void on_heard(TimePoint now);
   void on_pong(std::uint64_t number, TimePoint now);
 
@@ -61,7 +65,9 @@ class Liveness {
   Contact contact_;
   // A ping may be sent before the previous one is answered: on a long path several are under way.
   static constexpr std::uint64_t kTimedPings = 32;
+  static constexpr std::uint64_t kFirstQuestion = std::uint64_t{1} << 60;  // no PING gets that far
   std::uint64_t last_number_ = 0, last_answered_ = 0;
+  std::uint64_t questions_ = 0, answered_question_ = 0;
   std::array<TimePoint, kTimedPings> sent_at_{};
   TimePoint last_due_{};  // when a ping was due, which is not when the carrier had room for it
   bool ping_due_ = false;

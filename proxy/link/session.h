@@ -42,6 +42,8 @@ class Session final : private StreamOwner {
   CarrierId preferred() const { return carriers_.preferred(); }  // or kNoCarrier
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
+  // A PING for a carrier that is not preferred, as a whole frame; see Liveness::question_answered().
+  void ask(Buffer& out) { write_frame(PingFrame{liveness_.make_question()}, out); }
   // Frames out.
   Outgoing& outgoing() { return outgoing_; }
   const Outgoing& outgoing() const { return outgoing_; }

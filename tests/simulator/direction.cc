@@ -9,29 +9,13 @@ namespace longhaul::simulator {
 
 Direction::Direction(Timeline& timeline, DatagramPool& pool, const DirectionConfig& config,
                      std::uint64_t seed)
-    : Timer(timeline),
-      pool_(pool),
-      config_(config),
-      link_(config.link, seed),
-      corruption_(seed, 16),
-      tokens_(config.policer ? static_cast<double>(config.policer->burst_bytes) : 0),
-      tokens_at_(timeline.now()) {}
+    : Timer(timeline), pool_(pool), config_(config), link_(config.link, seed), corruption_(seed, 16) {
+  bucket_.use(config_.policer, timeline.now());
+}
 
 void Direction::connect(Deliver deliver, DeliveredAll delivered_all) {
   deliver_ = std::move(deliver);
   delivered_all_ = std::move(delivered_all);
-}
-
-bool Direction::exceeds_policer(std::uint32_t ip_bytes) {
-  if (!config_.policer) return false;
-  const TimePoint now = timeline().now();
-  const double seconds = std::chrono::duration<double>(now - tokens_at_).count();
-  tokens_at_ = now;
-  tokens_ = std::min(static_cast<double>(config_.policer->burst_bytes),
-                     tokens_ + seconds * static_cast<double>(config_.policer->rate_bits) / 8);
-  if (tokens_ < ip_bytes) return true;
-  tokens_ -= ip_bytes;
-  return false;
 }
 
 void Direction::flip_bits(Datagram& datagram) {
@@ -46,12 +30,12 @@ void Direction::flip_bits(Datagram& datagram) {
   }
 }
 
-void Direction::enter(Address from, Address to, Bytes payload, std::uint32_t ip_bytes) {
+void Direction::enter(Address from, Address to, Bytes payload, std::uint32_t ip_bytes, wan::Ecn ecn) {
   const TimePoint now = timeline().now();
   const wan::PacketId id =
       pool_.put({.from = from, .to = to, .ip_bytes = ip_bytes, .sent = now, .payload = {}}, payload);
   if (tap_) tap_(pool_[id]);
-  if (!up_ || (config_.mtu_bytes && ip_bytes > config_.mtu_bytes) || exceeds_policer(ip_bytes)) {
+  if (!up_ || (config_.mtu_bytes && ip_bytes > config_.mtu_bytes) || !bucket_.take(ip_bytes, now)) {
     if (!up_)
       ++counters_.cut;
     else if (config_.mtu_bytes && ip_bytes > config_.mtu_bytes)
@@ -61,7 +45,10 @@ void Direction::enter(Address from, Address to, Bytes payload, std::uint32_t ip_
     return pool_.give_back(id);
   }
   if (corruption_.happens(config_.corrupt)) flip_bits(pool_[id]);
-  if (link_.arrive(now, ip_bytes, id) != wan::Fate::carried) pool_.give_back(id);
+  const wan::PacketTraits traits{
+      .flow = (std::uint64_t{from.host} << 32 | to.host) ^ (std::uint64_t{from.port} << 16 | to.port),
+      .ecn = ecn};
+  if (link_.arrive(now, ip_bytes, id, traits) != wan::Fate::carried) pool_.give_back(id);
   arm();
 }
 
@@ -75,7 +62,9 @@ void Direction::arm() {
 void Direction::fire(TimePoint now) {
   bool any = false;
   while (const auto departure = link_.poll(now)) {
-    if (up_) {
+    if (departure->copies == 0) {
+      // Its queue dropped it.
+    } else if (up_) {
       any = true;
       if (departure->copies > 1) {
         const MutableBytes payload = pool_[departure->id].payload;
@@ -83,6 +72,7 @@ void Direction::fire(TimePoint now) {
       }
       // A copy of the head: the receiver may send, and so move the slots.
       Datagram datagram = pool_[departure->id];
+      datagram.marked = departure->marked;
       deliver_(datagram);
       for (unsigned i = 1; i < departure->copies; ++i) {
         std::copy(copy_.begin(), copy_.end(), datagram.payload.begin());
@@ -99,14 +89,13 @@ void Direction::fire(TimePoint now) {
 }
 
 void Direction::change(const DirectionConfig& config) {
-  if (config.policer && !config_.policer) tokens_ = static_cast<double>(config.policer->burst_bytes);
-  tokens_at_ = std::max(tokens_at_, timeline().now());
+  bucket_.use(config.policer, timeline().now());
   config_ = config;
   link_.change(timeline().now(), config.link);
   arm();
 }
 
-Duration Direction::queue_delay() const {
+Duration Direction::queue_delay() {
   if (config_.link.rate_bits == 0) return Duration{0};
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
       static_cast<double>(queued_bytes()) * 8 / static_cast<double>(config_.link.rate_bits)));

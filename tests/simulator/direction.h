@@ -8,11 +8,7 @@
 
 namespace longhaul::simulator {
 
-// Drops what exceeds a token bucket; nothing waits.
-struct Policer {
-  std::uint64_t rate_bits = 0;  // IP bits a second
-  std::uint64_t burst_bytes = 0;
-};
+using wan::Policer;
 
 struct DirectionConfig {
   wan::LinkConfig link{};
@@ -44,7 +40,8 @@ class Direction final : public Timer {
   void set_interrupt_interval(Duration interval) { interrupt_interval_ = interval; }
 
   // The sender's end. The payload is copied.
-  void enter(Address from, Address to, Bytes payload, std::uint32_t ip_bytes);
+  void enter(Address from, Address to, Bytes payload, std::uint32_t ip_bytes,
+             wan::Ecn ecn = wan::Ecn::not_capable);
 
   // From now on, for what has not been sent yet: see wan::Link::change.
   void change(const DirectionConfig& config);
@@ -57,15 +54,14 @@ class Direction final : public Timer {
   // Sees every datagram at the sender's end, before anything happens to it, and what `inject` sends.
   void tap(Tap tap) { tap_ = std::move(tap); }
 
-  std::uint64_t queued_bytes() const { return link_.queued_bytes(timeline().now()); }
+  std::uint64_t queued_bytes() { return link_.queued_bytes(timeline().now()); }
   // How long a packet that came now would wait before its first bit is sent.
-  Duration queue_delay() const;
+  Duration queue_delay();
   DirectionCounters counters() const;
   void reset_counters();
 
  private:
   void fire(TimePoint now) override;
-  bool exceeds_policer(std::uint32_t ip_bytes);
   void flip_bits(Datagram& datagram);
   void arm();
 
@@ -80,8 +76,7 @@ class Direction final : public Timer {
   Duration interrupt_interval_{0};
   TimePoint last_interrupt_{};
   bool up_ = true;
-  double tokens_ = 0;  // bytes
-  TimePoint tokens_at_{};
+  wan::TokenBucket bucket_;
   std::vector<std::byte> copy_;  // of a datagram that is delivered twice
 };
 

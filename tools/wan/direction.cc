@@ -49,7 +49,8 @@ bool Direction::take_in() {
       continue;
     }
     const PacketId id = frames_.next_id();
-    if (link_.arrive(arrival->at, ip_bytes(arrival->frame), id) == Fate::carried) frames_.put(arrival->frame);
+    if (link_.arrive(arrival->at, ip_bytes(arrival->frame), id, traits_of(arrival->frame)) == Fate::carried)
+      frames_.put(arrival->frame);
   }
   return true;
 }
@@ -60,7 +61,12 @@ bool Direction::send_due(TimePoint now) {
   while (due_.size() < kSendAtOnce) {
     const auto departure = link_.poll(now);
     if (!departure) break;
+    if (departure->copies == 0) {
+      frames_.forget(departure->id);
+      continue;
+    }
     due_.push_back(*departure);
+    if (departure->marked) mark_congestion(frames_.get(departure->id));
     if (departure->flipped_at && flip_payload_bit(frames_.get(departure->id), *departure->flipped_at))
       ++corrupted_;
     batch_.insert(batch_.end(), departure->copies, frames_.get(departure->id));
@@ -82,7 +88,7 @@ void Direction::change(TimePoint at, const LinkConfig& config) {
   link_.change(at, config);
 }
 
-boost::json::object Direction::to_json(TimePoint now) const {
+boost::json::object Direction::to_json(TimePoint now) {
   const LinkCounters& link = link_.counters();
   const PortCounters in = in_.counters();
   const PortCounters out = out_.counters();
@@ -95,6 +101,10 @@ boost::json::object Direction::to_json(TimePoint now) const {
   json["lost"] = link.lost;
   if (link.lost_on_demand) json["lost_on_demand_ns"] = link.lost_on_demand->time_since_epoch().count();
   json["dropped_queue"] = link.dropped;
+  json["dropped_early"] = link.dropped_early;
+  json["marked"] = link.marked;
+  json["policed"] = link.policed;
+  json["cut"] = link.cut;
   json["duplicated"] = link.duplicated;
   json["reordered"] = link.reordered;
   json["corrupted"] = corrupted_;

@@ -45,7 +45,7 @@ class Direction {
   void change(TimePoint at, const LinkConfig& config);
   void reseed(std::uint64_t seed) { link_.reseed(seed); }
   void lose_next(std::uint32_t packets) { link_.lose_next(packets); }
-  boost::json::object to_json(TimePoint now) const;
+  boost::json::object to_json(TimePoint now);
   void reset_counters(TimePoint now);
 
  private:

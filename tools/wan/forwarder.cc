@@ -121,6 +121,10 @@ void Forwarder::run(ControlServer* control) {
   for (;;) {
     const TimePoint now = clock_now();  // before the frames are read: what is due by now has been read then
     rounds.begin(now);
+    if (player_) {
+      LineSettings changed = settings_;
+      if (player_->apply_due(changed, now)) use(changed);
+    }
     bool more = a_to_b_.take_in();
     more |= b_to_a_.take_in();
     more |= a_to_b_.send_due(now);
@@ -129,6 +133,8 @@ void Forwarder::run(ControlServer* control) {
     if (!more) rounds.wait();
     std::optional<TimePoint> next = a_to_b_.next_wakeup();
     if (const auto other = b_to_a_.next_wakeup(); other && (!next || *other < *next)) next = other;
+    if (const auto step = player_ ? player_->next() : std::nullopt; step && (!next || *step < *next))
+      next = step;
     const Duration left = more   ? Duration{0}
                           : next ? std::max(Duration{0}, *next - clock_now())
                                  : Duration::max();
@@ -165,6 +171,15 @@ std::string Forwarder::execute(std::string_view command) {
   return error_json("unknown command \"" + std::string(command) + "\"");
 }
 
+LineConfig Forwarder::use(const LineSettings& settings) {
+  settings_ = settings;
+  const LineConfig config = resolve(settings_);
+  const TimePoint now = clock_now();
+  a_to_b_.change(now, config.a_to_b);
+  b_to_a_.change(now, config.b_to_a);
+  return config;
+}
+
 std::string Forwarder::set(std::string_view assignments) {
   LineSettings changed = settings_;
   bool reseed = false;
@@ -180,11 +195,7 @@ std::string Forwarder::set(std::string_view assignments) {
       return error_json(*error);
     reseed |= assignment.starts_with("seed=");
   }
-  settings_ = changed;
-  const LineConfig config = resolve(settings_);
-  const TimePoint now = clock_now();
-  a_to_b_.change(now, config.a_to_b);
-  b_to_a_.change(now, config.b_to_a);
+  const LineConfig config = use(changed);
   if (reseed) {
     a_to_b_.reseed(settings_.seed);
     b_to_a_.reseed(back_seed(settings_.seed));
@@ -216,7 +227,7 @@ std::string Forwarder::lose(std::string_view assignments) {
       boost::json::object{{"a_to_b", packets[0].value_or(0)}, {"b_to_a", packets[1].value_or(0)}});
 }
 
-boost::json::object Forwarder::stats() const {
+boost::json::object Forwarder::stats() {
   const TimePoint now = clock_now();
   const LineConfig config = resolve(settings_);
   boost::json::object forth = a_to_b_.to_json(now);

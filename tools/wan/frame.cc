@@ -100,6 +100,48 @@ bool finish_checksum(std::span<std::byte> frame) {
   return true;
 }
 
+PacketTraits traits_of(std::span<const std::byte> frame) {
+  const auto payload = payload_of(frame);
+  if (!payload) return {};
+  const auto packet = frame.subspan(payload->offset);
+  std::uint64_t flow = 0;
+  const auto add = [&flow](std::span<const std::byte> bytes) {  // FNV-1a
+    for (const std::byte byte : bytes) flow = (flow ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3u;
+  };
+  unsigned field = 0;
+  if (payload->ether_type == kIpv4 && packet.size() >= 20) {
+    field = octet(packet, 1) & 3;
+    add(packet.subspan(9, 1));
+    add(packet.subspan(12, 8));
+  } else if (payload->ether_type == kIpv6 && packet.size() >= 40) {
+    field = octet(packet, 1) >> 4 & 3;
+    add(packet.subspan(8, 32));
+  } else {
+    return {};
+  }
+  // Fragments have no ports but the first: all of one packet by the addresses alone.
+  const bool fragment = payload->ether_type == kIpv4 && (word(packet, 6) & 0x3fff) != 0;
+  if (const auto transport = transport_of(payload->ether_type, packet); transport && !fragment) {
+    flow = (flow ^ transport->protocol) * 0x100000001b3u;
+    const bool has_ports = transport->protocol == kTcp || transport->protocol == kUdp;
+    if (has_ports && transport->offset + 4 <= transport->end) add(packet.subspan(transport->offset, 4));
+  }
+  return {flow, field == 0 ? Ecn::not_capable : field == 3 ? Ecn::experienced : Ecn::capable};
+}
+
+void mark_congestion(std::span<std::byte> frame) {
+  const auto payload = payload_of(frame);
+  if (!payload) return;
+  const auto packet = frame.subspan(payload->offset);
+  if (payload->ether_type == kIpv6 && packet.size() >= 40) packet[1] |= std::byte{0x30};
+  if (payload->ether_type != kIpv4 || packet.size() < 20) return;
+  const unsigned before = word(packet, 0), after = before | 3;
+  packet[1] |= std::byte{3};
+  std::uint32_t sum = (~word(packet, 10) & 0xffff) + (~before & 0xffff) + after;  // RFC 1624
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  put_word(packet, 10, ~sum & 0xffff);
+}
+
 bool flip_payload_bit(std::span<std::byte> frame, double at) {
   const auto payload = payload_of(frame);
   if (!payload) return false;

@@ -4,6 +4,7 @@
 #include "tools/wan/link.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul::wan {
 namespace {
@@ -26,7 +27,10 @@ std::uint64_t minus(std::uint64_t from, std::uint64_t amount) { return from > am
 
 }  // namespace
 
-Link::Link(const LinkConfig& config, std::uint64_t seed) : config_(config), chances_(seed) {}
+Link::Link(const LinkConfig& config, std::uint64_t seed) : config_(config), chances_(seed), seed_(seed) {
+  bucket_.use(config_.policer, {});
+  use_discipline({});
+}
 
 void Link::reseed(std::uint64_t seed) { chances_ = LinkChances{seed}; }
 
@@ -52,7 +56,8 @@ void Link::launch_sent(TimePoint at) {
                      packet.id,
                      packet.bytes,
                      packet.twice,
-                     packet.flipped_at};
+                     packet.flipped_at,
+                     packet.marked};
       if (packet.held_back) {
         out.at += config_.reorder_by;
         held_back_.push(out);
@@ -65,55 +70,151 @@ void Link::launch_sent(TimePoint at) {
   }
 }
 
-Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id) {
+Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id, const PacketTraits& traits) {
   at = latest_ = std::max(at, latest_);
   ++counters_.packets_in;
   counters_.bytes_in += bytes;
+  serve(at);
   launch_sent(at);
   forget_started(at);
+  if (config_.cut) {
+    ++counters_.cut;
+    return Fate::dropped;
+  }
+  if (!bucket_.take(bytes, at)) {
+    ++counters_.policed;
+    return Fate::dropped;
+  }
 
   const bool idle = sent_at(busy_bits_) <= at;
-  if (idle) {  // then nothing is left in sending_ or waiting_ that counts from the old busy_since_
-    busy_since_ = at;
-    busy_bits_ = 0;
-  } else if (waiting_bytes_ + bytes > config_.queue_bytes) {
+  if (!managed() && !idle && waiting_bytes_ + bytes > config_.queue_bytes) {
     ++counters_.dropped;
     return Fate::dropped;
   }
 
-  counters_.bytes_on_line += bytes;
-  const std::uint64_t start_bits = busy_bits_;
-  if (config_.rate_bits != 0) busy_bits_ += std::uint64_t{bytes} * 8;
-  if (!idle) {
-    waiting_.push_back({start_bits, bytes});
-    waiting_bytes_ += bytes;
-    counters_.queue_peak_bytes = std::max(counters_.queue_peak_bytes, waiting_bytes_);
-  }
-
   // Every die is thrown for every packet that enters, whatever the others say: see chance.h.
+  QueuedPacket packet{.number = next_number_++,
+                      .id = id,
+                      .bytes = bytes,
+                      .flow = traits.flow,
+                      .ecn = traits.ecn,
+                      .arrived = at};
   const bool single_loss = chances_.loss.happens(config_.loss);
   const bool burst_loss = chances_.burst_lost(config_.burst_loss);
-  const double jitter_share = 2 * chances_.jitter.draw() - 1;
-  const bool held_back = chances_.reorder.happens(config_.reorder);
-  const bool twice = chances_.duplicate.happens(config_.duplicate);
+  packet.jitter_share = 2 * chances_.jitter.draw() - 1;
+  packet.held_back = chances_.reorder.happens(config_.reorder);
+  packet.twice = chances_.duplicate.happens(config_.duplicate);
   // Below the share the draw is even again, so it also says which bit.
   const double corrupt = chances_.corrupt.draw();
-  const auto flipped_at = corrupt < config_.corrupt ? std::optional(corrupt / config_.corrupt) : std::nullopt;
+  packet.flipped_at = corrupt < config_.corrupt ? std::optional(corrupt / config_.corrupt) : std::nullopt;
   const bool on_demand = to_lose_ > 0;
   if (on_demand) {
     --to_lose_;
     counters_.lost_on_demand = at;
   }
-  const bool lost = single_loss || burst_loss || on_demand;
-  sending_.push_back(
-      {busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice, flipped_at});
-  if (!lost) return Fate::carried;
-  ++counters_.lost;
-  return Fate::lost;
+  packet.lost = single_loss || burst_loss || on_demand;
+
+  if (managed()) {
+    if (!enqueue_managed(packet, at)) return Fate::dropped;
+    serve(at);
+    counters_.queue_peak_bytes = std::max(counters_.queue_peak_bytes, waiting_bytes_ + discipline_->bytes());
+  } else {
+    if (idle) {  // then nothing is left in sending_ or waiting_ that counts from the old busy_since_
+      busy_since_ = at;
+      busy_bits_ = 0;
+    } else {
+      waiting_.push_back({busy_bits_, bytes});
+      waiting_bytes_ += bytes;
+      counters_.queue_peak_bytes = std::max(counters_.queue_peak_bytes, waiting_bytes_);
+    }
+    put_on_line(packet);
+  }
+  // One that waits is lost when it has gone on the line: its queue may drop it before. Its owner need not
+  // know.
+  return packet.lost ? Fate::lost : Fate::carried;
+}
+
+void Link::put_on_line(const QueuedPacket& packet) {
+  counters_.bytes_on_line += packet.bytes;
+  counters_.lost += packet.lost;
+  if (config_.rate_bits != 0) busy_bits_ += std::uint64_t{packet.bytes} * 8;
+  sending_.push_back({busy_bits_, packet.number, packet.id, packet.bytes, packet.jitter_share, packet.lost,
+                      packet.held_back, packet.twice, packet.flipped_at, packet.ecn == Ecn::experienced});
+}
+
+// ------------------------------------------------------------------------------------------ the managed
+// queue
+
+bool Link::enqueue_managed(const QueuedPacket& packet, TimePoint at) {
+  const std::size_t before = dropped_.size();
+  const bool full = discipline_->bytes() + packet.bytes > config_.queue_bytes;
+  discipline_->enqueue(packet, at, dropped_);
+  enqueued_at_ = at;
+  const std::size_t gone = dropped_.size() - before;
+  managed_packets_ = managed_packets_ + 1 - gone;
+  counters_.dropped += gone;
+  if (!full) counters_.dropped_early += gone;
+  bool taken = true;
+  for (std::size_t i = before; i < dropped_.size(); ++i) taken &= dropped_[i].number != packet.number;
+  // The arriving packet's owner hears of it at once, and lost ones are no longer known to theirs.
+  std::erase_if(dropped_, [&](const QueuedPacket& one) { return one.number == packet.number || one.lost; });
+  return taken;
+}
+
+void Link::serve(TimePoint at) {
+  if (!discipline_) return;
+  while (managed_packets_ > 0) {
+    const TimePoint free = sent_at(busy_bits_);
+    if (free > at) return;
+    // Only an arrival finds the line idle: it starts at once.
+    const TimePoint start = std::max(free, enqueued_at_);
+    launch_sent(start);
+    const std::size_t before = dropped_.size();
+    const auto next = discipline_->dequeue(start, dropped_);
+    const std::size_t gone = dropped_.size() - before;
+    managed_packets_ -= gone;
+    counters_.dropped += gone;
+    counters_.dropped_early += gone;
+    std::erase_if(dropped_, [](const QueuedPacket& packet) { return packet.lost; });
+    if (!next) return;
+    --managed_packets_;
+    counters_.marked += next->ecn == Ecn::experienced;
+    if (start != free) {
+      busy_since_ = start;
+      busy_bits_ = 0;
+    }
+    put_on_line(*next);
+  }
+}
+
+// After a change of the configuration: packets that wait stay, in the order in which they came.
+void Link::use_discipline(const LinkConfig& before) {
+  if (managed() && discipline_ && before.aqm == config_.aqm)
+    return discipline_->set_line(config_.rate_bits, config_.queue_bytes);
+  Discipline::Packets waiting;
+  if (discipline_) waiting = discipline_->take_all();
+  discipline_.reset();
+  managed_packets_ = 0;
+  if (managed()) {
+    discipline_ = make_discipline(*config_.aqm, seed_);
+    // None of them is dropped by the change itself.
+    discipline_->set_line(config_.rate_bits, ~std::uint64_t{0});
+    Discipline::Packets none;
+    for (const QueuedPacket& packet : waiting) discipline_->enqueue(packet, latest_, none);
+    managed_packets_ = waiting.size();
+    discipline_->set_line(config_.rate_bits, config_.queue_bytes);
+    return;
+  }
+  for (const QueuedPacket& packet : waiting) {
+    waiting_.push_back({busy_bits_, packet.bytes});
+    waiting_bytes_ += packet.bytes;
+    put_on_line(packet);
+  }
 }
 
 void Link::change(TimePoint at, const LinkConfig& config) {
   at = latest_ = std::max(at, latest_);
+  serve(at);
   launch_sent(at);
   forget_started(at);
   const std::uint64_t done = sent_at(busy_bits_) <= at
@@ -123,7 +224,10 @@ void Link::change(TimePoint at, const LinkConfig& config) {
   for (Waiting& packet : waiting_) packet.start_bits = minus(packet.start_bits, done);
   busy_bits_ = minus(busy_bits_, done);
   busy_since_ = at;
-  config_ = config;
+  const LinkConfig before = std::exchange(config_, config);
+  bucket_.use(config_.policer, at);
+  use_discipline(before);
+  serve(at);
 }
 
 Departure Link::take(const Travelling& packet) {
@@ -133,11 +237,17 @@ Departure Link::take(const Travelling& packet) {
   counters_.duplicated += copies - 1;
   if (packet.number < highest_out_) ++counters_.reordered;
   highest_out_ = std::max(highest_out_, packet.number + 1);
-  return {packet.at, packet.id, packet.bytes, copies, packet.flipped_at};
+  return {packet.at, packet.id, packet.bytes, copies, packet.flipped_at, packet.marked};
 }
 
 std::optional<Departure> Link::poll(TimePoint now) {
+  serve(now);
   launch_sent(now);
+  if (!dropped_.empty()) {
+    const QueuedPacket gone = dropped_.back();
+    dropped_.pop_back();
+    return Departure{.at = now, .id = gone.id, .bytes = gone.bytes, .copies = 0};
+  }
   const bool in_order = !travelling_.empty() && travelling_.front().at <= now;
   const bool late = !held_back_.empty() && held_back_.top().at <= now;
   if (in_order && (!late || held_back_.top() > travelling_.front())) {
@@ -154,6 +264,7 @@ std::optional<Departure> Link::poll(TimePoint now) {
 std::optional<TimePoint> Link::next_wakeup() const {
   std::optional<TimePoint> next;
   const auto consider = [&next](TimePoint at) { next = next ? std::min(*next, at) : at; };
+  if (!dropped_.empty()) consider(latest_);
   if (!travelling_.empty()) consider(travelling_.front().at);
   if (!held_back_.empty()) consider(held_back_.top().at);
   if (!sending_.empty()) {  // whatever of these comes out first, it is not before this
@@ -163,8 +274,9 @@ std::optional<TimePoint> Link::next_wakeup() const {
   return next;
 }
 
-std::uint64_t Link::queued_bytes(TimePoint now) const {
-  std::uint64_t bytes = waiting_bytes_;
+std::uint64_t Link::queued_bytes(TimePoint now) {
+  serve(now);
+  std::uint64_t bytes = waiting_bytes_ + (discipline_ ? discipline_->bytes() : 0);
   for (const Waiting& packet : waiting_) {
     if (sent_at(packet.start_bits) > now) break;
     bytes -= packet.bytes;

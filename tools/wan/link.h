@@ -9,14 +9,11 @@
 #include <queue>
 #include <vector>
 
+#include "tools/wan/aqm/discipline.h"
 #include "tools/wan/chance.h"
+#include "tools/wan/policer.h"
 
 namespace longhaul::wan {
-
-using Duration = std::chrono::nanoseconds;
-using TimePoint =
-    std::chrono::time_point<std::chrono::steady_clock, Duration>;  // a type only: nothing here reads it
-using PacketId = std::uint32_t;
 
 struct LinkConfig {
   std::uint64_t rate_bits = 0;            // IP bits per second; 0: no limit, and no queue
@@ -27,22 +24,33 @@ struct LinkConfig {
   std::optional<BurstLoss> burst_loss{};  // beside `loss`
   double reorder = 0;                     // share of packets held back by reorder_by while others pass
   Duration reorder_by{0};
-  double duplicate = 0;  // share of packets delivered twice; the copy takes no line time
-  double corrupt = 0;    // share of packets delivered with one bit of their payload flipped
+  double duplicate = 0;              // share of packets delivered twice; the copy takes no line time
+  double corrupt = 0;                // share of packets delivered with one bit of their payload flipped
+  std::optional<Policer> policer{};  // before the queue
+  std::optional<AqmConfig> aqm{};    // within `queue_bytes`; none: drop-tail
+  bool cut = false;                  // what comes is gone; what is on its way arrives
 };
 
 enum class Fate {
   carried,  // comes out of poll() later
   lost,     // takes its place in the queue and its time on the line, never comes out
-  dropped,  // the queue was full
+  dropped,  // the queue was full, the policer or the queue's management dropped it, or the line is cut
+};
+
+// What the line must know of a packet beside its size.
+struct PacketTraits {
+  std::uint64_t flow = 0;  // packets of one flow have the same
+  Ecn ecn = Ecn::not_capable;
 };
 
 struct Departure {
   TimePoint at;
   PacketId id = 0;
   std::uint32_t bytes = 0;
-  unsigned copies = 1;
-  std::optional<double> flipped_at;  // where in the payload a bit is flipped, as a share of its bits: [0, 1)
+  unsigned copies = 1;  // 0: its queue dropped it after it had been taken
+  std::optional<double>
+      flipped_at{};     // where in the payload a bit is flipped, as a share of its bits: [0, 1)
+  bool marked = false;  // it says now that it experienced congestion
 };
 
 struct LinkCounters {
@@ -52,7 +60,11 @@ struct LinkCounters {
   std::uint64_t packets_out = 0;    // copies included
   std::uint64_t bytes_out = 0;
   std::uint64_t lost = 0;
-  std::uint64_t dropped = 0;
+  std::uint64_t dropped = 0;        // by the queue, full or managed
+  std::uint64_t dropped_early = 0;  // among these: before it was full
+  std::uint64_t marked = 0;
+  std::uint64_t policed = 0;
+  std::uint64_t cut = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;  // came out after a packet that went in later (RFC 4737, section 3.3)
   std::uint64_t queue_peak_bytes = 0;
@@ -67,7 +79,7 @@ class Link {
   Link(const LinkConfig& config, std::uint64_t seed);
 
   // Stamps must not go backwards; one that does counts as the latest stamp seen.
-  Fate arrive(TimePoint at, std::uint32_t bytes, PacketId id);
+  Fate arrive(TimePoint at, std::uint32_t bytes, PacketId id, const PacketTraits& traits = {});
 
   // From `at` on. The bits not yet sent go at the new rate, the packet on the wire included; a packet takes
   // the delay in force when its last bit is sent; packets already travelling keep theirs. What waits is never
@@ -78,13 +90,16 @@ class Link {
   // So many of the packets that enter next are lost, whatever the dice say; they are thrown all the same.
   void lose_next(std::uint32_t packets) { to_lose_ = packets; }
 
-  // The next packet that is out by `now`, in the order of departure.
+  // The next packet that is out by `now`, in the order of departure; packets that the queue's management
+  // dropped come first.
   std::optional<Departure> poll(TimePoint now);
   // Not after the next departure; may be a little before it. Nothing when the line is empty.
   std::optional<TimePoint> next_wakeup() const;
 
-  std::uint64_t queued_bytes(TimePoint now) const;
-  std::size_t packets_inside() const { return sending_.size() + travelling_.size() + held_back_.size(); }
+  std::uint64_t queued_bytes(TimePoint now);
+  std::size_t packets_inside() const {
+    return sending_.size() + managed_packets_ + travelling_.size() + held_back_.size();
+  }
   const LinkCounters& counters() const { return counters_; }
   void reset_counters(TimePoint now);
 
@@ -99,6 +114,7 @@ class Link {
     bool held_back;
     bool twice;
     std::optional<double> flipped_at;
+    bool marked;
   };
   struct Waiting {             // the same packets as Sending, seen by the queue's bound
     std::uint64_t start_bits;  // sent since busy_since_ when its first bit goes out
@@ -111,6 +127,7 @@ class Link {
     std::uint32_t bytes;
     bool twice;
     std::optional<double> flipped_at;
+    bool marked;
     bool operator>(const Travelling& other) const {
       return at != other.at ? at > other.at : number > other.number;
     }
@@ -120,6 +137,14 @@ class Link {
   void forget_started(TimePoint at);            // keeps waiting_ to what has not begun by `at`
   void launch_sent(TimePoint at);               // moves what is wholly sent by `at` on to the delay
   Departure take(const Travelling& packet);
+
+  bool managed() const { return config_.aqm && config_.rate_bits != 0; }
+  // Puts what the discipline gives on the line, as long as that is free by `at`.
+  void serve(TimePoint at);
+  // Whether the packet is still there.
+  bool enqueue_managed(const QueuedPacket& packet, TimePoint at);
+  void put_on_line(const QueuedPacket& packet);
+  void use_discipline(const LinkConfig& before);
 
   LinkConfig config_;
   LinkChances chances_;
@@ -134,6 +159,12 @@ class Link {
   TimePoint order_floor_{};        // nothing in order comes out before this
   std::deque<Sending> sending_;
   std::deque<Waiting> waiting_;
+  std::unique_ptr<Discipline> discipline_;  // while managed()
+  std::size_t managed_packets_ = 0;         // in it
+  TimePoint enqueued_at_{};                 // the newest of them
+  Discipline::Packets dropped_;             // by it, and not yet reported
+  TokenBucket bucket_;
+  std::uint64_t seed_;
   std::deque<Travelling> travelling_;  // in order
   std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> held_back_;
 };

@@ -2,16 +2,20 @@
 // The command line of longhaul-wan. Leaves all work to the library beside it.
 #include <sched.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <csignal>
+#include <fstream>
 #include <iostream>
 #include <map>
+#include <sstream>
 
 #include "cli11.h"
 #include "manuals/options.h"
 #include "tools/wan/calibrate/calibrate.h"
 #include "tools/wan/control.h"
 #include "tools/wan/forwarder.h"
+#include "tools/wan/trace.h"
 
 namespace {
 
@@ -23,6 +27,7 @@ struct RunOptions {
   std::string control;
   std::uint64_t seed = 1;
   std::string priority = "realtime";
+  std::string schedule;
   std::map<std::string, std::string> settings;  // by name, prefix included
 };
 
@@ -41,6 +46,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--control", options.control, "Unix socket for `set` and `stats`");
   run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")
       ->capture_default_str();
+  run->add_option(
+      "--schedule", options.schedule,
+      "file of changes: each line a time and settings, e.g. 12.5s delay=90ms cut=off; `repeat 60s`");
   run->add_option("--priority", options.priority,
                   "realtime: priority over all ordinary processes, if permitted")
       ->check(CLI::IsMember({"realtime", "normal"}))
@@ -72,6 +80,15 @@ bool become_realtime(int priority) {
   return ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0;
 }
 
+Schedule read_schedule(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) throw CLI::ValidationError("--schedule", "cannot read " + path);
+  auto schedule = parse_schedule(text.str());
+  if (!schedule) throw CLI::ValidationError("--schedule", path + ": " + schedule.error());
+  return *std::move(schedule);
+}
+
 void run_line(const RunOptions& options) {
   if (options.a == options.b) throw CLI::ValidationError("--b", "a line needs two different interfaces");
   LineSettings settings;
@@ -88,7 +105,10 @@ void run_line(const RunOptions& options) {
   ::sigprocmask(SIG_BLOCK, &ends, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
 
+  std::optional<Schedule> schedule;
+  if (!options.schedule.empty()) schedule = read_schedule(options.schedule);
   Forwarder forwarder{open_port(options.a), open_port(options.b), settings};
+  if (schedule) forwarder.play(*std::move(schedule));
   std::optional<ControlServer> control;
   if (!options.control.empty()) control.emplace(options.control);
   const bool realtime = options.priority == "realtime" && become_realtime(kLinePriority);
@@ -140,6 +160,15 @@ int main(int argc, char** argv) {
   calibration->add_option("--runs", calibrate_options.runs, "iperf3 runs for each rate; the mean is printed")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
+  TraceOptions trace_options;
+  double trace_seconds = 60;
+  CLI::App* trace = app.add_subcommand("trace", "print a schedule of a line that changes as radio links do");
+  std::string kinds = "one of";
+  for (const TraceKind& kind : kTraceKinds) kinds += " " + std::string(kind.name);
+  trace->add_option("kind", trace_options.kind, kinds)->required();
+  trace->add_option("--seed", trace_options.seed, "random seed; the same seed gives the same trace")
+      ->capture_default_str();
+  trace->add_option("--seconds", trace_seconds, "length; it is repeated then")->capture_default_str();
   longhaul::manuals::add_options(app, "longhaul-wan");
   try {
     app.parse(argc, argv);
@@ -147,6 +176,12 @@ int main(int argc, char** argv) {
     if (*calibration) {
       become_realtime(kLinePriority - 1);  // it measures the line, not how busy the host is
       return calibrate(calibrate_options, std::cout) ? 0 : 1;
+    }
+    if (*trace) {
+      trace_options.length = Duration{static_cast<Duration::rep>(std::clamp(trace_seconds, 0., 1e6) * 1e9)};
+      const auto made = make_trace(trace_options);
+      if (!made) throw CLI::ValidationError("trace", made.error());
+      std::cout << made->text;
     }
     if (*set) ask_line(set_options, "set");
     if (*lose) ask_line(lose_options, "lose");

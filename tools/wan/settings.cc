@@ -13,7 +13,7 @@ namespace longhaul::wan {
 
 using namespace std::chrono_literals;
 
-const std::array<SettingName, 9> kSettingNames{{
+const std::array<SettingName, 13> kSettingNames{{
     {"rate", "IP bits per second, e.g. 51.84mbit; or unlimited"},
     {"delay", "one-way delay, e.g. 50ms"},
     {"jitter", "the delay varies by up to plus or minus this much (uniform); order is kept"},
@@ -23,6 +23,10 @@ const std::array<SettingName, 9> kSettingNames{{
     {"duplicate", "share of packets delivered twice"},
     {"corrupt", "share of packets with one bit of the TCP or UDP payload flipped and a valid checksum"},
     {"queue", "queue limit: bytes (64KiB), time (20ms), multiples of rate x RTT (2bdp), or auto"},
+    {"aqm", "queue management: codel, fq_codel, pie[,TARGET[,INTERVAL]], red, or off (drop-tail)"},
+    {"ecn", "on: the queue management marks ECN-capable packets instead of dropping them; or off"},
+    {"policer", "token bucket before the queue: RATE,BURST, e.g. 20mbit,64KiB; or off"},
+    {"cut", "on: nothing that arrives gets through, as in an outage; or off"},
 }};
 
 namespace {
@@ -51,6 +55,50 @@ Parsed<std::optional<BurstLoss>> parse_burst_loss(std::string_view text) {
   }
   if (model.leave == 0 && model.enter > 0) return std::string("burst-loss would never leave the bad state");
   return std::optional<BurstLoss>{model};
+}
+
+Parsed<std::optional<AqmConfig>> parse_aqm(std::string_view text) {
+  if (text == "off") return std::optional<AqmConfig>{};
+  const auto parts = split(text);
+  for (const auto kind :
+       {AqmConfig::Kind::codel, AqmConfig::Kind::fq_codel, AqmConfig::Kind::pie, AqmConfig::Kind::red}) {
+    if (parts[0] != name_of(kind)) continue;
+    AqmConfig config{.kind = kind};
+    const bool is_codel = kind == AqmConfig::Kind::codel || kind == AqmConfig::Kind::fq_codel;
+    const std::size_t most = is_codel ? 3 : kind == AqmConfig::Kind::pie ? 2 : 1;
+    if (parts.size() > most)
+      return std::string(name_of(kind)) + (most == 3   ? " takes TARGET and INTERVAL"
+                                           : most == 2 ? " takes TARGET"
+                                                       : " takes no values");
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const auto time = parse_duration(parts[i]);
+      if (!time) return time.error();
+      if (*time == Duration{0}) return std::string(name_of(kind)) + "'s times must be more than 0";
+      (i == 1 ? config.target : config.interval) = *time;
+    }
+    return std::optional<AqmConfig>{config};
+  }
+  return "\"" + std::string(text) + "\" is not codel, fq_codel, pie, red or off";
+}
+
+Parsed<std::optional<Policer>> parse_policer(std::string_view text) {
+  if (text == "off") return std::optional<Policer>{};
+  const auto parts = split(text);
+  if (parts.size() != 2) return std::string("policer takes RATE,BURST or off");
+  const auto rate = parse_rate(parts[0]);
+  if (!rate) return rate.error();
+  const auto burst = parse_bytes(parts[1]);
+  if (!burst) return burst.error();
+  // A bucket smaller than a packet passes none of that size.
+  if (*rate == 0 || *burst < 1500)
+    return std::string("a policer needs a rate, and a burst of at least 1500 bytes");
+  return std::optional<Policer>{Policer{*rate, *burst}};
+}
+
+Parsed<bool> parse_switch(std::string_view text) {
+  if (text == "on") return true;
+  if (text == "off") return false;
+  return "\"" + std::string(text) + "\" is not on or off";
 }
 
 Parsed<QueueSize> parse_queue(std::string_view text) {
@@ -86,6 +134,10 @@ std::optional<std::string> apply(DirectionSettings& direction, std::string_view 
   if (name == "duplicate") return store(parse_share(value), direction.line.duplicate);
   if (name == "corrupt") return store(parse_share(value), direction.line.corrupt);
   if (name == "queue") return store(parse_queue(value), direction.queue);
+  if (name == "aqm") return store(parse_aqm(value), direction.line.aqm);
+  if (name == "ecn") return store(parse_switch(value), direction.ecn);
+  if (name == "policer") return store(parse_policer(value), direction.line.policer);
+  if (name == "cut") return store(parse_switch(value), direction.line.cut);
   if (name == "reorder") {
     const auto parts = split(value);
     if (parts.size() > 2) return "reorder takes SHARE[,TIME]";
@@ -102,6 +154,7 @@ std::optional<std::string> apply(DirectionSettings& direction, std::string_view 
 LinkConfig resolve(const DirectionSettings& direction, Duration round_trip) {
   constexpr double kLargePacketBits = 1500 * 8;
   LinkConfig config = direction.line;
+  if (config.aqm) config.aqm->ecn = direction.ecn;
   const double rate = static_cast<double>(config.rate_bits);
   const double bdp_bytes = rate / 8 * std::chrono::duration<double>(round_trip).count();
   double bytes = direction.queue.amount;
@@ -171,6 +224,16 @@ boost::json::object to_json(const LinkConfig& config) {
   json["duplicate"] = config.duplicate;
   json["corrupt"] = config.corrupt;
   json["queue_bytes"] = config.queue_bytes;
+  json["aqm"] = config.aqm ? name_of(config.aqm->kind) : "off";
+  if (config.aqm) {
+    json["ecn"] = config.aqm->ecn;
+    if (config.aqm->target > 0ns) json["aqm_target_ms"] = millis(config.aqm->target);
+    if (config.aqm->interval > 0ns) json["aqm_interval_ms"] = millis(config.aqm->interval);
+  }
+  if (config.policer)
+    json["policer"] = {{"rate_bits", config.policer->rate_bits},
+                       {"burst_bytes", config.policer->burst_bytes}};
+  json["cut"] = config.cut;
   return json;
 }
 

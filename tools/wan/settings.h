@@ -21,6 +21,7 @@ struct QueueSize {
 struct DirectionSettings {
   LinkConfig line;  // without queue_bytes, which depends on the other direction's delay
   QueueSize queue;
+  bool ecn = false;                    // for line.aqm, whichever is set first
   std::optional<Duration> reorder_by;  // absent: as long as four large packets take, at least 1 ms
 };
 
@@ -35,7 +36,7 @@ struct SettingName {
   std::string_view help;
 };
 // Each may be prefixed by "a-to-b-" or "b-to-a-" to mean one direction only.
-extern const std::array<SettingName, 9> kSettingNames;
+extern const std::array<SettingName, 13> kSettingNames;
 
 // Changes one setting by name. The answer is a sentence if name or value is wrong; then nothing has changed.
 [[nodiscard]] std::optional<std::string> apply(LineSettings& settings, std::string_view name,

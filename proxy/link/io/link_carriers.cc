@@ -45,7 +45,8 @@ bool LinkCarriers::choose() {
   udp_.choose({.features = config::meet(shared_.allowed, session.incoming().peer_allowed()),
                .tcp = tcp_.newest(),
                .rate_bits = peer_.rate_bits,
-               .most_bits = shared_.total_rate.share()},
+               .most_bits = shared_.total_rate.share(),
+               .send_on_tcp = [this](Bytes frames) { tcp_.send(frames); }},
               Clock::now());
   return session.preferred() != before;
 }

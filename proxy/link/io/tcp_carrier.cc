@@ -156,6 +156,13 @@ void TcpCarrier::kick() {
   });
 }
 
+void TcpCarrier::send(Bytes frames) {
+  if (failed_) return;
+  if (auto sealed = connection_.tls().send(frames); !sealed)
+    return fail("TLS: " + connection_.tls().error_text());
+  if (!waiting_writable_) send_pending();
+}
+
 void TcpCarrier::flush() {
   // Streams that were held back because the queue here was full may continue.
   if (write_frames()) owner_.after_activity();

@@ -45,6 +45,8 @@ class TcpCarrier {
   void start();
   // The session may have data to send: it is sent at the end of this turn of the loop.
   void kick();
+  // Whole frames, at once, whichever carrier is preferred: a few, now and then.
+  void send(Bytes frames);
   // Sends the reason, as far as the socket takes it at once, and closes. Does not call the owner.
   void close(CloseCode code, std::string text);
 

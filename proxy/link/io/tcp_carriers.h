@@ -20,6 +20,11 @@ class TcpCarriers {
     if (!empty()) carriers_.back()->kick();
   }
 
+  // Whole frames, on the newest, which need not be preferred.
+  void send(Bytes frames) {
+    if (!empty()) carriers_.back()->send(frames);
+  }
+
   // One that has failed by itself. False: it is not one of these.
   bool forget(CarrierId id, Session* session);
   // All. `session`: from which they are detached; null: there is none.

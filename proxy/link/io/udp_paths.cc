@@ -12,8 +12,9 @@ namespace {
 
 using State = UdpCarrier::State;
 
-// A path that failed is tried again soon, then each minute; soon again after it has carried for as long.
-constexpr Duration kFirstRetry = 10s, kLaterRetry = 60s;
+// A path that failed is tried again soon, then less and less often: a probe costs little, and a change to a
+// path that fails again costs a second without data. Soon again after it has carried for a minute.
+constexpr Duration kFirstRetry = 1s, kLaterRetry = 15s, kLatestRetry = 60s;
 // Keys of an older connection: how long they still receive data under way once newer ones carry, and how long
 // they wait for newer ones.
 constexpr Duration kLinger = 5s, kOldest = 60s;
@@ -58,6 +59,7 @@ UdpPaths::UdpPaths(asio::io_context& io, std::string peer, CarrierOwner& owner)
       peer_(std::move(peer)),
       owner_(owner),
       retry_after_(kFirstRetry),
+      most_retry_(kLaterRetry),
       timer_(io),
       self_(std::make_shared<UdpPaths*>(this)) {}
 
@@ -170,13 +172,16 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     for (auto& path : paths_) path.path->carrier().set_rate(rate_bits_, most_bits_, now);
   }
 
+  compare_with_tcp(situation, now);
   const char* reason = "UDP works";
   if (sending_ && sending_->carrier().state() != State::up) {
     sending_ = nullptr;
     ++fallbacks_;
     reason = "packets over UDP are no longer acknowledged";
     if (newest()->carrier().keys_worn_out()) reason = "the keys for UDP have reached their usage limit";
-    if (up_since_ && now - *up_since_ > kLaterRetry) retry_after_ = kFirstRetry;
+    const bool carried_long = up_since_ && now - *up_since_ > kLatestRetry;
+    if (carried_long) retry_after_ = kFirstRetry;
+    most_retry_ = carried_long ? kLaterRetry : kLatestRetry;
   }
   UdpPath* target = best();
   const bool tcp_wished = situation.features.transport == config::Transport::tcp;
@@ -229,6 +234,27 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   watch_for_answer(situation.tcp != kNoCarrier && !tcp_wished, now);
   watch_for_bursts();
   arm_timer();
+}
+
+// A queue that overflows, or an outage, stops both: then nothing is gained by a change, and what is in flight
+// over UDP still arrives.
+void UdpPaths::compare_with_tcp(const Situation& situation, TimePoint now) {
+  const bool rival = situation.tcp != kNoCarrier && situation.send_on_tcp;
+  for (auto& path : paths_) path.path->carrier().set_rival(rival && path.path.get() == sending_);
+  const bool in_doubt = rival && sending_ && sending_->carrier().in_doubt();
+  switch (contest_.step(in_doubt, session_->liveness().question_answered())) {
+    case CarrierContest::Next::nothing:
+      return;
+    case CarrierContest::Next::tcp_won:
+      return sending_->carrier().on_outdone(now);
+    case CarrierContest::Next::ask_both: {
+      Buffer question;
+      session_->ask(question);
+      situation.send_on_tcp(question);
+      sending_->carrier().probe(now);
+      sending_->kick();
+    }
+  }
 }
 
 // Once for each session: somebody has to change a firewall.
@@ -297,7 +323,7 @@ void UdpPaths::plan_retry(TimePoint now) {
     return retry_at_.reset();
   if (!retry_at_) {
     retry_at_ = now + retry_after_;
-    retry_after_ = kLaterRetry;
+    retry_after_ = std::min(2 * retry_after_, most_retry_);
   } else if (now >= *retry_at_) {
     probe_now(now);
   }

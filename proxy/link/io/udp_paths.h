@@ -9,6 +9,7 @@
 #include "proxy/link/io/tcp_carrier.h"
 #include "proxy/link/io/udp_path.h"
 #include "proxy/link/status.h"
+#include "proxy/link/udp/carrier_contest.h"
 
 namespace longhaul::link::udp {
 
@@ -28,10 +29,11 @@ class UdpPaths final : private UdpPathOwner {
   void end();
 
   struct Situation {
-    config::Features features;    // what both sides allow
-    CarrierId tcp;                // the control connection, or kNoCarrier
-    std::uint64_t rate_bits = 0;  // this side's configured rate; 0: measured
-    std::uint64_t most_bits = 0;  // measured or not; 0: no bound
+    config::Features features;                        // what both sides allow
+    CarrierId tcp;                                    // the control connection, or kNoCarrier
+    std::uint64_t rate_bits = 0;                      // this side's configured rate; 0: measured
+    std::uint64_t most_bits = 0;                      // measured or not; 0: no bound
+    std::function<void(Bytes frames)> send_on_tcp{};  // whole frames, at once, though UDP is preferred
   };
   // Moves the session to the best path. Call it whenever anything may have changed.
   void choose(const Situation& situation, TimePoint now);
@@ -67,6 +69,7 @@ class UdpPaths final : private UdpPathOwner {
   void note(const char* carrier, const char* reason);
   void watch_for_answer(bool is_wanted, TimePoint now);
   void watch_for_bursts();
+  void compare_with_tcp(const Situation& situation, TimePoint now);
   void renew_keys(CarrierId control);
   void plan_retry(TimePoint now);
   void keep_standby(TimePoint now);
@@ -85,8 +88,9 @@ class UdpPaths final : private UdpPathOwner {
 
   const char* carrier_ = "";  // that was logged last
   std::optional<TimePoint> retry_at_, up_since_, alone_since_, keep_at_;
-  Duration retry_after_;
-  bool renewing_ = false;  // the control connection was ended for new keys
+  Duration retry_after_, most_retry_;
+  CarrierContest contest_;  // of the path that sends
+  bool renewing_ = false;   // the control connection was ended for new keys
   std::uint64_t fallbacks_ = 0;
   std::optional<TimePoint> begun_;              // the session's first keys
   std::optional<TimePoint> answer_by_;          // of the peer, or it is said that there is none

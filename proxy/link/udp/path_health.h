@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a UDP path works: probed until something is acknowledged, up while acknowledgements arrive, failed
-// after a time without one. Time in, decisions out; the carrier sends the probes.
+// after a time without one, unless the other carrier does no better. Time in, decisions out; the carrier
+// sends the probes.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -18,7 +19,7 @@ class PathHealth {
   };
 
   State state() const { return state_; }
-  // How long an acknowledgement may take, until the path counts as dead.
+  // How long an acknowledgement may take, until the path counts as dead; after half of it, it is in doubt.
   static Duration patience(Duration smoothed_rtt) {
     return std::max<Duration>(kMinPatience, 4 * smoothed_rtt);
   }
@@ -49,22 +50,37 @@ class PathHealth {
     return true;
   }
   // After an acknowledgement; `more`: other packets are in flight.
-  void wait_anew(bool more, TimePoint now) { waits_since_ = more ? std::optional(now) : std::nullopt; }
+  void wait_anew(bool more, TimePoint now) {
+    waits_since_ = more ? std::optional(now) : std::nullopt;
+    in_doubt_ = outdone_ = false;
+  }
   void fail() {
     state_ = State::failed;
     probe_at_.reset();
     waits_since_.reset();
+    in_doubt_ = outdone_ = false;
+  }
+
+  // There is another carrier: the path is only dead if that one answers meanwhile. A queue, or an outage,
+  // that both meet is no reason to change.
+  void set_rival(bool there_is) { rival_ = there_is; }
+  void on_outdone() { outdone_ = in_doubt_; }
+  bool in_doubt() const { return in_doubt_; }
+  void on_timeout(TimePoint now, Duration smoothed_rtt) {
+    in_doubt_ |= state_ == State::up && waits_for(patience(smoothed_rtt) / 2, now);
   }
 
   bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
   // Nothing was acknowledged for too long, or no probe of a path to a known peer.
   bool is_dead(TimePoint now, Duration smoothed_rtt) const {
-    if (state_ == State::up) return waits_for(patience(smoothed_rtt), now);
+    if (state_ == State::up) return waits_for(patience(smoothed_rtt), now) && (outdone_ || !rival_);
     return state_ == State::probing && now >= until_;
   }
   std::optional<TimePoint> next_timeout(Duration smoothed_rtt) const {
-    if (state_ == State::up)
-      return waits_since_ ? std::optional(*waits_since_ + patience(smoothed_rtt)) : std::nullopt;
+    if (state_ == State::up) {
+      if (!waits_since_ || (rival_ && in_doubt_ && !outdone_)) return std::nullopt;
+      return *waits_since_ + patience(smoothed_rtt) / (rival_ && !in_doubt_ ? 2 : 1);
+    }
     if (state_ == State::failed) return std::nullopt;
     return probe_at_ ? std::min(*probe_at_, until_) : until_;
   }
@@ -80,6 +96,7 @@ class PathHealth {
   Duration interval_{};
   TimePoint until_{};
   std::optional<TimePoint> waits_since_;  // something is in flight, and nothing was acknowledged since
+  bool rival_ = false, in_doubt_ = false, outdone_ = false;
 };
 
 }  // namespace longhaul::link::udp

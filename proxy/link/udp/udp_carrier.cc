@@ -99,6 +99,12 @@ void UdpCarrier::fail(TimePoint now) {
   session_.attach(id_, now, {}, false);
 }
 
+void UdpCarrier::on_outdone(TimePoint now) {
+  last_now_ = now;
+  health_.on_outdone();
+  if (health_.is_dead(now, rtt().smoothed())) fail(now);
+}
+
 void UdpCarrier::wear_out(TimePoint now) {
   keys_worn_out_ = true;
   if (state() != State::failed) fail(now);
@@ -130,6 +136,7 @@ void UdpCarrier::on_timeout(TimePoint now) {
       flight_.mtu().on_timeout();
     settle(now);
   }
+  health_.on_timeout(now, rtt().smoothed());
   // An acceptor waits for the first packet, however long that takes.
   if ((state() == State::up || address_.known()) && health_.is_dead(now, rtt().smoothed())) fail(now);
 }

@@ -63,6 +63,11 @@ class UdpCarrier final : private PacketReader::Carrier {
   void prefer(TimePoint now);
   // Starts to probe again after `failed`, or checks at once whether the path still works.
   void probe(TimePoint now);
+  // The session has another carrier, which may do better. Without one, a path that is up fails after a time
+  // without an acknowledgement; with one, only if that one answers meanwhile.
+  void set_rival(bool there_is) { health_.set_rival(there_is); }
+  bool in_doubt() const { return health_.in_doubt(); }
+  void on_outdone(TimePoint now);
   // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
   void on_too_large(std::size_t datagram_bytes, TimePoint now);
 

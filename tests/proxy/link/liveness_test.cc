@@ -172,3 +172,23 @@ TEST_CASE("contact lasts while round trips are completed, and restarts after a g
   path.run(30s, true);
   CHECK(contact.since == again);
 }
+
+TEST_CASE("only the answer to the latest question counts, and it measures nothing") {
+  Liveness liveness;
+  liveness.start(kStart, 30ms);
+  CHECK_FALSE(liveness.question_answered());
+  const std::uint64_t first = liveness.make_question();
+  const std::uint64_t ping = liveness.make_ping(kStart);
+  const std::uint64_t second = liveness.make_question();
+  CHECK(first != second);
+  liveness.on_pong(ping, kStart + 30ms);
+  liveness.on_pong(first, kStart + 5s);
+  CHECK_FALSE(liveness.question_answered());
+  liveness.on_pong(second, kStart + 5s);
+  CHECK(liveness.question_answered());
+  CHECK(liveness.smoothed_rtt() == 30ms);
+  liveness.make_question();
+  CHECK_FALSE(liveness.question_answered());
+  liveness.on_pong(~std::uint64_t{0} >> 2, kStart + 5s);  // the largest of the wire
+  CHECK_FALSE(liveness.question_answered());
+}

@@ -158,3 +158,56 @@ TEST_CASE("lateness is measured to a sixteenth") {
   CHECK(lateness.quantile(1) == std::chrono::hours{24});
   CHECK(Lateness{}.quantile(0.5) == 0us);
 }
+
+TEST_CASE("packets of one flow are told from others by addresses, protocol and ports") {
+  auto all = packets({100, 900});
+  for (Packet& packet : all)
+    if (packet.segment_at == 34) put_word(packet.frame, 20, 0);  // IPv4, not a fragment
+  // Payloads differ in size alone, and the pattern of the bytes is the same.
+  CHECK(traits_of(all[0].frame).flow == traits_of(all[1].frame).flow);
+  CHECK(traits_of(all[0].frame).flow != traits_of(all[2].frame).flow);
+  for (const Packet& packet : all) {
+    Frame other = packet.frame;
+    other[packet.segment_at + 1] ^= std::byte{1};  // a port
+    CHECK(traits_of(other).flow != traits_of(packet.frame).flow);
+    other = packet.frame;
+    other[packet.segment_at - 1] ^= std::byte{1};  // an address
+    CHECK(traits_of(other).flow != traits_of(packet.frame).flow);
+    other = packet.frame;
+    other[packet.payload_at] ^= std::byte{1};
+    CHECK(traits_of(other).flow == traits_of(packet.frame).flow);
+    if (packet.segment_at != 34) continue;
+    // A fragment has no ports: it belongs to its addresses.
+    put_word(other, 20, 0x2000);
+    Frame fragment = other;
+    fragment[packet.segment_at + 1] ^= std::byte{1};
+    CHECK(traits_of(fragment).flow == traits_of(other).flow);
+  }
+  CHECK(traits_of(ethernet(0x0806, 46)).flow == 0);  // ARP
+  CHECK(traits_of(Frame(3)).flow == 0);
+}
+
+TEST_CASE("congestion is marked in both families, and the header's checksum stays valid") {
+  for (Packet& packet : packets({100})) {
+    Frame& frame = packet.frame;
+    const bool v6 = std::to_integer<unsigned>(frame[14]) >> 4 != 4;
+    const std::size_t at = 15;
+    const unsigned shift = v6 ? 4 : 0;
+    for (const unsigned field : {0u, 1u, 2u, 3u}) {
+      frame[at] = (frame[at] & ~(std::byte{3} << shift)) | (std::byte(field) << shift);
+      const Ecn expected = field == 0 ? Ecn::not_capable : field == 3 ? Ecn::experienced : Ecn::capable;
+      CHECK(traits_of(frame).ecn == expected);
+      if (!v6) {
+        put_word(frame, 24, 0);
+        put_word(frame, 24, ~fold(frame, 14, 34, 0) & 0xffff);
+      }
+      const Frame before = frame;
+      Frame marked = frame;
+      mark_congestion(marked);
+      CHECK(traits_of(marked).ecn == Ecn::experienced);
+      if (!v6) CHECK(fold(marked, 14, 34, 0) == 0xffff);
+      for (std::size_t i = 0; i < marked.size(); ++i)
+        if (i != at && (v6 || (i != 24 && i != 25))) REQUIRE(marked[i] == before[i]);
+    }
+  }
+}

@@ -114,3 +114,42 @@ TEST_CASE("an invalid setting changes nothing, not even in one direction") {
     CHECK_FALSE(settings.a_to_b.line.burst_loss);
   }
 }
+
+TEST_CASE("queue management, ECN, policer and cut are settings of a direction") {
+  const LineConfig line = resolve(with({{"ecn", "on"},
+                                        {"aqm", "fq_codel,10ms,200ms"},
+                                        {"b-to-a-aqm", "pie,20ms"},
+                                        {"a-to-b-policer", "20mbit,64KiB"},
+                                        {"b-to-a-cut", "on"}}));
+  CHECK(line.a_to_b.aqm == AqmConfig{AqmConfig::Kind::fq_codel, 10ms, 200ms, true});
+  CHECK(line.b_to_a.aqm == AqmConfig{AqmConfig::Kind::pie, 20ms, 0ms, true});
+  REQUIRE(line.a_to_b.policer);
+  CHECK(line.a_to_b.policer->rate_bits == 20'000'000);
+  CHECK(line.a_to_b.policer->burst_bytes == 65'536);
+  CHECK_FALSE(line.b_to_a.policer);
+  CHECK(line.b_to_a.cut);
+  CHECK_FALSE(line.a_to_b.cut);
+  const LineConfig off = resolve(with({{"aqm", "red"}, {"aqm", "off"}, {"policer", "off"}, {"cut", "off"}}));
+  CHECK_FALSE(off.a_to_b.aqm);
+}
+
+TEST_CASE("a wrong queue management, policer or switch is refused with a sentence") {
+  LineSettings settings;
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"aqm", "sfq"},
+                                                                  {"aqm", "codel,0"},
+                                                                  {"aqm", "codel,5"},
+                                                                  {"aqm", "pie,15ms,1ms"},
+                                                                  {"aqm", "red,5ms"},
+                                                                  {"aqm", ""},
+                                                                  {"ecn", "yes"},
+                                                                  {"policer", "20mbit"},
+                                                                  {"policer", "unlimited,64KiB"},
+                                                                  {"policer", "20mbit,100"},
+                                                                  {"cut", "1"}}) {
+    INFO(name << "=" << value);
+    const auto error = apply(settings, name, value);
+    REQUIRE(error);
+    CHECK_FALSE(error->empty());
+  }
+}

@@ -40,7 +40,10 @@ struct End final : CarrierOwner {
     features.transport = transport;
     if (!tcp_gone && session.preferred() == kTcp) post_tcp();
     // Told the rate, so that what is tested does not wait for it to be measured.
-    paths.choose({.features = features, .tcp = tcp_gone ? kNoCarrier : kTcp, .rate_bits = rate_bits},
+    paths.choose({.features = features,
+                  .tcp = tcp_gone ? kNoCarrier : kTcp,
+                  .rate_bits = rate_bits,
+                  .send_on_tcp = [this](Bytes frames) { send_on_tcp(frames); }},
                  Clock::now());
     while (auto event = session.poll_event())
       if (on_event) on_event(*event);
@@ -51,8 +54,12 @@ struct End final : CarrierOwner {
   void post_tcp() {
     Buffer frames;
     session.outgoing().transmit(kTcp, 256 * 1024, 16 * 1024, frames, Clock::now());
-    if (frames.empty()) return;
-    asio::post(io, [this, frames = std::move(frames)] {
+    if (!frames.empty()) send_on_tcp(frames);
+  }
+  void ask_again() { send_on_tcp(std::exchange(standing, {})); }
+  void send_on_tcp(Bytes bytes) {
+    if (tcp_stands) return standing.assign(bytes.begin(), bytes.end());
+    asio::post(io, [this, frames = Buffer(bytes.begin(), bytes.end())] {
       if (other->tcp_gone) return;
       tcp_bytes += frames.size();
       REQUIRE(other->session.receive(kTcp, frames, Clock::now()));
@@ -80,6 +87,8 @@ struct End final : CarrierOwner {
   UdpPaths paths;
   End* other = nullptr;
   bool tcp_gone = false;
+  bool tcp_stands = false;  // what is sent over it does not arrive yet
+  Buffer standing;
   std::uint64_t tcp_bytes = 0;
   Transport transport = Transport::automatic;
   std::uint64_t rate_bits = kRate;
@@ -226,6 +235,28 @@ TEST_CASE("if UDP falls silent its bytes are sent again elsewhere, and UDP is us
   pair.relay->closed = false;
   pair.a.paths.probe_now(Clock::now());
   CHECK(pair.both_on_udp());
+}
+
+TEST_CASE("while neither UDP nor TCP delivers, the link stays on UDP, and TCP's answers change that") {
+  PairOnUdp pair;
+  pair.flows.start(20'000'000, 20'000'000);
+  REQUIRE(pair.until([&] { return status_of(pair.a).udp.bytes_sent > 500'000; }));
+  pair.a.tcp_stands = pair.b.tcp_stands = true;
+  pair.relay->closed = true;
+  // Far beyond what UDP has alone.
+  CHECK_FALSE(pair.until([&] { return !pair.a.paths.carrying() || !pair.b.paths.carrying(); }, 2500ms));
+  SECTION("UDP is the first to deliver again") {
+    pair.relay->closed = false;
+    pair.complete();
+    CHECK(status_of(pair.a).udp.fallbacks == 0);
+  }
+  SECTION("TCP is the first to deliver again") {
+    pair.a.tcp_stands = pair.b.tcp_stands = false;
+    pair.a.ask_again();
+    pair.b.ask_again();
+    REQUIRE(pair.until([&] { return !pair.a.paths.carrying() && !pair.b.paths.carrying(); }));
+    pair.complete();
+  }
 }
 
 TEST_CASE("new keys take over during a flow without a fallback, and old ones end") {

@@ -56,3 +56,48 @@ TEST_CASE("a path that is up fails a second, or four round trips, after the firs
   health.wait_anew(true, kStart + 10s + patience);
   CHECK_FALSE(health.is_dead(kStart + 10s + patience, rtt));
 }
+
+TEST_CASE("beside another carrier a silent path is in doubt first, and fails only if that one answers") {
+  PathHealth health;
+  health.set_rival(true);
+  health.begin_probing(kStart, kRtt);
+  health.on_sent(kStart);
+  CHECK(health.on_acknowledged());
+  health.wait_anew(true, kStart);
+  CHECK(health.next_timeout(kRtt) == kStart + 500ms);
+  health.on_timeout(kStart + 499ms, kRtt);
+  CHECK_FALSE(health.in_doubt());
+  health.on_timeout(kStart + 500ms, kRtt);
+  CHECK(health.in_doubt());
+  CHECK_FALSE(health.next_timeout(kRtt));  // the other one's answer is waited for, however long it takes
+  CHECK_FALSE(health.is_dead(kStart + 1h, kRtt));
+  SECTION("the other one answers") {
+    health.on_outdone();
+    CHECK(health.next_timeout(kRtt) == kStart + 1s);
+    CHECK_FALSE(health.is_dead(kStart + 999ms, kRtt));
+    CHECK(health.is_dead(kStart + 1s, kRtt));
+  }
+  SECTION("an acknowledgement ends the doubt, and what was known of the other one") {
+    health.on_outdone();
+    health.wait_anew(true, kStart + 900ms);
+    CHECK_FALSE(health.in_doubt());
+    health.on_timeout(kStart + 1900ms, kRtt);
+    CHECK(health.in_doubt());
+    CHECK_FALSE(health.is_dead(kStart + 1900ms, kRtt));
+  }
+  SECTION("the other one is gone") {
+    health.set_rival(false);
+    CHECK(health.is_dead(kStart + 1s, kRtt));
+  }
+}
+
+TEST_CASE("the other carrier's answer to an earlier question does not count against a path that answers") {
+  PathHealth health;
+  health.set_rival(true);
+  health.begin_probing(kStart, kRtt);
+  CHECK(health.on_acknowledged());
+  health.on_outdone();
+  health.on_sent(kStart);
+  health.on_timeout(kStart + 1h, kRtt);
+  CHECK_FALSE(health.is_dead(kStart + 1h, kRtt));
+}

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "../simulated_pair.h"
+#include "proxy/link/udp/carrier_contest.h"
 #include "proxy/link/udp/udp_carrier.h"
 #include "tests/simulator/network.h"
 
@@ -107,10 +108,17 @@ class UdpEnd final : public simulator::Endpoint {
   boost::system::error_code error;
   bool prefers_udp = true;
   int failures = 0;  // how often the carrier gave the path up
+  // A TCP connection beside, of which only whether it answers matters here.
+  struct Tcp {
+    std::function<void()> ask;
+    std::function<bool()> answered;
+  };
+  std::optional<Tcp> tcp;
 
  private:
   void manage(TimePoint now) {
     using State = udp::UdpCarrier::State;
+    if (tcp) compare(now);
     // Once, as udp_paths.h does: each call resets the pacer's rate.
     if (prefers_udp && carrier.state() == State::up && session.preferred() != last_carrier_)
       carrier.prefer(now);
@@ -124,6 +132,17 @@ class UdpEnd final : public simulator::Endpoint {
       retry_at_.reset();
     }
   }
+  // As udp_paths.h does.
+  void compare(TimePoint now) {
+    using Next = udp::CarrierContest::Next;
+    carrier.set_rival(true);
+    const Next next = contest_.step(carrier.in_doubt(), tcp->answered());
+    if (next == Next::tcp_won) carrier.on_outdone(now);
+    if (next != Next::ask_both) return;
+    tcp->ask();
+    carrier.probe(now);
+  }
+  udp::CarrierContest contest_;
   void take_events() {
     while (auto event = session.poll_event()) {
       if (event->kind != Event::Kind::stream) events.push_back(*event);
