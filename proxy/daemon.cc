@@ -147,8 +147,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
               .on_peer_doubted = [this](const link::PeerLink&) { guard_soon(); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
-      history_keeper_(io_, config.state_dir / "history",
-                      [this] { return HistoryKeeper::Now{table_.bytes_so_far(), table_.live().size()}; }),
+      history_keeper_(io_, config.state_dir / "history", table_),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config_, features_, table_, dialer_, links_, modules_),
       door_(io_, config_) {
