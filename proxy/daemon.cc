@@ -88,12 +88,13 @@ std::vector<link::ModuleName> names_of(modules::List modules) {
 
 }  // namespace
 
-Daemon::Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
-               const process::ServiceManager& service)
+Daemon::Daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
+               process::Confinement confinement, const process::ServiceManager& service)
     : config_(config),
       confinement_(std::move(confinement)),
       service_(service),
       identity_(std::move(identity)),
+      web_(std::move(web)),
       key_log_(config.link.key_log ? std::make_shared<link::KeyLog>(config.state_dir / *config.link.key_log) : nullptr),
       tls_(identity_, key_log_),
       features_(config.features),
@@ -334,11 +335,11 @@ int Daemon::run() {
   return 0;
 }
 
-int run_daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
-               const process::ServiceManager& service) {
+int run_daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
+               process::Confinement confinement, const process::ServiceManager& service) {
   // A configuration that this host cannot run gives one sentence; the owners undo everything that was begun.
   try {
-    Daemon daemon(config, std::move(identity), std::move(confinement), service);
+    Daemon daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
     return daemon.run();
   } catch (const config::ConfigError&) {
     throw;

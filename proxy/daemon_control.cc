@@ -16,6 +16,7 @@ control::Status Daemon::status() const {
       .site = config_.site, .version = std::string(version()), .confinement = confinement_};
   status.uptime =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
+  if (config_.control.tls_listen) status.control_tls = config::to_text(*config_.control.tls_listen);
   status.flows_limit = config_.limits.flows;
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;

@@ -16,6 +16,7 @@
 #include "proxy/flows/flows.h"
 #include "proxy/history_keeper.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/web_tls.h"
 #include "proxy/intercept/arrival.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/intercept/interception.h"
@@ -36,8 +37,8 @@ namespace longhaul {
 
 class Daemon final : public control::Controlled {
  public:
-  Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
-         const process::ServiceManager& service);
+  Daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
+         process::Confinement confinement, const process::ServiceManager& service);
 
   int run();
 
@@ -65,7 +66,7 @@ class Daemon final : public control::Controlled {
   control::Forecast forecast_for(const link::PeerLink& link, const flows::Tuple& tuple);
   boost::asio::awaitable<void> say_alive(std::chrono::microseconds period);
   void add_link(const config::Peer& peer);
-  void apply(config::Config config, identity::Identity identity);
+  void apply(config::Config config, identity::Identity identity, identity::WebTls web);
   void apply_peers();
   void apply_secrets();
   void finish();
@@ -91,6 +92,7 @@ class Daemon final : public control::Controlled {
   const process::ServiceManager& service_;
   boost::asio::io_context io_{1};
   identity::Identity identity_;
+  identity::WebTls web_;
   const std::shared_ptr<link::KeyLog> key_log_;  // null: none
   link::TlsContext tls_;
   config::Features features_;

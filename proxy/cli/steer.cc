@@ -2,7 +2,10 @@
 // Declares the steering commands and runs the one that was typed.
 #include "proxy/cli/steer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -154,13 +157,31 @@ TextResult<void> top(ControlClient& daemon, const Options& options, std::ostream
       });
 }
 
+// For other machines' browsers: the certificate has this host's name rather than its addresses.
+std::string tls_page(std::string_view listen) {
+  const auto at = config::parse_host_port(listen, config::HostKind::address);
+  if (at.has_error()) return std::string(listen);
+  if (at->host != "0.0.0.0" && at->host != "::") return config::to_text(*at);
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return std::string(listen);
+  return config::to_text({name.data(), at->port});
+}
+
 TextResult<void> page(ControlClient& daemon, const Options& options, std::ostream& out) {
-  const auto alive = daemon.get("/v1/features");
-  if (alive.has_error()) return alive.error();
+  const auto status = daemon.get("/v1/status");
+  if (status.has_error()) return status.error();
   const auto secret = daemon.secret();
   if (secret.has_error()) return secret.error();
-  const auto address = "http://" + options.control + "/#token=" + encoded(*secret);
-  options.json ? print_json(json::object{{"address", address}}, out) : void(out << address << '\n');
+  const std::string end = "/#token=" + encoded(*secret);
+  const auto* const listen = status->get_object().if_contains("control_tls");
+  json::object addresses{{"address", "http://" + options.control + end}, {"tls_address", nullptr}};
+  if (listen != nullptr && listen->is_string()) addresses["tls_address"] = "https://" + tls_page(listen->get_string()) + end;
+  if (options.json) {
+    print_json(addresses, out);
+  } else {
+    for (const auto& [key, address] : addresses)
+      if (address.is_string()) out << std::string_view(address.get_string()) << '\n';
+  }
   return {};
 }
 

@@ -42,6 +42,7 @@ struct Status {
   std::string version;
   process::Confinement confinement;  // the privileges of this process on its host
   std::chrono::seconds uptime{0};
+  std::optional<std::string> control_tls;  // [control] tls_listen
   std::uint64_t flows_limit = 0;
   std::uint64_t handshakes = 0;  // TLS handshakes in progress
   std::uint64_t handshakes_limit = 0;

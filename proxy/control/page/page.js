@@ -27,7 +27,7 @@ async function ask(path, body) {
   const response = await fetch(path, options);
   const answer = await response.json();
   if (response.ok) return answer;
-  if (response.status === 401) sessionStorage.removeItem(kTokenKey);
+  if (response.status === 401 && token === sessionStorage.getItem(kTokenKey)) sessionStorage.removeItem(kTokenKey);
   const error = new Error(answer.error || 'HTTP status ' + response.status);
   error.status = response.status;
   throw error;
@@ -662,12 +662,29 @@ async function refresh(name) {
   }
 }
 
+// From another machine nothing is answered without the token.
+function askForToken(section, text) {
+  const input = el('input', {type: 'password', autocomplete: 'off', required: true});
+  const form = el('form', {onsubmit: event => {
+    event.preventDefault();
+    sessionStorage.setItem(kTokenKey, input.value.trim());
+    delete section.dataset.text;
+    setText(form.nextSibling, 'Asking…');
+    for (const name of Object.keys(kReaders)) refresh(name);
+  }}, el('label', {}, 'Control token ', input), ' ', el('button', {type: 'submit', class: 'main'}, 'Open'));
+  const words = text.startsWith('wrong') ? text : 'From another machine this page needs the control token';
+  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, words + '.')), form, el('p', {class: 'quiet'},
+    'longhaul page, typed on the proxy as root, prints the address with the token. It is kept until this tab is closed.'));
+  input.focus();
+}
+
 function showUnreachable(error) {
   const section = get('verdict');
   const text = error.status ? error.message : 'The daemon does not answer. Does longhaul run, and does the tunnel stand?';
   if (section.dataset.text === text) return;
   section.dataset.text = text;
   section.className = 'verdict bad';
+  if (error.status === 401) return askForToken(section, text);
   section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'What follows is the last answer.'));
 }
 
