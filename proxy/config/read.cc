@@ -360,6 +360,8 @@ class Reader {
     config_.process.sandbox = section->boolean("sandbox").value_or(config_.process.sandbox);
     config_.process.kills_unknown_calls =
         section->choice<bool>("unknown_calls", {{"fail", false}, {"kill", true}}).value_or(false);
+    if (section->has("unknown_calls") && !config_.process.sandbox)
+      section->fail(section->line(), "unknown_calls", "has no effect with sandbox = false.");
   }
 
   void read_log(const Section& top) {

@@ -85,6 +85,11 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:6: [log] syslog = \"unix:log\" has no absolute path of at most 107 bytes after unix:."},
       {after_head("[log]\nsyslog = \"udp:host\"\n"),
        "dir/a.toml:6: [log] syslog = \"udp:host\" has no port; write ADDRESS:PORT."},
+      // Keys that something else in the file makes pointless.
+      {after_head("[dictionary]\ndisk = 0\ndirectory = \"d\"\n"), "dir/a.toml:5: [dictionary] directory has no effect with disk = 0."},
+      {after_head("[dictionary]\ndisk = 0\nshare = [\"all\"]\n"), "dir/a.toml:5: [dictionary] share has no effect with disk = 0."},
+      {after_head("[process]\nsandbox = false\nunknown_calls = \"kill\"\n"),
+       "dir/a.toml:5: [process] unknown_calls has no effect with sandbox = false."},
       // Exports.
       {after_head("[export]\nipfix = \"collector\"\n"),
        "dir/a.toml:6: [export] ipfix = \"collector\" has no port; write ADDRESS:PORT."},
@@ -373,6 +378,10 @@ TEST_CASE("listeners on different addresses or families share a port") {
 TEST_CASE("a TOML syntax error is explained with the likely mistake") {
   CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(" A closing \" is missing."));
   CHECK(sentence("site = \"a\"\nstate_dir = 'b\n").ends_with(" A closing ' is missing."));
+  CHECK(sentence("site = a\n").ends_with(" A text needs quotes: \"a\"."));
+  CHECK(sentence("site = \"a\"\n[link]\nlisten = 10.1.1.1:7600 # here\n").ends_with(" A text needs quotes: \"10.1.1.1:7600\"."));
+  CHECK(sentence("site = \"a\"\n[intercept]\ninterfaces = [\"lan1\", lan0]\n").ends_with(" A text needs quotes: \"lan0\"."));
+  CHECK(sentence("site = \"a\"\n[dictionary]\nmemory = 64MiB\n").ends_with(" A text needs quotes: \"64MiB\"."));
   CHECK(sentence("site = branch\n").ends_with(" A text needs quotes: \"branch\"."));
   CHECK(sentence("site = /etc # here\n").ends_with(" A text needs quotes: \"/etc\"."));
   CHECK(sentence("site =\n").ends_with(" There is no value after the equals sign."));
