@@ -50,6 +50,7 @@ class Daemon final : public control::Controlled {
   const config::Features& configured_features() const override { return config_.features; }
   const control::History& history() const override { return history_keeper_.history(); }
   control::Forecast forecast(const flows::Tuple& tuple) override;
+  std::optional<boost::asio::ip::address> likely_client(const flows::Destination& server) const override;
   std::string intercept_rules() const override;
   std::string fail_closed_rules() override;
   void change_features(const config::Features& features) override;
@@ -73,6 +74,7 @@ class Daemon final : public control::Controlled {
   void stop();
   boost::asio::awaitable<void> shut_down();
   void log_findings();
+  void measure(const flows::FlowBytes& bytes);
   void begin_exports();
   void stop_exports();
   void close_door();
@@ -114,6 +116,7 @@ class Daemon final : public control::Controlled {
   flows::FlowTable table_;
   flows::RecentTalkers recent_talkers_;
   HistoryKeeper history_keeper_;
+  control::RecentRates rates_;
   flows::Dialer dialer_;
   flows::Flows flows_;
   std::unique_ptr<link::LinkListener> link_listener_;

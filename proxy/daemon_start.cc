@@ -83,6 +83,7 @@ void Daemon::start() {
   asio::co_spawn(io_, control_->run(), asio::detached);
   for (auto& link : links_) link->start();
   path_keeper_.begin();
+  history_keeper_.on_sample = [this](const flows::FlowBytes& bytes) { measure(bytes); };
   history_keeper_.begin();
   begin_exports();
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);

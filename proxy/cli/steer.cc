@@ -28,6 +28,7 @@
 #include "proxy/cli/screens.h"
 #include "proxy/cli/top.h"
 #include "proxy/config/read.h"
+#include "proxy/flows/tuple.h"
 
 namespace longhaul::cli {
 namespace {
@@ -48,7 +49,7 @@ struct Options {
   bool watch = false;
   double interval_s = 1;
   std::size_t count = 0;  // frames of a live view; 0: until it is ended
-  std::string flow;
+  std::string flow, server_port;
   std::vector<std::string> settings;
   std::string action;
 };
@@ -186,8 +187,14 @@ TextResult<void> page(ControlClient& daemon, const Options& options, std::ostrea
 }
 
 TextResult<void> why(ControlClient& daemon, const Options& options, std::ostream& out) {
-  const bool number = options.flow.find_first_not_of("0123456789") == std::string::npos;
-  const auto answer = daemon.get((number ? "/v1/why?flow=" : "/v1/why?tuple=") + encoded(options.flow));
+  const bool number = options.flow.find_first_not_of("0123456789") == std::string::npos && options.server_port.empty();
+  const bool is_v6 = options.flow.find(':') != std::string::npos && !options.flow.starts_with('[');
+  const std::string server = options.server_port.empty() ? options.flow
+                             : (is_v6 ? "[" + options.flow + "]" : options.flow) + ":" + options.server_port;
+  const bool is_server = !options.server_port.empty() || (flows::parse_tuple(server).has_error() &&
+                         config::parse_host_port(server, config::HostKind::address_or_name).has_value());
+  const std::string query = number ? "flow=" : is_server ? "server=" : "tuple=";
+  const auto answer = daemon.get("/v1/why?" + query + encoded(server));
   if (answer.has_error()) return answer.error();
   options.json ? print_json(*answer, out) : show_why(*answer, out);
   return {};
@@ -314,7 +321,7 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
 
   add("status", "Show the state of the running daemon: links, flows, limits, features", status);
   auto* const flows_command =
-      add("flows", "List the live flows with their bytes, round-trip times and reason codes", flows);
+      add("flows", "List the live flows with their bytes and reason codes", flows);
   flows_command
       ->add_option("--peer", options.peer,
                    "only flows over the link to this peer; \"\" for flows that bypass the links")
@@ -338,9 +345,10 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   }
   add("page", "Print the address of the status page, with the token for changes; treat it like a password", page);
   auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);
-  why_command->add_option("flow", options.flow, "a flow's number, or CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445")
+  why_command->add_option("flow", options.flow, "a flow's number; CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445; or a server, before there is a flow")
       ->required()
-      ->type_name("FLOW|TUPLE");
+      ->type_name("FLOW|TUPLE|SERVER");
+  why_command->add_option("port", options.server_port, "of the server")->type_name("PORT");
   auto* const set_command = add("set", "Change features until the daemon restarts; without arguments, show them", set);
   set_command->add_option("settings", options.settings, "such as compression=false or preset=T")
       ->type_name("FEATURE=VALUE");
