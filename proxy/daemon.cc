@@ -88,12 +88,13 @@ std::vector<link::ModuleName> names_of(modules::List modules) {
 
 }  // namespace
 
-Daemon::Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
-               const process::ServiceManager& service)
+Daemon::Daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
+               process::Confinement confinement, const process::ServiceManager& service)
     : config_(config),
       confinement_(std::move(confinement)),
       service_(service),
       identity_(std::move(identity)),
+      web_(std::move(web)),
       key_log_(config.link.key_log ? std::make_shared<link::KeyLog>(config.state_dir / *config.link.key_log) : nullptr),
       tls_(identity_, key_log_),
       features_(config.features),
@@ -147,8 +148,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
               .on_peer_doubted = [this](const link::PeerLink&) { guard_soon(); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
-      history_keeper_(io_, config.state_dir / "history",
-                      [this] { return HistoryKeeper::Now{table_.bytes_so_far(), table_.live().size()}; }),
+      history_keeper_(io_, config.state_dir / "history", table_),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config_, features_, table_, dialer_, links_, modules_),
       door_(io_, config_) {
@@ -335,11 +335,11 @@ int Daemon::run() {
   return 0;
 }
 
-int run_daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
-               const process::ServiceManager& service) {
+int run_daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
+               process::Confinement confinement, const process::ServiceManager& service) {
   // A configuration that this host cannot run gives one sentence; the owners undo everything that was begun.
   try {
-    Daemon daemon(config, std::move(identity), std::move(confinement), service);
+    Daemon daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
     return daemon.run();
   } catch (const config::ConfigError&) {
     throw;

@@ -16,6 +16,7 @@ control::Status Daemon::status() const {
       .site = config_.site, .version = std::string(version()), .confinement = confinement_};
   status.uptime =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
+  if (config_.control.tls_listen) status.control_tls = config::to_text(*config_.control.tls_listen);
   status.flows_limit = config_.limits.flows;
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;
@@ -47,6 +48,7 @@ control::Status Daemon::status() const {
                          {"dictionaries", status.dictionary_bytes, status.dictionary_limit_bytes}};
   for (const control::MemoryPart& part : status.memory_parts) status.memory_bytes += part.bytes;
   for (const auto& link : links_) status.links.push_back(link->status());
+  status.rates = rates_;
   status.modules = modules_;
   if (config_.log.syslog) status.syslog = log::syslog_counters();
   status.logs_keys = config_.link.key_log.has_value();
@@ -58,6 +60,15 @@ control::Status Daemon::status() const {
 std::string Daemon::intercept_rules() const { return interception_->rules_text(); }
 
 std::string Daemon::fail_closed_rules() { return door_.listing(); }
+
+void Daemon::measure(const flows::FlowBytes& bytes) {
+  control::RecentRates::Sample sample{.at = std::chrono::steady_clock::now(), .flows = bytes, .links = {}};
+  for (const auto& link : links_) {
+    const link::LinkStatus now = link->status();
+    sample.links[now.peer] = {now.bytes_sent, now.bytes_received};
+  }
+  rates_.add(std::move(sample));
+}
 
 asio::awaitable<control::Cleared> Daemon::clear_cache(control::ClearWhat what) {
   control::Cleared cleared;

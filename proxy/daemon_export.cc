@@ -20,7 +20,7 @@ void Daemon::begin_exports() {
   }
   if (exports.otlp) {
     metric_exporter_ = std::make_unique<exporting::MetricExporter>(
-        io_, exporting::MetricExporter::Settings{.to = *exports.otlp, .interval = exports.otlp_interval},
+        io_, exporting::MetricExporter::Settings{.to = *exports.otlp, .interval = exports.otlp_interval, .tls = web_.collector},
         exporting::OtlpSource{config_.site, std::string(version()), std::chrono::system_clock::now()},
         [this] { return control::metric_families(status(), table_, features_, control_->counters()); }, shared_.resolver);
     metric_exporter_->begin();

@@ -16,6 +16,7 @@
 #include "proxy/flows/flows.h"
 #include "proxy/history_keeper.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/web_tls.h"
 #include "proxy/intercept/arrival.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/intercept/interception.h"
@@ -36,8 +37,8 @@ namespace longhaul {
 
 class Daemon final : public control::Controlled {
  public:
-  Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
-         const process::ServiceManager& service);
+  Daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
+         process::Confinement confinement, const process::ServiceManager& service);
 
   int run();
 
@@ -49,6 +50,7 @@ class Daemon final : public control::Controlled {
   const config::Features& configured_features() const override { return config_.features; }
   const control::History& history() const override { return history_keeper_.history(); }
   control::Forecast forecast(const flows::Tuple& tuple) override;
+  std::optional<boost::asio::ip::address> likely_client(const flows::Destination& server) const override;
   std::string intercept_rules() const override;
   std::string fail_closed_rules() override;
   void change_features(const config::Features& features) override;
@@ -65,13 +67,14 @@ class Daemon final : public control::Controlled {
   control::Forecast forecast_for(const link::PeerLink& link, const flows::Tuple& tuple);
   boost::asio::awaitable<void> say_alive(std::chrono::microseconds period);
   void add_link(const config::Peer& peer);
-  void apply(config::Config config, identity::Identity identity);
+  void apply(config::Config config, identity::Identity identity, identity::WebTls web);
   void apply_peers();
   void apply_secrets();
   void finish();
   void stop();
   boost::asio::awaitable<void> shut_down();
   void log_findings();
+  void measure(const flows::FlowBytes& bytes);
   void begin_exports();
   void stop_exports();
   void close_door();
@@ -91,6 +94,7 @@ class Daemon final : public control::Controlled {
   const process::ServiceManager& service_;
   boost::asio::io_context io_{1};
   identity::Identity identity_;
+  identity::WebTls web_;
   const std::shared_ptr<link::KeyLog> key_log_;  // null: none
   link::TlsContext tls_;
   config::Features features_;
@@ -112,6 +116,7 @@ class Daemon final : public control::Controlled {
   flows::FlowTable table_;
   flows::RecentTalkers recent_talkers_;
   HistoryKeeper history_keeper_;
+  control::RecentRates rates_;
   flows::Dialer dialer_;
   flows::Flows flows_;
   std::unique_ptr<link::LinkListener> link_listener_;

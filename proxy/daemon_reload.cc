@@ -34,6 +34,7 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_a
   try {
     config::Config config = config::read(config_.file);
     identity::Identity identity = identity::load(config);
+    identity::WebTls web = identity::load_web_tls(config);
     const link::TlsContext usable(identity);  // or OpenSSL gives the reason
     config::Changes changes = config::changes(config_, config);
     if (!changes.fixed.empty()) {
@@ -53,7 +54,7 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_a
       if (const auto before = identity_.servers.find(module);
           before != identity_.servers.end() && before->second->lines() != secrets->lines())
         changes.live.push_back("the keys of servers (" + module + "), used for the next login");
-    apply(std::move(config), std::move(identity));
+    apply(std::move(config), std::move(identity), std::move(web));
     for (const std::string& change : changes.live) log::info("reloaded", {{"changed", change}});
     if (changes.live.empty()) log::info("reloaded", {{"changed", "nothing"}});
     return std::move(changes.live);
@@ -63,12 +64,14 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_a
 }
 
 // Everything was checked: from here on nothing fails.
-void Daemon::apply(config::Config config, identity::Identity identity) {
+void Daemon::apply(config::Config config, identity::Identity identity, identity::WebTls web) {
   const bool new_key = identity.fingerprint != identity_.fingerprint;
   // Changes by `longhaul set` stay, unless the file's value has changed.
   const bool new_features = config.features != config_.features;
   config_ = std::move(config);
   identity_ = std::move(identity);
+  web_ = std::move(web);
+  if (web_.control) control_->use(web_.control);  // its certificate may be a new one
   // First, as at the start. If this fails, earlier rules stay in force.
   if (const auto closed = apply_door(door_.begin()); !closed)
     log::error("fail_closed_missing", {{"reason", closed.error().message}});

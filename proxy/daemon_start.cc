@@ -34,6 +34,7 @@ void Daemon::start() {
   control_ = std::make_unique<control::Server>(
       io_, *this, control::load_or_make_token(config_.state_dir, config_.control.token_file),
       config_.control.listen);
+  if (config_.control.tls_listen) control_->listen_tls(*config_.control.tls_listen, web_.control);
   if (config_.link.listen)
     link_listener_ = std::make_unique<link::LinkListener>(shared_, *config_.link.listen, links_,
                                                           config_.limits.handshakes);
@@ -82,6 +83,7 @@ void Daemon::start() {
   asio::co_spawn(io_, control_->run(), asio::detached);
   for (auto& link : links_) link->start();
   path_keeper_.begin();
+  history_keeper_.on_sample = [this](const flows::FlowBytes& bytes) { measure(bytes); };
   history_keeper_.begin();
   begin_exports();
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);

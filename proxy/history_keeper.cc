@@ -25,13 +25,13 @@ std::uint64_t unix_seconds() {
   return static_cast<std::uint64_t>(std::max(std::chrono::floor<std::chrono::seconds>(now), 0s).count());
 }
 
-// Counts never decrease; a flow that is counted twice for a moment must not look like 2^64 bytes.
+// A flow that ended before the walk came to it is missing until the next one: then less was seen than before.
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
 }  // namespace
 
-HistoryKeeper::HistoryKeeper(asio::io_context& io, std::filesystem::path file, std::function<Now()> collect)
-    : io_(io), file_(std::move(file)), collect_(std::move(collect)), timer_(io) {
+HistoryKeeper::HistoryKeeper(asio::io_context& io, std::filesystem::path file, const flows::FlowTable& table)
+    : io_(io), file_(std::move(file)), table_(table), timer_(io) {
   const auto read = process::read_private_file(file_, History::kMostBytes + 1);
   if (!read && read.error() == boost::system::errc::no_such_file_or_directory) return;
   auto history = read ? History::parse(read->text) : std::nullopt;
@@ -51,6 +51,10 @@ void HistoryKeeper::begin() {
 
 void HistoryKeeper::stop() {
   timer_.cancel();
+  stopped_ = true;
+  walk_.begin(table_);
+  while (!walk_.turn(table_)) {
+  }
   sample();
   writer_.join();
   const auto done = process::replace_private_file(file_, history_.text());
@@ -61,19 +65,27 @@ void HistoryKeeper::wait() {
   timer_.expires_after(kSample);
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;
-    sample();
-    if (std::chrono::steady_clock::now() >= write_at_) write();
-    wait();
+    walk_.begin(table_);
+    walk();
   });
 }
 
+// Other work of the loop comes between the turns.
+void HistoryKeeper::walk() {
+  if (stopped_) return;
+  if (!walk_.turn(table_)) return asio::post(io_, [this] { walk(); });
+  sample();
+  if (std::chrono::steady_clock::now() >= write_at_) write();
+  wait();
+}
+
 void HistoryKeeper::sample() {
-  const Now now = collect_();
-  const flows::FlowBytes passed{
-      grown(now.bytes.lan_in, so_far_.lan_in), grown(now.bytes.lan_out, so_far_.lan_out),
-      grown(now.bytes.wan_in, so_far_.wan_in), grown(now.bytes.wan_out, so_far_.wan_out)};
-  so_far_ = now.bytes;
-  history_.add(unix_seconds(), {.bytes = passed, .most_flows = now.flows, .samples = 1});
+  const flows::FlowBytes& now = walk_.sum();
+  const flows::FlowBytes passed{grown(now.lan_in, so_far_.lan_in), grown(now.lan_out, so_far_.lan_out),
+                                grown(now.wan_in, so_far_.wan_in), grown(now.wan_out, so_far_.wan_out)};
+  so_far_ += passed;
+  history_.add(unix_seconds(), {.bytes = passed, .most_flows = table_.live().size(), .samples = 1});
+  if (on_sample) on_sample(so_far_);
 }
 
 void HistoryKeeper::write() {

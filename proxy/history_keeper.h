@@ -7,42 +7,44 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <filesystem>
+
 #include <functional>
 
 #include "proxy/control/history.h"
+#include "proxy/flows/byte_walk.h"
 
 namespace longhaul {
 
 class HistoryKeeper {
  public:
-  struct Now {
-    flows::FlowBytes bytes;  // since the start of the daemon
-    std::uint64_t flows = 0;
-  };
-  // Reads the file; an unreadable or damaged one is logged, and the history begins empty. `collect` is called
-  // on the loop from begin() to stop().
-  HistoryKeeper(boost::asio::io_context& io, std::filesystem::path file, std::function<Now()> collect);
+  // Reads the file; an unreadable or damaged one is logged, and the history begins empty. The table outlives
+  // this object, and lives on the loop `io`.
+  HistoryKeeper(boost::asio::io_context& io, std::filesystem::path file, const flows::FlowTable& table);
 
   const control::History& history() const { return history_; }
+  // Each second, with the bytes of all flows so far.
+  std::function<void(const flows::FlowBytes&)> on_sample;
   void begin();
   // Returns when the file is up to date.
   void stop();
 
  private:
   void wait();
+  void walk();
   void sample();
   void write();
   void written(const boost::system::error_code& error);
 
   boost::asio::io_context& io_;
   std::filesystem::path file_;
-  std::function<Now()> collect_;
+  const flows::FlowTable& table_;
+  flows::ByteWalk walk_;
   control::History history_;
   flows::FlowBytes so_far_;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point write_at_;
   boost::asio::thread_pool writer_{1};  // flows must not wait for the disk
-  bool writing_ = false, complained_ = false;
+  bool writing_ = false, complained_ = false, stopped_ = false;
 };
 
 }  // namespace longhaul

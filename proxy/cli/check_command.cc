@@ -11,6 +11,7 @@
 #include "proxy/cli/host_needs.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/web_tls.h"
 #include "proxy/memory_plan.h"
 
 namespace longhaul::cli {
@@ -25,6 +26,7 @@ int check(const Typed& typed, std::ostream& out) {
   const config::Config config = config::read(typed.file);
   HostNeeds report{.errors = {}, .warnings = config::warnings(config)};
   const identity::Identity identity = identity::load(config);
+  (void)identity::load_web_tls(config);  // reports its files
   const auto memory = memory_warnings(config);
   report.warnings.insert(report.warnings.end(), memory.begin(), memory.end());
   report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());

@@ -145,18 +145,21 @@ std::string sharing(const Config& config) {
                         "other's: " + said;
 }
 
-// This traffic is not encrypted, so the operator should see where it goes.
+// What leaves this host unencrypted, the operator should see.
 void exports(std::string& text, const Config& config) {
   const config::Export& exports = config.exports;
   if (!exports.ipfix && !exports.otlp) return;
-  text += "Export, not encrypted:\n";
+  text += "Export:\n";
   if (exports.ipfix)
     text += "  Flow records (IPFIX over UDP) go to " + to_text(*exports.ipfix) + ", of live flows every " +
-            std::to_string(exports.ipfix_active_timeout.count()) + " s; enterprise number " +
+            std::to_string(exports.ipfix_active_timeout.count()) + " s, not encrypted; enterprise number " +
             std::to_string(exports.ipfix_enterprise) + ".\n";
   if (exports.otlp)
     text += "  Metrics (OpenTelemetry over HTTP) go to " + exports.otlp->to_text() + "/v1/metrics every " +
-            std::to_string(exports.otlp_interval.count()) + " s.\n";
+            std::to_string(exports.otlp_interval.count()) +
+            (!exports.otlp->tls        ? " s, not encrypted.\n"
+             : exports.otlp_ca ? " s; the collector's certificate must be signed by a CA in " + exports.otlp_ca->string() + ".\n"
+                               : " s; the collector's certificate must be signed by a CA that this system trusts.\n");
 }
 
 void house(std::string& text, const Config& config) {
@@ -179,6 +182,9 @@ void house(std::string& text, const Config& config) {
   text += "Control:\n  The API listens on " + to_text(config.control.listen) +
           "; requests that change something need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
           ".\n";
+  if (config.control.tls_listen)
+    text += "  Other machines reach the page and the API at https://" + to_text(*config.control.tls_listen) +
+            "/; there every request needs the token.\n";
   exports(text, config);
   text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
           std::to_string(config.limits.flows_of_one_source()) + " per client address, " +

@@ -6,6 +6,7 @@
 #include "proxy/config/read.h"
 #include "proxy/daemon.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/web_tls.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/log/log.h"
 #include "proxy/process/confinement.h"
@@ -25,13 +26,14 @@ void add_run_command(CLI::App& app, int& exit_code) {
     // Root's last actions: reading keys that only root may read, then giving up root's rights. Both come
     // before the first thread, which is the log's.
     identity::Identity identity = identity::load(config);
+    identity::WebTls web = identity::load_web_tls(config);
     const process::ServiceManager service;  // connects, which the confinement may forbid
     process::Confinement confinement = process::confine(config);
     const log::Session logging(config.log);
     if (closed) intercept::log_change(*closed, config);
     for (const std::string& warning : config::warnings(config))
       log::warn("configuration", {{"warning", warning}});
-    exit_code = run_daemon(config, std::move(identity), std::move(confinement), service);
+    exit_code = run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
   });
 }
 

@@ -2,12 +2,12 @@
 // Formats the daemon's answers. It sends no requests and computes nothing but units.
 #include "proxy/cli/screens.h"
 
-#include <algorithm>
 #include <boost/json/object.hpp>
 #include <ostream>
 
 #include "proxy/cli/answer_values.h"
 #include "proxy/cli/link_lines.h"
+#include "proxy/cli/screen_texts.h"
 #include "proxy/cli/table.h"
 #include "proxy/cli/verdict_lines.h"
 
@@ -15,37 +15,6 @@ namespace longhaul::cli {
 namespace {
 
 namespace json = boost::json;
-
-std::string rtt(const json::value& value) {
-  return value.is_null() ? "-" : milliseconds_text(value.to_number<double>());
-}
-
-std::string age(const json::value& value) {
-  return value.is_null() ? "-" : age_text(value.to_number<double>());
-}
-
-std::string bytes_line(const json::value& bytes) {
-  return "LAN in " + bytes_text(number(bytes.at("lan_in"))) + ", out " +
-         bytes_text(number(bytes.at("lan_out"))) + "; WAN in " + bytes_text(number(bytes.at("wan_in"))) +
-         ", out " + bytes_text(number(bytes.at("wan_out")));
-}
-
-std::string features_line(const json::value& features) {
-  std::string line;
-  for (const auto& [name, value] : features.as_object())
-    line += (line.empty() ? "" : " ") + std::string(name) + "=" + text(value);
-  return line;
-}
-
-std::string preset_words(const json::value& preset) {
-  return preset.is_null() ? "" : "preset " + text(preset) + ": ";
-}
-
-void line(std::ostream& out, std::string_view title, std::string_view content) {
-  constexpr std::size_t kTitleWidth = 12;
-  out << title << std::string(title.size() < kTitleWidth ? kTitleWidth - title.size() : 1, ' ') << content
-      << '\n';
-}
 
 // Contents of the disk dictionary, and its errors.
 std::string disk_line(const json::value& disk) {
@@ -107,61 +76,54 @@ void show_ports(const json::array& ports, std::ostream& out) {
   table.print(out);
 }
 
+// The daemon's sum of the last seconds; null in its first one. A daemon of an earlier version does not report
+// it.
+std::string rate_of(const json::value& link, std::string_view direction) {
+  const auto* now = link.as_object().if_contains("throughput");
+  return now == nullptr || now->is_null() ? "-" : rate_text(number(now->at(direction)));
+}
+
+void show_link_notes(const json::value& link, std::ostream& out) {
+  const auto note = [&](std::string_view what) { line(out, text(link.at("peer")) + ":", what); };
+  const auto address = text(link.at("remote_address"));
+  note((address == "-" ? "" : "at " + address + "; ") + text(link.at("streams")) +
+       " streams; credit granted " + bytes_text(number(link.at("credit_granted"))) + ", retained " +
+       bytes_text(number(link.at("bytes_retained"))));
+  if (link.at("state") == "up" && !link.at("udp").is_null()) note(udp_line(link));
+  if (!link.at("reduction").is_null()) note(reduction_line(link.at("reduction")));
+  if (!link.at("last_error").is_null() && link.at("state") != "up")
+    note("last connection error: " + text(link.at("last_error")));
+}
+
 void show_links(const json::array& links, std::ostream& out) {
   Table table{{{"PEER"},
                {"STATE"},
                {"SINCE", Align::right},
                {"CARRIER"},
-               {"ADDRESS"},
                {"RTT", Align::right},
-               {"RATE", Align::right},
+               {"OUT NOW", Align::right},
+               {"IN NOW", Align::right},
                {"SENT", Align::right},
-               {"RECEIVED", Align::right},
-               {"STREAMS", Align::right},
-               {"CREDIT", Align::right},
-               {"RETAINED", Align::right}}};
+               {"RECEIVED", Align::right}}};
   for (const auto& link : links) {
-    const auto& rate = link.at("delivery_rate_bits");
+    const bool carries = link.at("state") == "up" || link.at("state") == "silent";
     table.add({text(link.at("peer")), text(link.at("state")), age(link.at("state_age_s")),
-               text(link.at("carrier")), text(link.at("remote_address")), rtt(link.at("rtt_ms")),
-               rate.is_null() ? "-" : rate_text(number(rate)), bytes_text(number(link.at("bytes_sent"))),
-               bytes_text(number(link.at("bytes_received"))), text(link.at("streams")),
-               bytes_text(number(link.at("credit_granted"))), bytes_text(number(link.at("bytes_retained")))});
+               carries ? text(link.at("carrier")) : "-", rtt(link.at("rtt_ms")), rate_of(link, "out_bits"),
+               rate_of(link, "in_bits"), bytes_text(number(link.at("bytes_sent"))),
+               bytes_text(number(link.at("bytes_received")))});
   }
   if (table.empty()) return;
   out << '\n';
   table.print(out);
-  for (const auto& link : links)
-    if (!link.at("udp").is_null()) out << text(link.at("peer")) << ": " << udp_line(link) << '\n';
-  for (const auto& link : links)
-    if (!link.at("reduction").is_null())
-      out << text(link.at("peer")) << ": " << reduction_line(link.at("reduction")) << '\n';
-  for (const auto& link : links)
-    if (!link.at("last_error").is_null() && link.at("state") != "up")
-      out << text(link.at("peer")) << ": last connection error: " << text(link.at("last_error")) << '\n';
-}
-
-constexpr std::string_view kNothingYet = "no activity yet";
-
-// The counters that are not zero.
-std::string counters_line(const json::value& counters) {
-  std::string said;
-  for (const auto& [name, value] : counters.as_object()) {
-    if (number(value) == 0) continue;
-    std::string words(name);
-    std::ranges::replace(words, '_', ' ');
-    const bool bytes = words.ends_with("bytes");
-    said += (said.empty() ? "" : ", ") + words + " " + (bytes ? bytes_text(number(value)) : text(value));
-  }
-  return said.empty() ? std::string(kNothingYet) : said;
+  for (const auto& link : links) show_link_notes(link, out);
 }
 
 void show_modules(const json::array& modules, std::ostream& out) {
   if (!modules.empty()) out << '\n';
   for (const auto& module : modules)
-    out << text(module.at("peer")) << ": module " << text(module.at("module")) << ": "
-        << text(module.at("live")) << " live flows, " << text(module.at("flows")) << " since start; "
-        << counters_line(module.at("counters")) << '\n';
+    line(out, text(module.at("peer")) + ":",
+         "module " + text(module.at("module")) + ": " + text(module.at("live")) + " live flows, " +
+             text(module.at("flows")) + " since start; " + counters_line(module.at("counters")));
 }
 
 void show_reasons(const json::value& flows, std::ostream& out) {
@@ -189,24 +151,6 @@ std::string process_line(const json::value& process) {
   return said + (version == 0 ? "; no Landlock" : "; Landlock " + std::to_string(version));
 }
 
-std::string module_text(const json::value& module) {
-  if (module.is_null()) return "-";
-  return text(module.at("name")) + (text(module.at("state")) == "running" ? "" : " (aside)");
-}
-
-std::string over_or_past(const json::value& flow) {
-  return flow.at("peer").is_null() ? "bypassing the link" : "over the link to " + text(flow.at("peer"));
-}
-
-// A daemon of an earlier version does not say.
-std::string reset_words(const json::value& flow) {
-  const auto* by = flow.as_object().if_contains("reset_by");
-  if (!by || by->is_null()) return "";
-  const auto party = text(*by);
-  return party == "link" ? " because the link was lost"
-                         : " by the " + party + (party == "near" || party == "far" ? " proxy" : "");
-}
-
 std::string memory_parts_line(const json::array& parts) {
   std::string text;
   for (const auto& part : parts)
@@ -225,13 +169,22 @@ std::string fail_closed_line(const json::value& fail_closed) {
   return "";
 }
 
+// Of all flows, in the last seconds. Empty: not known.
+std::string throughput_line(const json::value& status) {
+  const auto* now = status.as_object().if_contains("throughput");
+  if (now == nullptr || now->is_null()) return "";
+  const auto rate = [&](std::string_view of) { return rate_text(number(now->at(of))); };
+  return "LAN in " + rate("lan_in_bits") + ", out " + rate("lan_out_bits") + "; WAN in " +
+         rate("wan_in_bits") + ", out " + rate("wan_out_bits");
+}
+
 }  // namespace
 
 void show_status(const json::value& status, std::ostream& out) {
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
   const auto& intercept = status.at("intercept");
-  out << verdict_lines(status.at("verdict"), false);
+  out << verdict_lines(status, false);
   line(out, "site",
        text(status.at("site")) + ", longhaul " + text(status.at("version")) + ", up " +
            age(status.at("uptime_s")));
@@ -241,6 +194,7 @@ void show_status(const json::value& status, std::ostream& out) {
            text(flows.at("started")) + " started, " + text(flows.at("ended")) + " ended, " +
            text(flows.at("reset")) + " of these reset");
   line(out, "bytes", bytes_line(flows.at("bytes")));
+  if (const auto now = throughput_line(status); !now.empty()) line(out, "now", now);
   line(out, "memory",
        bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
            memory_parts_line(memory.at("parts").as_array()));
@@ -266,84 +220,6 @@ void show_status(const json::value& status, std::ostream& out) {
   show_ports(status.at("ports").as_array(), out);
   show_modules(status.at("modules").as_array(), out);
   show_reasons(flows, out);
-}
-
-void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out) {
-  if (flows.empty()) {
-    out << (live == 0 ? "no flows are live" : "no flow matches (" + std::to_string(live) + " live flows)")
-        << '\n';
-    return;
-  }
-  Table table{{{"FLOW", Align::right},
-               {"CLIENT"},
-               {"DESTINATION"},
-               {"ORIGIN"},
-               {"PEER"},
-               {"REASON"},
-               {"MODULE"},
-               {"AGE", Align::right},
-               {"RTT", Align::right},
-               {"LAN IN", Align::right},
-               {"LAN OUT", Align::right},
-               {"WAN IN", Align::right},
-               {"WAN OUT", Align::right}}};
-  for (const auto& flow : flows) {
-    const auto& bytes = flow.at("bytes");
-    table.add({text(flow.at("id")), text(flow.at("client")), text(flow.at("destination")),
-               text(flow.at("origin")), text(flow.at("peer")), text(flow.at("reason")),
-               module_text(flow.at("module")), age(flow.at("age_s")), rtt(flow.at("rtt_ms")),
-               bytes_text(number(bytes.at("lan_in"))), bytes_text(number(bytes.at("lan_out"))),
-               bytes_text(number(bytes.at("wan_in"))), bytes_text(number(bytes.at("wan_out")))});
-  }
-  table.print(out);
-  if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
-}
-
-void show_why(const json::value& why, std::ostream& out) {
-  const auto& flow = why.at("flow");
-  if (flow.is_null()) {
-    const auto path = text(why.at("path"));
-    const auto fate = path == "refused"           ? std::string("be refused")
-                      : path == "over_link"       ? "use the link to " + text(why.at("peer"))
-                      : path == "not_intercepted" ? std::string("not reach this proxy")
-                      : path == "for_peer"        ? "come over the link from " + text(why.at("peer")) +
-                                                 " and reach its server from here"
-                                           : std::string("bypass the link");
-    line(out, "flow", text(why.at("tuple")) + " is not live; a new connection would " + fate);
-    line(out, "rule",
-         why.at("rule").is_null() ? "no [[rule]] matches"
-                                  : "[[rule]] number " + text(why.at("rule")) + " matches");
-  } else {
-    const auto state = text(flow.at("state"));
-    line(out, "flow",
-         text(flow.at("id")) + ": " + text(flow.at("client")) + " to " + text(flow.at("destination")));
-    line(out, "origin", text(flow.at("origin")) + ", " + over_or_past(flow));
-    line(out, "state",
-         state == "live" ? "live for " + age(flow.at("age_s"))
-                         : state + reset_words(flow) + ", no longer live");
-    if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
-    line(out, "bytes", bytes_line(flow.at("bytes")));
-    const auto& blocks = flow.at("blocks");
-    if (const auto& module = flow.at("module"); !module.is_null()) {
-      line(out, "module", module_text(module) + ": " + counters_line(module.at("counters")));
-      if (const auto detail = text(module.at("detail")); !detail.empty()) line(out, "", detail);
-    }
-    line(out, "blocks", "sent: " + stages(blocks.at("out")) + "; received: " + stages(blocks.at("in")));
-  }
-  line(out, "reason", text(why.at("reason")));
-  line(out, "", text(why.at("sentence")));
-  line(out, "remedy", text(why.at("remedy")));
-  line(out, "features", features_line(why.at("features")));
-  for (const auto& lost : why.at("lost_files").as_array())
-    line(out, "lost writes",
-         text(lost.at("file")) + " (" + text(lost.at("cause")) +
-             "): the client gets an error when it next opens the file");
-  if (flow.is_null() && !why.at("last").is_null()) {
-    const auto& last = why.at("last");
-    line(out, "last",
-         "flow " + text(last.at("id")) + " between these addresses went " + over_or_past(last) + " (" +
-             text(last.at("reason")) + ") and was " + text(last.at("state")) + reset_words(last));
-  }
 }
 
 void show_features(const json::value& features, std::ostream& out) {

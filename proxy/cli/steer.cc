@@ -2,7 +2,10 @@
 // Declares the steering commands and runs the one that was typed.
 #include "proxy/cli/steer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -25,6 +28,7 @@
 #include "proxy/cli/screens.h"
 #include "proxy/cli/top.h"
 #include "proxy/config/read.h"
+#include "proxy/flows/tuple.h"
 
 namespace longhaul::cli {
 namespace {
@@ -45,7 +49,7 @@ struct Options {
   bool watch = false;
   double interval_s = 1;
   std::size_t count = 0;  // frames of a live view; 0: until it is ended
-  std::string flow;
+  std::string flow, server_port;
   std::vector<std::string> settings;
   std::string action;
 };
@@ -154,19 +158,43 @@ TextResult<void> top(ControlClient& daemon, const Options& options, std::ostream
       });
 }
 
+// For other machines' browsers: the certificate has this host's name rather than its addresses.
+std::string tls_page(std::string_view listen) {
+  const auto at = config::parse_host_port(listen, config::HostKind::address);
+  if (at.has_error()) return std::string(listen);
+  if (at->host != "0.0.0.0" && at->host != "::") return config::to_text(*at);
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return std::string(listen);
+  return config::to_text({name.data(), at->port});
+}
+
 TextResult<void> page(ControlClient& daemon, const Options& options, std::ostream& out) {
-  const auto alive = daemon.get("/v1/features");
-  if (alive.has_error()) return alive.error();
+  const auto status = daemon.get("/v1/status");
+  if (status.has_error()) return status.error();
   const auto secret = daemon.secret();
   if (secret.has_error()) return secret.error();
-  const auto address = "http://" + options.control + "/#token=" + encoded(*secret);
-  options.json ? print_json(json::object{{"address", address}}, out) : void(out << address << '\n');
+  const std::string end = "/#token=" + encoded(*secret);
+  const auto* const listen = status->get_object().if_contains("control_tls");
+  json::object addresses{{"address", "http://" + options.control + end}, {"tls_address", nullptr}};
+  if (listen != nullptr && listen->is_string()) addresses["tls_address"] = "https://" + tls_page(listen->get_string()) + end;
+  if (options.json) {
+    print_json(addresses, out);
+  } else {
+    for (const auto& [key, address] : addresses)
+      if (address.is_string()) out << std::string_view(address.get_string()) << '\n';
+  }
   return {};
 }
 
 TextResult<void> why(ControlClient& daemon, const Options& options, std::ostream& out) {
-  const bool number = options.flow.find_first_not_of("0123456789") == std::string::npos;
-  const auto answer = daemon.get((number ? "/v1/why?flow=" : "/v1/why?tuple=") + encoded(options.flow));
+  const bool number = options.flow.find_first_not_of("0123456789") == std::string::npos && options.server_port.empty();
+  const bool is_v6 = options.flow.find(':') != std::string::npos && !options.flow.starts_with('[');
+  const std::string server = options.server_port.empty() ? options.flow
+                             : (is_v6 ? "[" + options.flow + "]" : options.flow) + ":" + options.server_port;
+  const bool is_server = !options.server_port.empty() || (flows::parse_tuple(server).has_error() &&
+                         config::parse_host_port(server, config::HostKind::address_or_name).has_value());
+  const std::string query = number ? "flow=" : is_server ? "server=" : "tuple=";
+  const auto answer = daemon.get("/v1/why?" + query + encoded(server));
   if (answer.has_error()) return answer.error();
   options.json ? print_json(*answer, out) : show_why(*answer, out);
   return {};
@@ -293,7 +321,7 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
 
   add("status", "Show the state of the running daemon: links, flows, limits, features", status);
   auto* const flows_command =
-      add("flows", "List the live flows with their bytes, round-trip times and reason codes", flows);
+      add("flows", "List the live flows with their bytes and reason codes", flows);
   flows_command
       ->add_option("--peer", options.peer,
                    "only flows over the link to this peer; \"\" for flows that bypass the links")
@@ -317,9 +345,10 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   }
   add("page", "Print the address of the status page, with the token for changes; treat it like a password", page);
   auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);
-  why_command->add_option("flow", options.flow, "a flow's number, or CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445")
+  why_command->add_option("flow", options.flow, "a flow's number; CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445; or a server, before there is a flow")
       ->required()
-      ->type_name("FLOW|TUPLE");
+      ->type_name("FLOW|TUPLE|SERVER");
+  why_command->add_option("port", options.server_port, "of the server")->type_name("PORT");
   auto* const set_command = add("set", "Change features until the daemon restarts; without arguments, show them", set);
   set_command->add_option("settings", options.settings, "such as compression=false or preset=T")
       ->type_name("FEATURE=VALUE");

@@ -48,7 +48,7 @@ std::string Top::frame(const json::value& status, const json::value& talkers, do
   std::ostringstream out;
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
-  out << verdict_lines(status.at("verdict"), has_colour) << text(status.at("site")) << ", longhaul "
+  out << verdict_lines(status, has_colour) << text(status.at("site")) << ", longhaul "
       << text(status.at("version")) << ", up " << age_text(status.at("uptime_s").to_number<double>()) << "\nLAN "
       << rate("lan", lan(flows.at("bytes")), seconds) << ", WAN " << rate("wan", wan(flows.at("bytes")), seconds) << "; "
       << text(flows.at("live")) << " of " << text(flows.at("limit")) << " flows; memory "

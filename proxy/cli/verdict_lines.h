@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of /v1/status for a terminal: one line that says whether all is well and what was saved, then one line for
-// each problem with its remedy.
+// The verdict of /v1/status for a terminal: one line that says whether all is well, what was saved and what passes now, then
+// one line for each problem with its remedy.
 #pragma once
 #include <boost/json/value.hpp>
 #include <string>
 
 namespace longhaul::cli {
 
-std::string verdict_lines(const boost::json::value& verdict, bool colour);
+std::string verdict_lines(const boost::json::value& status, bool colour);
 
 std::string share_text(double share);  // "12.3 %"
 

@@ -125,6 +125,8 @@ struct ServerTable {
 struct Control {
   HostPort listen{"127.0.0.1", 7601};
   std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; made when missing
+  std::optional<HostPort> tls_listen;  // for other machines: TLS, and the token for everything; none: loopback alone
+  std::filesystem::path tls_certificate, tls_key;  // PEM; with tls_listen only
   bool operator==(const Control&) const = default;
 };
 
@@ -135,6 +137,7 @@ struct Export {
   std::chrono::seconds ipfix_active_timeout{60};  // after which a live flow is reported
   std::optional<HttpBase> otlp;              // metrics for OpenTelemetry; none: not exported
   std::chrono::seconds otlp_interval{60};
+  std::optional<std::filesystem::path> otlp_ca;  // PEM; who signs the collector's certificate; none: the system's CAs
   bool operator==(const Export&) const = default;
 };
 

@@ -6,11 +6,10 @@
 namespace longhaul::config {
 
 TextResult<HttpBase> parse_http_base(std::string_view text) {
-  constexpr std::string_view kScheme = "http://";
-  if (text.starts_with("https://"))
-    return TextError{"asks for TLS, which is not supported here; send to a collector on this host, which can use it"};
-  if (!text.starts_with(kScheme)) return TextError{"does not begin with http://"};
-  text.remove_prefix(kScheme.size());
+  constexpr std::string_view kPlain = "http://", kTls = "https://";
+  const bool tls = text.starts_with(kTls);
+  if (!tls && !text.starts_with(kPlain)) return TextError{"does not begin with http:// or https://"};
+  text.remove_prefix(tls ? kTls.size() : kPlain.size());
   const auto slash = std::min(text.find('/'), text.size());
   const auto at = parse_host_port(text.substr(0, slash), HostKind::address_or_name);
   if (!at) return at.error();
@@ -22,9 +21,9 @@ TextResult<HttpBase> parse_http_base(std::string_view text) {
            std::string_view("/-._~!$&'()*+,;=:@").find(c) != std::string_view::npos;
   });
   if (!is_plain || path.size() > 200) return TextError{"has a path that is too long, or has characters other than letters, digits and /-._~"};
-  return HttpBase{*at, std::string(path)};
+  return HttpBase{*at, std::string(path), tls};
 }
 
-std::string HttpBase::to_text() const { return "http://" + config::to_text(at) + path; }
+std::string HttpBase::to_text() const { return (tls ? "https://" : "http://") + config::to_text(at) + path; }
 
 }  // namespace longhaul::config

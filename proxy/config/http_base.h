@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address of an HTTP service: "http://host:port", with the beginning of a path or without.
+// The address of an HTTP service: "http://host:port" or "https://host:port", with the beginning of a path or
+// without.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@ namespace longhaul::config {
 struct HttpBase {
   HostPort at;
   std::string path;  // empty, or "/…" without a slash at its end
+  bool tls = false;  // https
   std::string to_text() const;
   bool operator==(const HttpBase&) const = default;
 };

@@ -110,6 +110,16 @@ PlainAscii plain_ascii(std::string_view toml) {
   return result;
 }
 
+namespace {
+
+// A name, an address, or a number with a unit: what TOML takes for text only within quotes.
+bool is_text(std::string_view word) {
+  if (word.empty() || word == "true" || word == "false" || word.starts_with('{')) return false;
+  return word.find_first_not_of("0123456789_+-.") != std::string_view::npos || std::ranges::count(word, '.') > 1;
+}
+
+}  // namespace
+
 std::string slip_in_line(std::string_view toml, std::size_t line) {
   for (; line > 1; --line) {
     const auto end = toml.find('\n');
@@ -133,10 +143,18 @@ std::string slip_in_line(std::string_view toml, std::size_t line) {
   if (equals == std::string_view::npos) return {};
   const auto value = toml.find_first_not_of(" \t", equals + 1);
   if (value == std::string_view::npos) return " There is no value after the equals sign.";
-  const bool letter = (toml[value] | 0x20) >= 'a' && (toml[value] | 0x20) <= 'z';
-  const std::string_view word = toml.substr(value, toml.find_first_of(" \t\r#", value) - value);
-  if ((letter || toml[value] == '/') && word != "true" && word != "false")
-    return " A text needs quotes: \"" + std::string(word) + "\".";
+  const bool list = toml[value] == '[';
+  for (at = list ? value + 1 : value; at < toml.size() && toml[at] != '#';) {
+    const char c = toml[at];
+    if (c == '"' || c == '\'') {
+      at = after_quotes(toml, at);
+    } else if (list && std::string_view(" \t\r,[]").find(c) != std::string_view::npos) {
+      ++at;
+    } else {
+      const std::string_view word = toml.substr(at, toml.find_first_of(list ? " \t\r#,]" : " \t\r#", at) - at);
+      return is_text(word) ? " A text needs quotes: \"" + std::string(word) + "\"." : std::string();
+    }
+  }
   return {};
 }
 

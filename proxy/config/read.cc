@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "proxy/config/exports.h"
 #include "proxy/config/identity_files.h"
 #include "proxy/config/listens.h"
 #include "proxy/config/module_tables.h"
@@ -56,7 +57,7 @@ class Reader {
     config_.servers = read_servers(top, config_.link.allow, folder_);
     read_rules(top);
     read_dictionary(top);
-    read_export(top);
+    config_.exports = read_export(top, folder_);
     read_limits(top);
     read_process(top);
     read_log(top);
@@ -228,7 +229,8 @@ class Reader {
   }
 
   void read_control(const Section& top) {
-    static constexpr std::array<std::string_view, 2> kKeys{"listen", "token_file"};
+    static constexpr std::array<std::string_view, 5> kKeys{"listen", "token_file", "tls_listen",
+                                                           "tls_certificate", "tls_key"};
     const auto section = top.table("control", kKeys);
     const auto at = section ? listen(*section, "[control]", "127.0.0.1:7601") : std::nullopt;
     if (at) {
@@ -236,7 +238,8 @@ class Reader {
         section->fail(
             section->text("listen", "")->line, "listen",
             "= \"" + to_text(*at) +
-                "\" must be a loopback address, such as 127.0.0.1: flows and counters are not public.");
+                "\" must be a loopback address, such as 127.0.0.1: flows and counters are not public. "
+                "tls_listen is for other machines.");
       config_.control.listen = *at;
     } else {
       listens_.add(top, {config_.control.listen, "the default of [control] listen", 0});
@@ -244,6 +247,19 @@ class Reader {
     if (section)
       if (const auto file = section->text("token_file", "control.token"))
         config_.control.token_file = file->value;
+    if (section) read_control_tls(*section);
+  }
+
+  void read_control_tls(const Section& section) {
+    const auto typed = section.text("tls_listen", "10.10.1.1:7602");
+    for (const std::string_view key : {"tls_certificate", "tls_key"})
+      if (section.has(key) && !typed) section.fail(section.line(), key, "has no effect without tls_listen.");
+    if (!typed) return;
+    config_.control.tls_listen = host_port(section, "tls_listen", *typed, HostKind::address);
+    listens_.add(section, {*config_.control.tls_listen, "[control] tls_listen", typed->line});
+    config_.control.tls_certificate =
+        beside_file(section.required_text("tls_certificate", "control.crt").value);
+    config_.control.tls_key = beside_file(section.required_text("tls_key", "control.key").value);
   }
 
   void read_features(const Section& top) {
@@ -297,34 +313,9 @@ class Reader {
       dictionary.directory = folder->value;
     }
     dictionary.share = group_names(*section, "share", "branches");
-  }
-
-  void read_export(const Section& top) {
-    static constexpr std::array<std::string_view, 5> kKeys{"ipfix", "ipfix_enterprise",
-                                                           "ipfix_active_timeout", "otlp", "otlp_interval"};
-    const auto section = top.table("export", kKeys);
-    if (!section) return;
-    Export& exports = config_.exports;
-    if (const auto typed = section->text("ipfix", "collector.example:4739"))
-      exports.ipfix = host_port(*section, "ipfix", *typed, HostKind::address_or_name);
-    if (const auto number = section->integer("ipfix_enterprise", 1, 0xffff'ffff))
-      exports.ipfix_enterprise = static_cast<std::uint32_t>(*number);
-    if (const auto seconds = section->integer("ipfix_active_timeout", 1, 86'400))
-      exports.ipfix_active_timeout = std::chrono::seconds(*seconds);
-    for (const std::string_view key : {"ipfix_enterprise", "ipfix_active_timeout"})
-      if (section->has(key) && !exports.ipfix)
-        section->fail(section->line(), key, "has no effect without ipfix, the address of the collector.");
-    if (const auto typed = section->text("otlp", "http://collector.example:4318")) {
-      auto base = parse_http_base(typed->value);
-      if (!base)
-        section->fail(typed->line, "otlp", "= \"" + typed->value + "\" " + base.error().message + ".");
-      exports.otlp = *std::move(base);
-    }
-    if (const auto seconds = section->integer("otlp_interval", 1, 86'400))
-      exports.otlp_interval = std::chrono::seconds(*seconds);
-    if (section->has("otlp_interval") && !exports.otlp)
-      section->fail(section->line(), "otlp_interval",
-                    "has no effect without otlp, the address of the collector.");
+    for (const std::string_view key : {"directory", "share"})
+      if (section->has(key) && dictionary.disk_bytes == 0)
+        section->fail(section->line(), key, "has no effect with disk = 0.");
   }
 
   void read_limits(const Section& top) {
@@ -369,6 +360,8 @@ class Reader {
     config_.process.sandbox = section->boolean("sandbox").value_or(config_.process.sandbox);
     config_.process.kills_unknown_calls =
         section->choice<bool>("unknown_calls", {{"fail", false}, {"kill", true}}).value_or(false);
+    if (section->has("unknown_calls") && !config_.process.sandbox)
+      section->fail(section->line(), "unknown_calls", "has no effect with sandbox = false.");
   }
 
   void read_log(const Section& top) {

@@ -60,6 +60,23 @@ void add_closed(const Config& config, std::vector<std::string>& list) {
   }
 }
 
+// Keys whose values were changed for something that the file does not switch on.
+void add_without_effect(const Config& config, std::vector<std::string>& list) {
+  const auto has_no_effect = [&](const std::string& key, const std::string& without) {
+    list.push_back(key + " has no effect without " + without + ".");
+  };
+  const Limits usual;
+  if (config.limits.handshakes != usual.handshakes && !config.link.listen) has_no_effect("[limits] handshakes", "[link] listen");
+  if (config.limits.new_flows_per_source != usual.new_flows_per_source && config.intercept.mode == Intercept::Mode::off)
+    has_no_effect("[limits] new_flows_per_source", "[intercept] mode = \"tproxy\"");
+  const bool takes_names = config.socks.listen || std::ranges::any_of(config.forwards, [](const Forward& forward) {
+                             return !parse_address(forward.to.host);
+                           });
+  for (const Peer& peer : config.peers)
+    if (!peer.names.empty() && !takes_names)
+      has_no_effect("The key names of the peer \"" + peer.name + "\"", "[socks] or a [[forward]] to a name, through which clients name their servers");
+}
+
 // "sha256:" and one digit 64 times.
 bool is_placeholder(const std::string& fingerprint) {
   return fingerprint.size() > 7 && fingerprint.find_first_not_of(fingerprint[7], 7) == std::string::npos;
@@ -107,6 +124,7 @@ std::vector<std::string> warnings(const Config& config) {
                    (address ? "no peer's networks contain it." : "no peer's names match it."));
   }
   add_closed(config, list);
+  add_without_effect(config, list);
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {

@@ -199,19 +199,21 @@ Answer no_such_path(std::string_view path) {
 // Browsers say which page sends a request. A page of another site may open the status page, and nothing else:
 // it could not read the answers, but it must not cause work for this daemon either.
 bool is_of_another_page(const Request& request, const Route& route) {
-  if (!request.origin.empty() && request.origin != "http://" + request.host) return true;
+  if (!request.origin.empty() && request.origin != (request.tls ? "https://" : "http://") + request.host) return true;
   const auto& site = request.fetch_site;
   if (site.empty() || site == "same-origin" || site == "none") return false;
   return route.topic != Topic::page || request.fetch_mode != "navigate";
 }
 
-// Requests from this machine may read without the token; changes, and requests from elsewhere, need it. A
-// wrong token is always refused, so that the client learns that it is wrong.
-std::optional<Answer> refuse_token(const Request& request, std::string_view token) {
-  const bool from_here = request.remote.address().is_loopback();
+// Requests from this machine may read without the token; changes, and requests from elsewhere or over TLS, need it. The
+// page's own files are no secret, and a browser that opens the page has no token yet. A wrong token is always refused,
+// so that the client learns that it is wrong.
+std::optional<Answer> refuse_token(const Request& request, const Route& route, std::string_view token) {
+  const bool from_here = !request.tls && request.remote.address().is_loopback();
   const auto check = check_token(request.authorization, token);
   if (check == TokenCheck::right) return std::nullopt;
-  if (check == TokenCheck::missing && from_here && only_reads(request.method)) return std::nullopt;
+  const bool reads_freely = from_here || (request.tls && route.topic == Topic::page);
+  if (check == TokenCheck::missing && reads_freely && only_reads(request.method)) return std::nullopt;
   std::string_view sentence = "wrong token; the right one is in the daemon's control.token";
   if (check == TokenCheck::missing)
     sentence = from_here ? "requests that change something need the token: Authorization: Bearer TOKEN"
@@ -227,7 +229,8 @@ Api::Api(Controlled& daemon, std::string token) : daemon_(daemon), token_(std::m
 
 std::optional<Answer> Api::refuse(const Request& request) const {
   if (request.host.empty()) return refusal(status::bad_request, "the request has no Host header");
-  if (!host_is_ours(request.host, request.local))
+  // With TLS the certificate names the host: a page that points its own name here gets no connection.
+  if (!request.tls && !host_is_ours(request.host, request.local))
     return refusal(status::forbidden,
                    "the Host header " + in_quotes(request.host) +
                        " does not match this server; use localhost or its address, with port " +
@@ -244,7 +247,7 @@ std::optional<Answer> Api::refuse(const Request& request) const {
   }
   if (is_of_another_page(request, *route))
     return refusal(status::forbidden, "requests from pages of other sites are refused");
-  return refuse_token(request, token_);
+  return refuse_token(request, *route, token_);
 }
 
 asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& counters) {

@@ -22,6 +22,7 @@ struct Request {
   std::string origin, fetch_site, fetch_mode;
   std::string body;
   boost::asio::ip::tcp::endpoint local, remote;
+  bool tls = false;  // from the listener for other machines
 };
 
 class Api {

@@ -13,6 +13,7 @@
 #include "cache/store_counters.h"
 #include "proxy/config/features.h"
 #include "proxy/control/history.h"
+#include "proxy/control/recent_rates.h"
 #include "proxy/export/counters.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/recent_talkers.h"
@@ -42,6 +43,7 @@ struct Status {
   std::string version;
   process::Confinement confinement;  // the privileges of this process on its host
   std::chrono::seconds uptime{0};
+  std::optional<std::string> control_tls;  // [control] tls_listen
   std::uint64_t flows_limit = 0;
   std::uint64_t handshakes = 0;  // TLS handshakes in progress
   std::uint64_t handshakes_limit = 0;
@@ -70,6 +72,7 @@ struct Status {
   std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
   std::optional<exporting::MetricExportCounters> metric_export;  // none: [export] otlp is not set
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
+  RecentRates rates;
 };
 
 // The treatment of a flow that would begin now.
@@ -120,6 +123,8 @@ class Controlled {
   virtual const config::Features& configured_features() const = 0;  // in the file: in force again after a restart
   virtual const History& history() const = 0;
   virtual Forecast forecast(const flows::Tuple& tuple) = 0;
+  // An address that a client of this server could have, here or at the peer that has clients for it; none: not known.
+  virtual std::optional<boost::asio::ip::address> likely_client(const flows::Destination& server) const = 0;
   virtual std::string intercept_rules() const = 0;  // the text that `intercept print` shows, installed or not
 
   // The kernel's rules behind fail = closed, with counters; empty: none.

@@ -89,8 +89,32 @@ Answer one_flow(const Controlled& daemon, std::string_view text) {
   return flow ? answer_json(*flow) : no_such_flow(*id);
 }
 
+// Before a flow exists, from any client.
+Answer why_server(Controlled& daemon, std::string_view text) {
+  const auto server = config::parse_host_port(text, config::HostKind::address_or_name);
+  if (server.has_error()) return refusal(status::bad_request, in_quotes(text) + " " + server.error().message);
+  flows::Tuple tuple{.client = {}, .destination = {{}, {}, server->port}};
+  if (const auto address = config::parse_address(server->host))
+    tuple.destination.address = *address;
+  else
+    tuple.destination.host = server->host;
+  const auto client = daemon.likely_client(tuple.destination);
+  if (!client)
+    return refusal(status::bad_request, "no network of clients is known for " + in_quotes(text) +
+                                            "; name a client: CLIENT-" + std::string(text));
+  tuple.client = {*client, 0};
+  auto object = view_forecast(tuple, daemon.forecast(tuple));
+  object["server"] = tuple.destination.to_text();
+  object["assumed_client"] = client->to_string();
+  object["flow"] = nullptr;
+  object["lost_files"] = json::array{};
+  object["last"] = nullptr;
+  return answer_json(object);
+}
+
 asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
-  constexpr std::string_view kHow = "ask with ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT";
+  constexpr std::string_view kHow =
+      "ask with ?flow=NUMBER, ?tuple=CLIENT:PORT-SERVER:PORT or ?server=SERVER:PORT";
   if (target.parameters.size() != 1) co_return refusal(status::bad_request, kHow);
   const auto& [name, value] = target.parameters.front();
   if (name == "flow") {
@@ -102,7 +126,8 @@ asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
     if (!flow) co_return no_such_flow(*id);
     co_return answer_json(explained(daemon, *flow));
   }
-  if (name != "tuple") co_return unknown_parameter(name, "flow and tuple");
+  if (name == "server") co_return why_server(daemon, value);
+  if (name != "tuple") co_return unknown_parameter(name, "flow, tuple and server");
   const auto tuple = flows::parse_tuple(value);
   if (tuple.has_error()) co_return refusal(status::bad_request, tuple.error().message);
   if (const auto id = co_await find_live(daemon, *tuple)) {

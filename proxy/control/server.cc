@@ -9,6 +9,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -19,6 +20,7 @@
 #include <boost/beast/http/write.hpp>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 
 #include "proxy/log/log.h"
 
@@ -120,77 +122,120 @@ void log_change(const Request& request, const Answer& answer) {
 
 }  // namespace
 
-Server::Server(asio::io_context& loop, Controlled& daemon, std::string token, const config::HostPort& listen,
-               ServerLimits limits)
-    : api_(daemon, std::move(token)), limits_(limits), acceptor_(loop), changed_(loop) {
+Server::Door::Door(asio::io_context& loop, const config::HostPort& listen, std::string_view key)
+    : acceptor(loop), rest(loop) {
   try {
     error_code error;
     const auto address = asio::ip::make_address(listen.host, error);
-    endpoint_ =
-        error ? tcp::resolver(loop).resolve(listen.host, std::to_string(listen.port)).begin()->endpoint()
-              : tcp::endpoint{address, listen.port};
-    acceptor_.open(endpoint_.protocol());
-    acceptor_.set_option(tcp::acceptor::reuse_address(true));
-    if (endpoint_.address().is_v6()) acceptor_.set_option(asio::ip::v6_only(true));
-    acceptor_.bind(endpoint_);
-    acceptor_.listen();
-    endpoint_ = acceptor_.local_endpoint();
+    endpoint = error
+                   ? tcp::resolver(loop).resolve(listen.host, std::to_string(listen.port)).begin()->endpoint()
+                   : tcp::endpoint{address, listen.port};
+    acceptor.open(endpoint.protocol());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    if (endpoint.address().is_v6())
+      acceptor.set_option(asio::ip::v6_only(!endpoint.address().is_unspecified()));
+    acceptor.bind(endpoint);
+    acceptor.listen();
+    endpoint = acceptor.local_endpoint();
   } catch (const boost::system::system_error& error) {
-    throw std::runtime_error(
-        "the control API cannot listen at " + config::to_text(listen) + ": " + error.code().message() +
-        (error.code() == asio::error::address_in_use
-             ? "; another longhaul may be running, otherwise set [control] listen to a free port"
-             : ""));
+    throw std::runtime_error("the control API cannot listen at " + config::to_text(listen) + ": " +
+                             error.code().message() +
+                             (error.code() == asio::error::address_in_use
+                                  ? "; another longhaul may be running, otherwise set [control] " +
+                                        std::string(key) + " to a free port"
+                                  : ""));
   }
-  if (!endpoint_.address().is_loopback())
+}
+
+Server::Server(asio::io_context& loop, Controlled& daemon, std::string token, const config::HostPort& listen,
+               ServerLimits limits)
+    : api_(daemon, std::move(token)), limits_(limits), loop_(loop), changed_(loop) {
+  doors_.emplace_back(loop, listen, "listen");
+  if (!endpoint().address().is_loopback())
     log::warn("control",
               {{"listen", config::to_text(listen)},
                {"warning", "requests from other machines send the token over the network unencrypted"}});
 }
 
+tcp::endpoint Server::listen_tls(const config::HostPort& listen, identity::WebContext tls) {
+  Door& door = doors_.emplace_back(loop_, listen, "tls_listen");
+  door.tls = std::move(tls);
+  return door.endpoint;
+}
+
+void Server::use(identity::WebContext tls) {
+  for (Door& door : doors_)
+    if (door.tls) door.tls = tls;
+}
+
 asio::awaitable<void> Server::run() {
-  const auto executor = co_await asio::this_coro::executor;
+  accepting_ = doors_.size();
+  for (Door& door : doors_) asio::co_spawn(loop_, accept(door), asio::detached);
+  while (accepting_ != 0 || !streams_.empty()) {
+    changed_.expires_at(asio::steady_timer::time_point::max());
+    error_code error;
+    co_await changed_.async_wait(into(error));
+  }
+}
+
+asio::awaitable<void> Server::accept(Door& door) {
   error_code error;
   while (!stopping_) {
-    const auto place = streams_.emplace(streams_.end(), executor);
-    co_await acceptor_.async_accept(place->socket(), into(error));
+    const auto place = streams_.emplace(streams_.end(), loop_);
+    co_await door.acceptor.async_accept(place->socket(), into(error));
     if (stopping_ || error) {
       streams_.erase(place);
       if (stopping_ || error == asio::error::operation_aborted) break;
       if (error == asio::error::connection_aborted) continue;
-      changed_.expires_after(kRestAfterAcceptError);
-      co_await changed_.async_wait(into(error));
-      continue;
+    } else {
+      asio::co_spawn(loop_, serve(door, place), asio::detached);
+      if (!door.tls) continue;
     }
-    asio::co_spawn(executor, serve(place), asio::detached);
+    door.rest.expires_after(error ? kRestAfterAcceptError : limits_.handshake_rest);
+    co_await door.rest.async_wait(into(error));
   }
-  while (!streams_.empty()) {
-    changed_.expires_at(asio::steady_timer::time_point::max());
-    co_await changed_.async_wait(into(error));
-  }
+  --accepting_;
+  changed_.cancel();
 }
 
 void Server::stop() {
   stopping_ = true;
   error_code ignored;
-  acceptor_.close(ignored);
+  for (Door& door : doors_) {
+    door.acceptor.close(ignored);
+    door.rest.cancel();
+  }
   for (auto& stream : streams_) stream.close();
   changed_.cancel();
 }
 
 // Returns its place however it ends; `run` waits for the last one.
-asio::awaitable<void> Server::serve(Streams::iterator place) {
+asio::awaitable<void> Server::serve(Door& door, Streams::iterator place) {
   ++counters_.connections;
-  if (counters_.connections > limits_.connections) {
+  ++door.connections;
+  if (door.connections > limits_.connections) {
     ++counters_.turned_away;
-    co_await turn_away(*place);
+    if (!door.tls) co_await turn_away(*place);
   } else {
     ++counters_.accepted;
-    co_await converse(*place);
+    if (door.tls)
+      co_await serve_tls(door.tls, *place);
+    else
+      co_await converse(*place, *place);
   }
   --counters_.connections;
+  --door.connections;
   streams_.erase(place);
   changed_.cancel();
+}
+
+asio::awaitable<void> Server::serve_tls(identity::WebContext context, Stream& tcp) {
+  asio::ssl::stream<Stream&> stream(tcp, *context);
+  error_code error;
+  tcp.expires_after(limits_.handshake_time);
+  co_await stream.async_handshake(asio::ssl::stream_base::server, into(error));
+  if (error) co_return;
+  co_await converse(stream, tcp);
 }
 
 asio::awaitable<void> Server::turn_away(Stream& stream) {
@@ -204,25 +249,28 @@ asio::awaitable<void> Server::turn_away(Stream& stream) {
   if (!error) co_await close_gently(stream);
 }
 
-asio::awaitable<void> Server::converse(Stream& stream) {
+template <class AnyStream>
+asio::awaitable<void> Server::converse(AnyStream& stream, Stream& tcp) {
+  constexpr bool kTls = !std::is_same_v<AnyStream, Stream>;
   beast::flat_buffer buffer{limits_.header_bytes + limits_.body_bytes};
   for (bool keep = true; keep && !stopping_;) {
     http::request_parser<http::string_body> parser;
     parser.header_limit(limits_.header_bytes);
     parser.body_limit(limits_.body_bytes);
     error_code error;
-    stream.expires_after(limits_.header_time);
+    tcp.expires_after(limits_.header_time);
     co_await http::async_read_header(stream, buffer, parser, into(error));
     if (error && (!parser.got_some() || stopping_)) break;  // the client has finished, or never began
 
     std::optional<Answer> answer;
     Request request;
     if (!error) {
-      request = make_request(parser.get(), stream.socket());
+      request = make_request(parser.get(), tcp.socket());
+      request.tls = kTls;
       answer = api_.refuse(request);
     }
     if (!error && !answer) {
-      stream.expires_after(limits_.body_time);
+      tcp.expires_after(limits_.body_time);
       co_await http::async_read(stream, buffer, parser, into(error));
     }
     if (error) {
@@ -242,11 +290,17 @@ asio::awaitable<void> Server::converse(Stream& stream) {
     auto response = make_response(std::move(*answer), parser.is_header_done() ? parser.get().version() : 11);
     response.keep_alive(keep);
     if (request.method == http::verb::head) response.body().clear();
-    stream.expires_after(limits_.answer_time);
+    tcp.expires_after(limits_.answer_time);
     co_await http::async_write(stream, response, into(error));
     if (error) co_return;
   }
-  if (!stopping_) co_await close_gently(stream);
+  if (stopping_) co_return;
+  if constexpr (kTls) {
+    error_code error;
+    tcp.expires_after(kLingerTime);
+    co_await stream.async_shutdown(into(error));
+  }
+  co_await close_gently(tcp);
 }
 
 }  // namespace longhaul::control

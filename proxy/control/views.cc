@@ -288,16 +288,34 @@ json::object view_set_by_hand(const Features& features, const Features& configur
   return changed;
 }
 
+json::value view_throughput(const RecentRates& rates) {
+  const auto now = rates.flows();
+  if (!now) return nullptr;
+  return {{"lan_in_bits", now->lan_in},
+          {"lan_out_bits", now->lan_out},
+          {"wan_in_bits", now->wan_in},
+          {"wan_out_bits", now->wan_out}};
+}
+
 json::object view_status(const Status& status, const flows::FlowTable& flows, const Features& features,
                          const Features& configured) {
   json::array links;
-  for (const auto& link : status.links) links.push_back(view(link));
+  for (const auto& link : status.links) {
+    json::object shown = view(link);
+    json::value now;
+    if (const auto rates = status.rates.link(link.peer))
+      now = {{"out_bits", rates->sent}, {"in_bits", rates->received}};
+    shown["throughput"] = std::move(now);
+    links.push_back(std::move(shown));
+  }
   const auto& totals = flows.totals();
   const auto preset = config::preset_of(features);
   return {
       {"site", status.site},
       {"version", status.version},
       {"uptime_s", status.uptime.count()},
+      {"control_tls", status.control_tls ? json::value(*status.control_tls) : json::value()},
+      {"throughput", view_throughput(status.rates)},
       {"verdict", view_verdict(status, features, flows.bytes_so_far())},
       {"process", view(status.confinement)},
       {"features", view(features)},

@@ -4,6 +4,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -25,6 +27,45 @@ constexpr auto kPatience = 5s;  // for the name, to connect, to send, and for th
 constexpr std::size_t kMostAnswerHead = 8 * 1024, kMostAnswerBytes = 64 * 1024;
 
 auto told_to(boost::system::error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
+
+using TlsStream = asio::ssl::stream<beast::tcp_stream&>;
+
+// The certificate must name the host as the configuration does (RFC 9110, section 4.3.4).
+bool expect_name(SSL* tls, const std::string& host) {
+  boost::system::error_code is_name;
+  (void)asio::ip::make_address(host, is_name);
+  if (!is_name) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls), host.c_str()) == 1;
+  SSL_set_hostflags(tls, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  return SSL_set_tlsext_host_name(tls, host.c_str()) == 1 && SSL_set1_host(tls, host.c_str()) == 1;
+}
+
+std::string why_no_tls(TlsStream& stream, const boost::system::error_code& error) {
+  const long verdict = SSL_get_verify_result(stream.native_handle());
+  if (verdict == X509_V_OK) return "the TLS handshake failed: " + error.message();
+  const bool unknown = verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+                       verdict == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN || verdict == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+                       verdict == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+  return std::string("the collector's certificate is not accepted: ") + X509_verify_cert_error_string(verdict) +
+         (unknown ? "; [export] otlp_ca names the file with its CA" : "");
+}
+
+// No result: the parser has the answer; otherwise the reason. One request for each connection.
+template <class Stream>
+asio::awaitable<std::string> exchange(Stream& stream, beast::tcp_stream& tcp, const http::request<http::string_body>& request,
+                                      http::response_parser<http::string_body>& parser) {
+  boost::system::error_code error;
+  tcp.expires_after(kPatience);
+  co_await http::async_write(stream, request, told_to(error));
+  if (error) co_return "cannot send: " + error.message();
+  beast::flat_buffer buffer(kMostAnswerHead + kMostAnswerBytes);
+  parser.header_limit(kMostAnswerHead);
+  parser.body_limit(kMostAnswerBytes);
+  tcp.expires_after(kPatience);
+  co_await http::async_read(stream, buffer, parser, told_to(error));
+  // TLS 1.3: a server that wants a certificate says so after the handshake.
+  if (error) co_return "no answer: " + error.message();
+  co_return std::string();
+}
 
 }  // namespace
 
@@ -77,17 +118,19 @@ asio::awaitable<std::string> MetricExporter::send(std::string body) {
   request.set(http::field::connection, "close");
   request.body() = std::move(body);
   request.prepare_payload();
-  stream.expires_after(kPatience);
-  co_await http::async_write(stream, request, told_to(error));
-  if (error) co_return "cannot send: " + error.message();
-
-  beast::flat_buffer buffer(kMostAnswerHead + kMostAnswerBytes);
   http::response_parser<http::string_body> parser;
-  parser.header_limit(kMostAnswerHead);
-  parser.body_limit(kMostAnswerBytes);
-  stream.expires_after(kPatience);
-  co_await http::async_read(stream, buffer, parser, told_to(error));
-  if (error) co_return "no answer: " + error.message();
+  std::string failure;
+  if (settings_.tls) {
+    TlsStream tls(stream, *settings_.tls);
+    if (!expect_name(tls.native_handle(), settings_.to.at.host)) co_return "the name cannot be used with TLS";
+    stream.expires_after(kPatience);
+    co_await tls.async_handshake(asio::ssl::stream_base::client, told_to(error));
+    if (error) co_return why_no_tls(tls, error);
+    failure = co_await exchange(tls, stream, request, parser);
+  } else {
+    failure = co_await exchange(stream, stream, request, parser);
+  }
+  if (!failure.empty()) co_return failure;
   co_return judge(parser.get().result_int(), parser.get().body());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the metrics to an OpenTelemetry collector at regular intervals, over HTTP. Failed requests are not
-// repeated: the next one has the same counters with newer values.
+// Sends the metrics to an OpenTelemetry collector at regular intervals, over HTTP or HTTPS. Failed requests
+// are not repeated: the next one has the same counters with newer values.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,6 +14,7 @@
 #include "proxy/control/metric_families.h"
 #include "proxy/export/counters.h"
 #include "proxy/export/otlp.h"
+#include "proxy/identity/web_tls.h"
 #include "proxy/log/line_limit.h"
 #include "proxy/net/name_resolver.h"
 
@@ -24,6 +25,7 @@ class MetricExporter {
   struct Settings {
     config::HttpBase to;
     std::chrono::seconds interval{60};
+    identity::WebContext tls;  // where `to` is https
   };
   // `collect` is called on the loop from begin() to stop(). All references outlive this object.
   MetricExporter(boost::asio::io_context& io, Settings settings, OtlpSource source,

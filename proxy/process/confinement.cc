@@ -74,6 +74,8 @@ std::vector<fs::path> readable(const config::Config& config) {
   for (const config::ServerTable& table : config.servers)
     for (const auto* files : {&table.files, &table.public_files})
       for (const auto& [key, file] : *files) paths.push_back(fs::absolute(file).parent_path());
+  if (config.control.tls_listen)
+    for (const fs::path& file : {config.control.tls_certificate, config.control.tls_key}) paths.push_back(fs::absolute(file).parent_path());
   if (const char* credentials = std::getenv("CREDENTIALS_DIRECTORY")) paths.emplace_back(credentials);  // systemd's
   if (config.control.token_file.is_absolute()) paths.push_back(config.control.token_file.parent_path());
   return paths;

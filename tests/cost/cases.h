@@ -27,6 +27,7 @@ struct TurnCase {
 };
 
 const std::vector<TurnCase>& turn_cases();
+const std::vector<TurnCase>& history_turn_cases();
 const std::vector<Case>& link_cases();
 const std::vector<Case>& codec_cases();
 

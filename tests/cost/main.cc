@@ -161,8 +161,9 @@ int main(int argc, char** argv) {
   for (const auto* cases : {&link_cases(), &codec_cases()})
     for (const Case& one : *cases)
       if (wanted(one.name)) good &= holds(one);
-  for (const TurnCase& one : turn_cases())
-    if (wanted(one.name)) good &= holds(one);
+  for (const auto* cases : {&turn_cases(), &history_turn_cases()})
+    for (const TurnCase& one : *cases)
+      if (wanted(one.name)) good &= holds(one);
   const std::uint64_t runs = number_from_environment("LONGHAUL_COST_RUNS", 300);
   for (const Bound& bound : kBounds) {
     fuzz::Target* target = fuzz::Listed::named(bound.target);

@@ -13,8 +13,8 @@ def sources(tree, *patterns):
 
 
 def config_keys(tree):
-    """{"[link]": {"listen", …}, "top": {…}}, as read.cc declares them."""
-    source = tree.text("proxy/config/read.cc")
+    """{"[link]": {"listen", …}, "top": {…}}, as read.cc and the readers of single tables declare them."""
+    source = tree.text("proxy/config/read.cc") + tree.text("proxy/config/exports.cc")
     tables = re.search(r"kTopKeys\{(.*?)\};", source, re.S)[1]
     tables = set(re.findall(TEXT, tables))
     keys = {}

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics over OTLP/HTTP: what a receiver in the branch gets, parsed by OpenTelemetry's own definitions, compared with the
-Prometheus metrics; and a collector that fails."""
+"""Metrics over OTLP/HTTP and HTTPS: what a receiver in the branch gets, parsed by OpenTelemetry's own definitions, compared
+with the Prometheus metrics; a collector that fails, or is another; and the OpenTelemetry Collector itself."""
 
 import contextlib
 import http.server
 import json
 import re
-import shutil
+import os
+import pathlib
+import ssl
 import subprocess
 import threading
 import unittest
 
 import tcp
-from lab import PYTHON, SERVER, until
+import tls
+from lab import PYTHON, REPOSITORY, SERVER, until
 from pair import PairTest
 
 PORT, PATH = 4318, "/base"
+TLS_PORT = 4319
+NAME = "collector.test"
+OTELCOL = pathlib.Path(os.environ.get("LONGHAUL_OTELCOL") or REPOSITORY / "build" / "otelcol") / "otelcol"
 STRICT = """
 import sys
 from google.protobuf import json_format
@@ -28,10 +34,14 @@ assert request.SerializeToString()
 class Receiver(http.server.ThreadingHTTPServer):
     """Keeps the bodies, and answers as configured."""
 
-    def __init__(self, lab, node):
+    def __init__(self, lab, node, port=PORT, certificate=None):
         self.bodies, self.requests, self.answer = [], [], (200, b"{}")
         with lab.inside(node):
-            super().__init__(("127.0.0.1", PORT), Handler)
+            super().__init__(("127.0.0.1", port), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self.thread = threading.Thread(target=self.serve_forever)
         self.thread.start()
 
@@ -39,6 +49,9 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.thread.join()
         self.server_close()
+
+    def handle_error(self, *_):
+        pass  # clients that do not trust it
 
     def latest(self):
         return json.loads(self.bodies[-1])
@@ -123,26 +136,96 @@ class MetricExport(PairTest):
         sent = self.otlp()["sent"]
         until(lambda: self.otlp()["sent"] > sent, 60, "the next request succeeds")
 
-    @unittest.skipUnless(shutil.which("otelcol"), "there is no OpenTelemetry Collector (otelcol) in the PATH")
-    def test_the_opentelemetry_collector_takes_the_metrics(self):
+
+class MetricExportOverTls(PairTest):
+    """The datacenter exports; each test starts its daemon with settings of its own."""
+
+    @classmethod
+    def prepare(cls):
+        cls.authority = tls.Authority(cls.lab.scratch / "authority")
+        cls.other = tls.Authority(cls.lab.scratch / "other", "Another CA")
+        cls.right, cls.wrong = cls.authority.issue(NAME), cls.authority.issue("other.test")
+        cls.datacenter.hosts = {NAME: "127.0.0.1"}
+
+    def begin(self, environment=None, **export):
+        self.datacenter.stop()
+        self.datacenter.settings["export"] = {"otlp": f"https://{NAME}:{TLS_PORT}{PATH}", "otlp_interval": 1} | export
+        self.datacenter.environment = environment or {}
+        self.datacenter.start()
+        self.addCleanup(self.pair.wait_link)
+
+    def receiver(self, certificate):
+        receiver = Receiver(self.lab, "datacenter", TLS_PORT, certificate)
+        self.addCleanup(receiver.close)
+        return receiver
+
+    def sent(self):
+        return self.datacenter.status()["exports"]["otlp"]["sent"]
+
+    def assert_refused(self, reason):
+        self.assertIn(reason, self.datacenter.process.lines_with("export_failed")[0])
+        self.assertEqual(self.sent(), 0)
+
+    def test_the_collectors_certificate_is_verified_with_the_ca_that_the_file_names(self):
+        receiver = self.receiver(self.right)
+        self.begin(otlp_ca=str(self.authority.certificate))
+        until(self.sent, 60, "a request is taken")
+        self.assertEqual(set(receiver.requests), {(PATH + "/v1/metrics", "application/json", f"{NAME}:{TLS_PORT}")})
+        self.assertIn("longhaul_flow_bytes_total", receiver.bodies[-1])
+        self.assertIn(f"go to https://{NAME}:{TLS_PORT}{PATH}/v1/metrics every 1 s; the collector's certificate must be signed by a "
+                      f"CA in {self.authority.certificate}.", self.datacenter.longhaul("check", self.datacenter.file))
+
+    def test_without_a_ca_in_the_file_the_systems_are_trusted(self):
+        self.receiver(self.right)
+        self.begin({"SSL_CERT_FILE": self.authority.certificate})  # as if it were the system's list
+        until(self.sent, 60, "a request is taken")
+        self.datacenter.stop()
+        self.begin()
+        self.assert_refused("unable to get local issuer certificate; [export] otlp_ca names the file with its CA")
+
+    def test_a_collector_of_another_name_gets_nothing(self):
+        receiver = self.receiver(self.wrong)
+        self.begin(otlp_ca=str(self.authority.certificate))
+        self.assert_refused("hostname mismatch")
+        self.assertEqual(receiver.bodies, [])
+
+    def test_a_collector_of_another_ca_or_addressed_by_number_gets_nothing(self):
+        receiver = self.receiver(self.right)
+        self.begin(otlp_ca=str(self.other.certificate))
+        self.assert_refused("the collector's certificate is not accepted")
+        self.datacenter.stop()
+        self.begin(otlp=f"https://127.0.0.1:{TLS_PORT}", otlp_ca=str(self.authority.certificate))
+        self.assert_refused("IP address mismatch")
+        self.assertEqual(receiver.bodies, [])
+
+    def test_a_server_that_does_not_speak_tls_is_reported(self):
+        receiver = self.receiver(None)
+        self.begin(otlp_ca=str(self.authority.certificate))
+        self.assert_refused("the TLS handshake failed")
+        self.assertEqual(receiver.bodies, [])
+
+    @unittest.skipUnless(OTELCOL.exists(), "the OpenTelemetry Collector is not built (tools/setup --long)")
+    def test_the_opentelemetry_collector_takes_the_metrics_over_http_and_https(self):
         file = self.lab.scratch / "otelcol.yaml"
+        certificate, key = self.right
         file.write_text(f"""
-receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{PORT + 1}"}}}}}}}}
+receivers:
+  otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{PORT}"}}}}}}
+  otlp/tls: {{protocols: {{http: {{endpoint: "127.0.0.1:{TLS_PORT}", tls: {{cert_file: "{certificate}", key_file: "{key}"}}}}}}}}
 exporters: {{debug: {{verbosity: detailed}}}}
-service: {{pipelines: {{metrics: {{receivers: [otlp], exporters: [debug]}}}}, telemetry: {{metrics: {{level: none}}}}}}
+service: {{pipelines: {{metrics: {{receivers: [otlp, otlp/tls], exporters: [debug]}}}}, telemetry: {{metrics: {{level: none}}}}}}
 """)
-        collector = self.lab.start("datacenter", "otelcol", "--config", f"file:{file}", name="otelcol")
-        try:
-            self.datacenter.stop()
-            self.datacenter.settings["export"] = {"otlp": f"http://127.0.0.1:{PORT + 1}", "otlp_interval": 1}
-            self.datacenter.start()
-            until(lambda: self.datacenter.status()["exports"]["otlp"]["sent"], 60, "the collector takes a request")
-            until(lambda: "Name: longhaul_flow_bytes_total" in collector.log() and "AggregationTemporality: Cumulative" in
-                  collector.log() and "service.instance.id: Str(datacenter)" in collector.log(), 60, "it shows the metrics")
-            self.assertEqual(self.datacenter.status()["exports"]["otlp"]["rejected_points"], 0)
-            self.pair.wait_link()
-        finally:
-            collector.stop()
+        for settings in ({"otlp": f"http://127.0.0.1:{PORT}"}, {"otlp_ca": str(self.authority.certificate)}):
+            with self.subTest(settings):
+                collector = self.lab.start("datacenter", OTELCOL, "--config", f"file:{file}", name="otelcol")
+                try:
+                    self.begin(**settings)
+                    until(self.sent, 60, "the collector takes a request")
+                    until(lambda: "Name: longhaul_flow_bytes_total" in collector.log() and "AggregationTemporality: Cumulative" in
+                          collector.log() and "service.instance.id: Str(datacenter)" in collector.log(), 60, "it shows the metrics")
+                    self.assertEqual(self.datacenter.status()["exports"]["otlp"]["rejected_points"], 0)
+                finally:
+                    collector.stop()
 
 
 if __name__ == "__main__":

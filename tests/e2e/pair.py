@@ -200,8 +200,10 @@ class Site:
     def longhaul(self, command, *words, check=True, seconds=30.0):
         """The command line, in the site's node and folder."""
         steers = command not in ("run", "check", "keygen", "fail-closed", "support")
-        return self.lab.run(self.node, PROGRAM, command, *words, *(["--state-dir", "state"] if steers else []),
+        done = self.lab.run(self.node, PROGRAM, command, *words, *(["--state-dir", "state"] if steers else []),
                             check=check, seconds=seconds, cwd=self.folder)
+        # Lines of 100 columns that continue another are put together again.
+        return re.sub(r"\n {12}(?=\S)", " ", done) if check else done
 
 
 class Pair:

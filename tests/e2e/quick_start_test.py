@@ -139,11 +139,12 @@ class QuickStart(unittest.TestCase):
         smb_work.write_file(here, "document", document, oplock=smb_client.LEASE)
         self.assertEqual(smb_work.read_file(here, "document", oplock=smb_client.LEASE), document)
         self.assertEqual((smbd.share / "document").read_bytes(), document)
-        status, _, flows, why, page, *_ = self.type_all("Look")
+        status, _, flows, why, server, page, *_ = self.type_all("Look")
         self.assertIn("OK", status)
         for text in (flows, why):
             self.assertIn("optimised", text)
         self.assertIn(CLIENT, why)
+        self.assertIn("would use the link to datacenter", " ".join(server.split()))
         self.look_with_a_browser(page.split()[-1], nginx)
         here.close()
 

@@ -4,8 +4,8 @@
 import unittest
 
 import tcp
-from lab import CLIENT, SERVER, Lab, until
-from pair import Pair, link_cut_off
+from lab import CLIENT, SERVER, SERVER6, Lab, until
+from pair import PROGRAM, Pair, link_cut_off
 
 
 class Why(unittest.TestCase):
@@ -26,6 +26,33 @@ class Why(unittest.TestCase):
         self.branch.longhaul("intercept", "up")
         self.assertIn("use the link to datacenter", self.branch.longhaul("why", self.tuple))
         self.assertIn("The client is this host", self.branch.longhaul("why", f"10.10.1.1-{SERVER}:80"))
+
+    def test_why_explains_a_server_before_there_is_a_client(self):
+        self.start(datacenter={"link": {"allow": [SERVER]}})
+        for words in ((SERVER, str(self.server.port)), (f"{SERVER}:{self.server.port}",)):
+            self.assertIn(f"a new connection from {CLIENT} (assumed) to {SERVER}:{self.server.port} would use the link to datacenter",
+                          self.branch.longhaul("why", *words))
+        self.assertIn("would use the link to datacenter", self.branch.longhaul("why", SERVER6, "445"))
+        self.assertIn("would bypass the link", self.branch.longhaul("why", "192.0.2.1", "443"))
+        self.branch.longhaul("intercept", "down")
+        self.assertIn("run longhaul intercept up", self.branch.longhaul("why", SERVER, "445"))
+        self.branch.longhaul("intercept", "up")
+        # The far side assumes a client of its peer.
+        self.assertIn("come over the link from branch and reach its server from here", self.datacenter.longhaul("why", SERVER, "80"))
+        self.assertIn("peer_refused", self.datacenter.longhaul("why", "10.10.2.77", "80"))
+
+    def test_the_screens_fit_100_columns_and_say_what_passes_now(self):
+        self.start()
+        here, there = tcp.pair(self.lab)
+        until(lambda: (here.send(bytes(50_000)), there.receive(50_000), (self.branch.status()["throughput"] or {}).get("lan_in_bits"))[-1],
+              30, "something passes")
+        link = until(lambda: (found := self.branch.link())["throughput"] and found, 30, "the link's rates")
+        self.assertGreater(link["throughput"]["out_bits"], 0)
+        status = self.lab.run("branch", PROGRAM, "status")
+        self.assertRegex(status.splitlines()[0], r"^OK; saved .*; WAN now .* out, .* in$")
+        number = str(self.branch.flows()[0]["id"])
+        for text in (status, *(self.lab.run("branch", PROGRAM, *words) for words in (("flows",), ("why", number), ("top", "--count", "1")))):
+            self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
 
     def test_why_names_the_interface_that_should_have_been_named(self):
         self.start(branch={"intercept": {"interfaces": ["wan0"]}})

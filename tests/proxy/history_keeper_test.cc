@@ -17,14 +17,16 @@ std::uint64_t carried(const control::History& history) {
 
 struct HistoryAtWork {
   HistoryAtWork(const TemporaryFolder& folder, std::uint64_t bytes)
-      : keeper(io, folder.path() / "history",
-               [bytes] { return HistoryKeeper::Now{.bytes = {.lan_in = bytes}, .flows = 1}; }) {}
+      : keeper(io, folder.path() / "history", table) {
+    table.add({}).bytes.lan_in = bytes;
+  }
   void run() {
     keeper.begin();
     keeper.stop();
     io.run();  // nothing is left to wait for
   }
   boost::asio::io_context io;
+  flows::FlowTable table;
   HistoryKeeper keeper;
 };
 

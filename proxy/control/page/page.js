@@ -27,7 +27,7 @@ async function ask(path, body) {
   const response = await fetch(path, options);
   const answer = await response.json();
   if (response.ok) return answer;
-  if (response.status === 401) sessionStorage.removeItem(kTokenKey);
+  if (response.status === 401 && token === sessionStorage.getItem(kTokenKey)) sessionStorage.removeItem(kTokenKey);
   const error = new Error(answer.error || 'HTTP status ' + response.status);
   error.status = response.status;
   throw error;
@@ -170,17 +170,15 @@ function tile(title, value) {
 }
 
 function showTiles(status) {
-  const sum = bytes => [bytes.lan_in + bytes.lan_out, bytes.wan_in + bytes.wan_out];
-  const now = performance.now() / 1000;
-  const [lan, wan] = sum(status.flows.bytes);
-  const before = showTiles.before;
-  showTiles.before = {now, lan, wan};
-  const rate = (bytes, then) => before && bytes >= then ? rateText(8 * (bytes - then) / (now - before.now)) : '–';
+  const lan = lanOf(status.flows.bytes), wan = wanOf(status.flows.bytes);
+  const rate = of => status.throughput ? rateText(status.throughput[of]) : '–';
   const live = status.flows.live;
   const optimised = status.links.reduce((all, link) => all + link.streams, 0);
   get('tiles').replaceChildren(
-    tile('LAN now', rate(lan, before && before.lan)),
-    tile('WAN now', rate(wan, before && before.wan)),
+    tile('From the LAN now', rate('lan_in_bits')),
+    tile('To the WAN now', rate('wan_out_bits')),
+    tile('From the WAN now', rate('wan_in_bits')),
+    tile('To the LAN now', rate('lan_out_bits')),
     tile('Bytes on the LAN', bytesText(lan)),
     tile('Bytes on the WAN', bytesText(wan)),
     tile('Live flows', `${live} of ${status.flows.limit}`),
@@ -350,10 +348,10 @@ function linkNotes(link) {
   const notes = [];
   if (link.last_error && link.state !== 'up') notes.push('last connection error: ' + link.last_error);
   const udp = link.udp;
-  if (udp && udp.state === 'up')
+  if (udp && udp.state === 'up' && link.state === 'up')
     notes.push(`UDP ${link.carrier === 'udp' ? 'carries' : 'works but is not used'}; ${rateWords(udp.rate)}; ` +
       `${udp.repairs_sent} repair packets sent, ${udp.symbols_recovered} lost packets recovered`);
-  if (udp && udp.state === 'failed') notes.push('UDP is not answered; TCP carries');
+  if (udp && udp.state === 'failed' && link.state === 'up') notes.push('UDP is not answered; TCP carries');
   if (udp && udp.fallbacks > 0) notes.push(`fell back to TCP ${udp.fallbacks === 1 ? 'once' : udp.fallbacks + ' times'}`);
   const reduction = link.reduction;
   if (reduction && reduction.out.bytes.plain > 0)
@@ -367,11 +365,13 @@ const kStateKinds = {up: 'good', silent: 'warn', down: 'bad', never_up: 'bad'};
 const linksTable = () => new Table(get('links'), [
   {title: 'Peer', text: link => link.peer},
   {title: 'State', text: link => `${link.state.replace('_', ' ')} for ${ageText(link.state_age_s)}`, kind: link => kStateKinds[link.state]},
-  {title: 'Carrier', text: link => orDash(link.carrier, carrier => carrier.toUpperCase())},
+  {title: 'Carrier', text: link => link.state === 'up' || link.state === 'silent' ? orDash(link.carrier, carrier => carrier.toUpperCase()) : '–'},
   {title: 'RTT', number: true, text: link => orDash(link.rtt_ms, msText)},
   {title: 'Loss', number: true, text: link => lossText(link.udp)},
   {title: 'Queue', number: true, text: link => link.udp && link.udp.rate ? msText(link.udp.rate.queue_ms) : '–'},
-  {title: 'Rate', number: true, text: link => link.state === 'up' ? orDash(link.carrier === 'udp' && link.udp.pacing_rate_bits || link.delivery_rate_bits, rateText) : '–'},
+  {title: 'Sends', number: true, text: link => link.throughput ? rateText(link.throughput.out_bits) : '–'},
+  {title: 'Receives', number: true, text: link => link.throughput ? rateText(link.throughput.in_bits) : '–'},
+  {title: 'Paced at', number: true, text: link => link.state === 'up' ? orDash(link.carrier === 'udp' && link.udp.pacing_rate_bits || link.delivery_rate_bits, rateText) : '–'},
   {title: 'Recovered', number: true, text: link => link.udp ? String(link.udp.symbols_recovered) : '–'},
   {title: 'Sent', number: true, text: link => bytesText(link.bytes_sent)},
   {title: 'Received', number: true, text: link => bytesText(link.bytes_received)},
@@ -662,12 +662,29 @@ async function refresh(name) {
   }
 }
 
+// From another machine nothing is answered without the token.
+function askForToken(section, text) {
+  const input = el('input', {type: 'password', autocomplete: 'off', required: true});
+  const form = el('form', {onsubmit: event => {
+    event.preventDefault();
+    sessionStorage.setItem(kTokenKey, input.value.trim());
+    delete section.dataset.text;
+    setText(form.nextSibling, 'Asking…');
+    for (const name of Object.keys(kReaders)) refresh(name);
+  }}, el('label', {}, 'Control token ', input), ' ', el('button', {type: 'submit', class: 'main'}, 'Open'));
+  const words = text.startsWith('wrong') ? text : 'From another machine this page needs the control token';
+  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, words + '.')), form, el('p', {class: 'quiet'},
+    'longhaul page, typed on the proxy as root, prints the address with the token. It is kept until this tab is closed.'));
+  input.focus();
+}
+
 function showUnreachable(error) {
   const section = get('verdict');
   const text = error.status ? error.message : 'The daemon does not answer. Does longhaul run, and does the tunnel stand?';
   if (section.dataset.text === text) return;
   section.dataset.text = text;
   section.className = 'verdict bad';
+  if (error.status === 401) return askForToken(section, text);
   section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'What follows is the last answer.'));
 }
 

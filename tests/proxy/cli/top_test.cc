@@ -54,11 +54,16 @@ TEST_CASE("top shows rates between two answers, and the savings of each talker")
 }
 
 TEST_CASE("the verdict names each problem with its remedy, with and without colour") {
-  const auto verdict = json::parse(R"({"ok": false, "saved_bytes": -2, "saved_share": -0.1, "problems": [
-    {"sentence": "The link is down.", "remedy": "look", "serious": true}]})");
-  CHECK(verdict_lines(verdict, false) ==
-        "1 problem; the WAN carried 2 B more than the LAN\n  The link is down.\n    remedy: look\n");
-  CHECK(verdict_lines(verdict, true).starts_with("\x1b[31m1 problem\x1b[0m; "));
+  auto status = json::parse(R"({"verdict": {"ok": false, "saved_bytes": -2, "saved_share": -0.1, "problems": [
+    {"sentence": "The link is down.", "remedy": "look", "serious": true}]}, "throughput": null})");
+  CHECK(verdict_lines(status, false) == "The link is down; the WAN carried 2 B more than the LAN\n  remedy:   look\n");
+  CHECK(verdict_lines(status, true).starts_with("\x1b[31mThe link is down\x1b[0m; "));
+  auto& problems = status.at("verdict").at("problems").as_array();
+  problems.push_back({{"sentence", "UDP is filtered."}, {"remedy", "open it"}, {"serious", false}});
+  status.as_object()["throughput"] = {{"wan_out_bits", 12'300'000}, {"wan_in_bits", 0}};
+  CHECK(verdict_lines(status, false) ==
+        "2 problems; the WAN carried 2 B more than the LAN; WAN now 12.3 Mbit/s out, 0 bit/s in\n"
+        "  problem:  The link is down.\n  remedy:   look\n  problem:  UDP is filtered.\n  remedy:   open it\n");
 }
 
 TEST_CASE("a frame is cut to the terminal's size, and only colour sequences pass") {

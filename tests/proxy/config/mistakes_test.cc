@@ -85,6 +85,11 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:6: [log] syslog = \"unix:log\" has no absolute path of at most 107 bytes after unix:."},
       {after_head("[log]\nsyslog = \"udp:host\"\n"),
        "dir/a.toml:6: [log] syslog = \"udp:host\" has no port; write ADDRESS:PORT."},
+      // Keys that something else in the file makes pointless.
+      {after_head("[dictionary]\ndisk = 0\ndirectory = \"d\"\n"), "dir/a.toml:5: [dictionary] directory has no effect with disk = 0."},
+      {after_head("[dictionary]\ndisk = 0\nshare = [\"all\"]\n"), "dir/a.toml:5: [dictionary] share has no effect with disk = 0."},
+      {after_head("[process]\nsandbox = false\nunknown_calls = \"kill\"\n"),
+       "dir/a.toml:5: [process] unknown_calls has no effect with sandbox = false."},
       // Exports.
       {after_head("[export]\nipfix = \"collector\"\n"),
        "dir/a.toml:6: [export] ipfix = \"collector\" has no port; write ADDRESS:PORT."},
@@ -94,10 +99,9 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {after_head("[export]\notlp_interval = 5\n"),
        "dir/a.toml:5: [export] otlp_interval has no effect without otlp, the address of the collector."},
       {after_head("[export]\notlp = \"collector:4318\"\n"),
-       "dir/a.toml:6: [export] otlp = \"collector:4318\" does not begin with http://."},
-      {after_head("[export]\notlp = \"https://collector:4318\"\n"),
-       "dir/a.toml:6: [export] otlp = \"https://collector:4318\" asks for TLS, which is not supported here; send to a "
-       "collector on this host, which can use it."},
+       "dir/a.toml:6: [export] otlp = \"collector:4318\" does not begin with http:// or https://."},
+      {after_head("[export]\notlp = \"http://collector:4318\"\notlp_ca = \"ca.pem\"\n"),
+       "dir/a.toml:7: [export] otlp_ca has no effect without otlp = \"https://…\"."},
       {after_head("[export]\notlp = \"http://collector\"\n"),
        "dir/a.toml:6: [export] otlp = \"http://collector\" has no port; write ADDRESS:PORT."},
       {after_head("[export]\notlp = \"http://collector:4318/a?b\"\n"),
@@ -237,7 +241,12 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "uses."},
       {"site = \"a\"\n[control]\nlisten = \"0.0.0.0:7601\"\n",
        "dir/a.toml:3: [control] listen = \"0.0.0.0:7601\" must be a loopback address, such as 127.0.0.1: "
-       "flows and counters are not public."},
+       "flows and counters are not public. tls_listen is for other machines."},
+      {"site = \"a\"\n[control]\ntls_key = \"k\"\n", "dir/a.toml:2: [control] tls_key has no effect without tls_listen."},
+      {"site = \"a\"\n[control]\ntls_listen = \"10.10.1.1:7602\"\ntls_key = \"k\"\n",
+       "dir/a.toml:2: [control] needs the key tls_certificate, "},
+      {"site = \"a\"\n[control]\ntls_listen = \"127.0.0.1:7601\"\ntls_certificate = \"c\"\ntls_key = \"k\"\n",
+       "dir/a.toml:3: [control] tls_listen takes 127.0.0.1:7601, which the default of [control] listen already uses."},
       // Features.
       {"site = \"a\"\n[features]\ncompression = \"maybe\"\n",
        "dir/a.toml:3: [features] compression cannot be \"maybe\"; it must be true or false."},
@@ -369,6 +378,10 @@ TEST_CASE("listeners on different addresses or families share a port") {
 TEST_CASE("a TOML syntax error is explained with the likely mistake") {
   CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(" A closing \" is missing."));
   CHECK(sentence("site = \"a\"\nstate_dir = 'b\n").ends_with(" A closing ' is missing."));
+  CHECK(sentence("site = a\n").ends_with(" A text needs quotes: \"a\"."));
+  CHECK(sentence("site = \"a\"\n[link]\nlisten = 10.1.1.1:7600 # here\n").ends_with(" A text needs quotes: \"10.1.1.1:7600\"."));
+  CHECK(sentence("site = \"a\"\n[intercept]\ninterfaces = [\"lan1\", lan0]\n").ends_with(" A text needs quotes: \"lan0\"."));
+  CHECK(sentence("site = \"a\"\n[dictionary]\nmemory = 64MiB\n").ends_with(" A text needs quotes: \"64MiB\"."));
   CHECK(sentence("site = branch\n").ends_with(" A text needs quotes: \"branch\"."));
   CHECK(sentence("site = /etc # here\n").ends_with(" A text needs quotes: \"/etc\"."));
   CHECK(sentence("site =\n").ends_with(" There is no value after the equals sign."));

@@ -264,6 +264,23 @@ TEST_CASE("valid settings that are probably mistakes cause a warning") {
       std::vector<std::string>{"The forward to 11.1.1.1:1 bypasses the link: no peer's networks contain it."});
 }
 
+TEST_CASE("a warning names keys that have no effect in this file") {
+  const auto of = [](const std::string& text) {
+    return warnings(read_text(after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnetworks = [\"10.0.0.0/8\"]\nnames = [\"*.corp\"]\n" +
+                                         std::string(kFingerprint) + text),
+                              "a.toml"));
+  };
+  const std::string tproxy = "[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n";
+  CHECK(of(tproxy) == std::vector<std::string>{"The key names of the peer \"b\" has no effect without [socks] or a [[forward]] "
+                                               "to a name, through which clients name their servers."});
+  CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n").empty());
+  CHECK(of("[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"files.corp:445\"\n").empty());
+  CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n[limits]\nhandshakes = 5\nnew_flows_per_source = 7\n") ==
+        std::vector<std::string>{"[limits] handshakes has no effect without [link] listen.",
+                                 "[limits] new_flows_per_source has no effect without [intercept] mode = \"tproxy\"."});
+  CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n[link]\nlisten = \"0.0.0.0:7600\"\n[limits]\nhandshakes = 5\n" + tproxy).empty());
+}
+
 TEST_CASE("a warning names what fail = closed always refuses, and which address family it does not cover") {
   const auto of = [](const std::string& networks, const std::string& text) {
     return warnings(read_text(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"

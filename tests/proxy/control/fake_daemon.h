@@ -37,6 +37,10 @@ class FakeDaemon final : public Controlled {
     if (tuple.destination.port == 445) forecast.rule = 1;
     return forecast;
   }
+  std::optional<boost::asio::ip::address> likely_client(const flows::Destination& server) const override {
+    if (!server.host.empty()) return std::nullopt;
+    return boost::asio::ip::make_address(server.address.is_v6() ? "fd00::7" : "10.0.0.7");
+  }
   std::string intercept_rules() const override { return "table inet longhaul {\n}\n"; }
   std::string fail_closed_rules() override {
     return now.fail_closed == FailClosed::enforced ? "table inet longhaul_closed {\n}\n" : "";

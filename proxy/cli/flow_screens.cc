@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The screens of `longhaul flows` and `longhaul why`.
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <ostream>
+
+#include "proxy/cli/answer_values.h"
+#include "proxy/cli/link_lines.h"
+#include "proxy/cli/screen_texts.h"
+#include "proxy/cli/screens.h"
+#include "proxy/cli/table.h"
+
+namespace longhaul::cli {
+namespace {
+
+namespace json = boost::json;
+
+std::string module_text(const json::value& module) {
+  if (module.is_null()) return "-";
+  return text(module.at("name")) + (text(module.at("state")) == "running" ? "" : " (aside)");
+}
+
+std::string over_or_past(const json::value& flow) {
+  return flow.at("peer").is_null() ? "bypassing the link" : "over the link to " + text(flow.at("peer"));
+}
+
+// A daemon of an earlier version does not say.
+std::string reset_words(const json::value& flow) {
+  const auto* by = flow.as_object().if_contains("reset_by");
+  if (!by || by->is_null()) return "";
+  const auto party = text(*by);
+  return party == "link" ? " because the link was lost"
+                         : " by the " + party + (party == "near" || party == "far" ? " proxy" : "");
+}
+
+}  // namespace
+
+void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out) {
+  if (flows.empty()) {
+    out << (live == 0 ? "no flows are live" : "no flow matches (" + std::to_string(live) + " live flows)")
+        << '\n';
+    return;
+  }
+  // Where all flows have one peer, its name says nothing and costs width.
+  const bool peers = std::ranges::any_of(
+      flows, [&](const auto& flow) { return flow.at("peer") != flows.front().at("peer"); });
+  std::vector<Column> columns{{"FLOW", Align::right},
+                              {"CLIENT"},
+                              {"DESTINATION"},
+                              {"PEER"},
+                              {"REASON"},
+                              {"MODULE"},
+                              {"AGE", Align::right},
+                              {"LAN", Align::right},
+                              {"WAN", Align::right}};
+  constexpr std::ptrdiff_t kPeer = 3;
+  if (!peers) columns.erase(columns.begin() + kPeer);
+  Table table{std::move(columns)};
+  for (const auto& flow : flows) {
+    const auto& bytes = flow.at("bytes");
+    std::vector<std::string> row{text(flow.at("id")),
+                                 text(flow.at("client")),
+                                 text(flow.at("destination")),
+                                 text(flow.at("peer")),
+                                 text(flow.at("reason")),
+                                 module_text(flow.at("module")),
+                                 age(flow.at("age_s")),
+                                 bytes_text(number(bytes.at("lan_in")) + number(bytes.at("lan_out"))),
+                                 bytes_text(number(bytes.at("wan_in")) + number(bytes.at("wan_out")))};
+    if (!peers) row.erase(row.begin() + kPeer);
+    table.add(std::move(row));
+  }
+  table.print(out);
+  if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
+}
+
+void show_why(const json::value& why, std::ostream& out) {
+  const auto& flow = why.at("flow");
+  if (flow.is_null()) {
+    const auto path = text(why.at("path"));
+    const auto fate = path == "refused"           ? std::string("be refused")
+                      : path == "over_link"       ? "use the link to " + text(why.at("peer"))
+                      : path == "not_intercepted" ? std::string("not reach this proxy")
+                      : path == "for_peer"        ? "come over the link from " + text(why.at("peer")) +
+                                                 " and reach its server from here"
+                                           : std::string("bypass the link");
+    // A daemon that was asked for a server assumes a client.
+    if (const auto* client = why.as_object().if_contains("assumed_client"))
+      line(out, "flow",
+           "a new connection from " + text(*client) + " (assumed) to " + text(why.at("server")) + " would " +
+               fate);
+    else
+      line(out, "flow", text(why.at("tuple")) + " is not live; a new connection would " + fate);
+    line(out, "rule",
+         why.at("rule").is_null() ? "no [[rule]] matches"
+                                  : "[[rule]] number " + text(why.at("rule")) + " matches");
+  } else {
+    const auto state = text(flow.at("state"));
+    line(out, "flow",
+         text(flow.at("id")) + ": " + text(flow.at("client")) + " to " + text(flow.at("destination")));
+    line(out, "origin", text(flow.at("origin")) + ", " + over_or_past(flow));
+    line(out, "state",
+         state == "live" ? "live for " + age(flow.at("age_s"))
+                         : state + reset_words(flow) + ", no longer live");
+    if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
+    line(out, "bytes", bytes_line(flow.at("bytes")));
+    const auto& blocks = flow.at("blocks");
+    if (const auto& module = flow.at("module"); !module.is_null()) {
+      line(out, "module", module_text(module) + ": " + counters_line(module.at("counters")));
+      if (const auto detail = text(module.at("detail")); !detail.empty()) line(out, "", detail);
+    }
+    line(out, "blocks", "sent: " + stages(blocks.at("out")) + "; received: " + stages(blocks.at("in")));
+  }
+  line(out, "reason", text(why.at("reason")));
+  line(out, "", text(why.at("sentence")));
+  line(out, "remedy", text(why.at("remedy")));
+  line(out, "features", features_line(why.at("features")));
+  for (const auto& lost : why.at("lost_files").as_array())
+    line(out, "lost writes",
+         text(lost.at("file")) + " (" + text(lost.at("cause")) +
+             "): the client gets an error when it next opens the file");
+  if (flow.is_null() && !why.at("last").is_null()) {
+    const auto& last = why.at("last");
+    line(out, "last",
+         "flow " + text(last.at("id")) + " between these addresses went " + over_or_past(last) + " (" +
+             text(last.at("reason")) + ") and was " + text(last.at("state")) + reset_words(last));
+  }
+}
+
+}  // namespace longhaul::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the daemon's answers as the screens write them.
+#pragma once
+#include <boost/json/value.hpp>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace longhaul::cli {
+
+std::string rtt(const boost::json::value& milliseconds);  // "-" for null, likewise below
+std::string age(const boost::json::value& seconds);
+std::string bytes_line(const boost::json::value& bytes);
+std::string features_line(const boost::json::value& features);
+std::string preset_words(const boost::json::value& preset);
+
+constexpr std::string_view kNothingYet = "no activity yet";
+// The counters that are not zero.
+std::string counters_line(const boost::json::value& counters);
+
+// A title and its content, wrapped.
+void line(std::ostream& out, std::string_view title, std::string_view content);
+
+}  // namespace longhaul::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/cli/wrap.h"
+
+#include <utility>
+
+namespace longhaul::cli {
+
+namespace {
+
+std::string continued(std::string text, std::string_view content) {
+  std::size_t width = text.size();
+  bool first = true;  // in its line
+  while (!content.empty()) {
+    // The longest beginning without a place to break: a word, with the unit where it is a number.
+    std::size_t end = content.find(' ');
+    if (end != std::string_view::npos &&
+        content.substr(0, end).find_first_not_of("0123456789.") == std::string_view::npos)
+      end = content.find(' ', end + 1);
+    const std::string_view word = content.substr(0, end);
+    content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
+    if (!first && width + 1 + word.size() > kScreenWidth) {
+      text.append("\n").append(kIndent, ' ');
+      width = kIndent;
+      first = true;
+    }
+    if (!first) text += ' ', ++width;
+    text += word;
+    width += word.size();
+    first = false;
+  }
+  return text + '\n';
+}
+
+}  // namespace
+
+std::string titled(std::string_view title, std::string_view content) {
+  std::string text(title);
+  if (!content.empty()) text.append(title.size() < kIndent ? kIndent - title.size() : 1, ' ');
+  return continued(std::move(text), content);
+}
+
+std::string wrapped(std::string_view content) { return continued({}, content); }
+
+}  // namespace longhaul::cli
