@@ -39,8 +39,11 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   enum class Begin : std::uint8_t { at_once, after_answer };
   void start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply, OnAnswer on_answer);
 
-  // Far side, after the server was dialled.
-  void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
+  // Far side, after the server was dialled. `redial` connects it again, where a module asks for that, and
+  // calls start_again(): with a closed socket if that failed.
+  void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer,
+                 std::function<void()> redial);
+  void start_again(boost::asio::ip::tcp::socket server);
   void refuse_far(ConnectOutcome outcome);
 
   // Near side, when the link is lost: returns the client if the link got only the request to connect. No
@@ -64,6 +67,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   link::PeerLink& link() const { return link_; }
   // The features in force have changed, and the stream knows.
   void features_changed();
+  // Its module has said that nothing of it may go into a dictionary.
+  bool is_private() const { return is_private_; }
 
   void on_stream_event(link::EventKind kind) override;
 
@@ -89,8 +94,10 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   bool module_has(modules::Way way) const { return module_ && !module_->host().passes(way); }
   bool module_is_done() const;
   void run_module();
+  void keep_private();
   void after_module();
   void take_messages();
+  void drop_server();
   void arm_module_timer();
 
   void reset_now();
@@ -113,6 +120,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   LateReset late_reset_{lan_};
   ResetParty party_{record_};
   std::unique_ptr<ModulePump> module_;
+  std::function<void()> redial_;  // until it was used, or the module is gone
+  bool is_private_ = false;
   bool had_module_ = false;    // its twin may still send messages
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
