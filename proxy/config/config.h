@@ -119,6 +119,7 @@ struct ServerTable {
   std::vector<std::pair<std::string, std::filesystem::path>> public_files;
   std::vector<NamePattern> names;
   std::vector<Network> clients;
+  std::vector<std::string> off;  // of its keys that are true unless they say otherwise
   bool operator==(const ServerTable&) const = default;
 };
 

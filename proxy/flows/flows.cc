@@ -221,6 +221,7 @@ LinkedFlow::OnEnd Flows::forget() {
 }
 
 void Flows::apply_features(const link::PeerLink* link) {
+  for (const modules::Listed& module : modules_) module.instance->forget_sessions();
   sweeps_.begin(Sweeps::Kind::apply_features, link,
                 [this](FlowId, LinkedFlow& flow) { apply_features_to(flow); });
 }
@@ -235,6 +236,7 @@ void Flows::apply_features_to(LinkedFlow& flow) {
   config::Features features = config::meet(policy.features, link.session().incoming().peer_allowed());
   // A flow's path was decided at its start.
   features.transport = record.features.transport;
+  if (flow.is_private()) features.dedup_memory = features.dedup_disk = false;
   record.features = features;
   link.session().change_features(flow.stream()->id(), features);
   flow.features_changed();

@@ -116,6 +116,7 @@ class Flows {
   boost::asio::awaitable<std::optional<RelayEnd>> guard_past(boost::asio::ip::tcp::socket& client,
                                                              boost::asio::ip::tcp::socket& server,
                                                              FlowRecord& record, Buffer& first);
+  boost::asio::awaitable<void> serve_again(FlowId id, DialRequest request);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request,
                                      std::shared_ptr<const bool> leaves_again);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);

@@ -125,7 +125,7 @@ void Flows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool woul
 }
 
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again) {
-  Dialled dialled = co_await dialer_.dial(std::move(request));
+  Dialled dialled = co_await dialer_.dial(request);
   auto found = linked_.find(id);
   // The near side gave up the flow meanwhile.
   if (found == linked_.end() || !found->second->stream()) co_return;
@@ -147,7 +147,18 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
     flow.use_module(*module, module->instance->make_far(ends, bytes_of(dialled.server.address())), tell_reason());
     enter_doubt(flow, ends);
   }
-  flow.start_far(std::move(dialled.socket), answer);
+  // Again, but no other address of that name: the module has seen what this server says.
+  request.destination = {.address = dialled.server.address(), .port = dialled.server.port()};
+  flow.start_far(std::move(dialled.socket), answer, [this, id, request = std::move(request)]() mutable {
+    asio::co_spawn(io_, serve_again(id, std::move(request)), asio::detached);
+  });
+}
+
+asio::awaitable<void> Flows::serve_again(FlowId id, DialRequest request) {
+  Dialled dialled = co_await dialer_.dial(std::move(request));
+  const auto found = linked_.find(id);
+  if (found == linked_.end() || !found->second->stream()) co_return;
+  found->second->start_again(std::move(dialled.socket));
 }
 
 }  // namespace longhaul::flows

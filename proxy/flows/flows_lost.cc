@@ -24,6 +24,7 @@ modules::Ends at_any_port(modules::Ends ends) {
 }  // namespace
 
 void Flows::on_link_lost(const link::PeerLink& link) {
+  for (const modules::Listed& module : modules_) module.instance->forget_sessions();
   sweeps_.begin(Sweeps::Kind::decide_anew, &link, [this](FlowId id, LinkedFlow& flow) {
     if (flow.unanswered()) decide_anew(id, flow);
   });

@@ -2,6 +2,8 @@
 #include "proxy/flows/lan_side.h"
 
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -119,8 +121,15 @@ void LanSide::end_output() {
 }
 
 bool LanSide::has_delivered() const {
+  const int fd = const_cast<tcp::socket&>(socket_).native_handle();
+  // A client that has reset the connection gets nothing any more, and the kernel still counts what it has not
+  // got.
+  tcp_info state{};
+  socklen_t size = sizeof state;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &state, &size) == 0 && state.tcpi_state == TCP_CLOSE)
+    return true;
   int undelivered = 0;
-  ioctl(const_cast<tcp::socket&>(socket_).native_handle(), SIOCOUTQ, &undelivered);
+  ioctl(fd, SIOCOUTQ, &undelivered);
   // A FIN that waits for its acknowledgement counts as one byte there.
   return undelivered <= 1;
 }

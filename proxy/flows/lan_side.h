@@ -73,7 +73,7 @@ class LanSide {
   // One write from the front of the queue.
   Written send(const SliceQueue& queue);
   void end_output();
-  // Nothing that was written still waits for the other end's acknowledgement.
+  // Nothing that was written still waits for the other end's acknowledgement, or none will come.
   bool has_delivered() const;
 
   // ---- The end.

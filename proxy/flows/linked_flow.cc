@@ -43,7 +43,8 @@ void LinkedFlow::start_near(Begin begin, NearOpening opening) {
   link_.kick();
 }
 
-void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer) {
+void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, std::function<void()> redial) {
+  if (module_.is_there()) redial_ = std::move(redial);
   lan_.use(std::move(server));
   lan_.prepare();
   stream_->give_answer(answer);
@@ -51,6 +52,23 @@ void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer) {
   move_down();
   if (!finished_) move_up();
   link_.kick();
+}
+
+void LinkedFlow::drop_server() {
+  lan_.reset();
+  lan_.up = lan_.down = Pump::held;
+  std::exchange(redial_, nullptr)();
+}
+
+void LinkedFlow::start_again(tcp::socket server) {
+  if (finished_) return;
+  module_.use_new_lan();
+  if (peer_stopped_ || !server.is_open()) return lan_failed();
+  lan_.use(std::move(server));
+  lan_.prepare();
+  lan_.up = lan_.down = Pump::running;
+  move_down();
+  if (!finished_) move_up();
 }
 
 void LinkedFlow::refuse_far(ConnectOutcome outcome) {
@@ -168,6 +186,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       return move_up();
     case EventKind::features:
       record_.features = stream_->request().features;
+      keep_private();
       return features_changed();
     case EventKind::stopped:
       return on_stopped();
@@ -209,15 +228,31 @@ void LinkedFlow::run_module() {
   // What comes before the far side's answer is the module's own: the server has not said anything yet.
   const bool replies_first = opening_ && opening_->replies_first();
   const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
-  const ModuleSide::Ran ran = module_.run(link_.session(), to_client);
+  const ModuleSide::Ran ran = module_.run(link_.session(), link_.session_id(), to_client);
+  keep_private();  // before anything of it is encoded
   if (ran.any) link_.kick();
   count();
   after_module(ran.next);
 }
 
+// Each side for what it sends. The near side's word counts for both, and may arrive later.
+void LinkedFlow::keep_private() {
+  is_private_ |= module_.is_private();
+  config::Features features = stream_ ? stream_->request().features : config::Features();
+  if (!is_private_ || !stream_ || !(features.dedup_memory || features.dedup_disk)) return;
+  features.dedup_memory = features.dedup_disk = false;
+  record_.features = features;
+  record_.far_side ? stream_->use_features(features)
+                   : link_.session().change_features(stream_->id(), features);
+}
+
 void LinkedFlow::after_module(ModuleSide::Next next) {
   using Next = ModuleSide::Next;
-  if (module_.lan_lost()) party_.note(party_.this_end());
+  if (module_.redials()) {
+    if (redial_) drop_server();
+  } else if (module_.lan_lost()) {
+    party_.note(party_.this_end());
+  }
   if (next == Next::gives_up) return cut(party_.this_proxy());
   if (next != Next::goes_on) {
     party_.note(stream_->read_state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());

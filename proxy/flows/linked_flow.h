@@ -37,8 +37,11 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   enum class Begin : std::uint8_t { at_once, after_answer };
   void start_near(Begin begin, NearOpening opening);
 
-  // Far side, after the server was dialled.
-  void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
+  // Far side, after the server was dialled. `redial` connects it again, where a module asks for that, and
+  // calls start_again(): with a closed socket if that failed.
+  void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer,
+                 std::function<void()> redial);
+  void start_again(boost::asio::ip::tcp::socket server);
   void refuse_far(ConnectOutcome outcome);
 
   // Near side, when the link is lost: returns the client if the link got only the request to connect. No
@@ -57,6 +60,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   link::PeerLink& link() const { return link_; }
   // The features in force have changed, and the stream knows.
   void features_changed();
+  // Its module has said that nothing of it may go into a dictionary.
+  bool is_private() const { return is_private_; }
 
   void on_stream_event(link::EventKind kind) override;
 
@@ -79,7 +84,9 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void lan_failed();
 
   void run_module();
+  void keep_private();
   void after_module(ModuleSide::Next next);
+  void drop_server();
 
   void reset_now();
   void reset_after_delivery();
@@ -96,6 +103,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   LateReset late_reset_{lan_};
   ResetParty party_{record_};
   ModuleSide module_{lan_, record_};
+  std::function<void()> redial_;  // until it was used, or the module is gone
+  bool is_private_ = false;
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
   bool finished_ = false;

@@ -113,7 +113,8 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
                                  .round_trip = line.round_trip,
                                  .stream_room = room - std::min(room, to_stream_bytes_),
                                  .features = config::without_idle_parts(stream_.request().features),
-                                 .contact = line.contact});
+                                 .contact = line.contact,
+                                 .twin_session = line.session});
   take_outputs(now);
 }
 
@@ -264,6 +265,16 @@ void ModuleHost::take(TimePoint now, modules::StepAside output) {
   }
   if (std::exchange(to_stream_passes_, true)) return;
   put(Item::Kind::aside, {});
+}
+
+// What the old connection is owed is dropped with it.
+void ModuleHost::take(TimePoint now, modules::Redial) {
+  assert(redial_ == Redial::never && !lan_over_);
+  if (redial_ != Redial::never) return take(now, modules::Abort{});
+  redial_ = Redial::asked;
+  to_lan_.drop_until(to_lan_.end_offset());
+  if (lan_ended_ == Ending::reset) give_up_at_.reset();
+  lan_ended_.reset();
 }
 
 void ModuleHost::take(TimePoint now, modules::Abort) {

@@ -26,6 +26,7 @@ class ModuleHost {
     std::uint64_t bytes_per_second = 0;
     link::Duration round_trip{0};
     link::Contact contact{};
+    link::Token session{};
   };
 
   // The stream outlives this object. `memory`: that of all flows.
@@ -54,6 +55,10 @@ class ModuleHost {
   }
   bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it must be shut down
 
+  // The server must be connected again; until redialled() the LAN has no connection, and must not be asked.
+  bool redials() const { return redial_ == Redial::asked; }
+  void redialled() { redial_ = Redial::done; }
+
   // ---- The stream.
   void features_changed() { surroundings_at_.reset(); }
   // What the module calls when it has to run.
@@ -80,6 +85,7 @@ class ModuleHost {
   bool gave_up() const { return gave_up_; }  // the end has taken too long: at once
 
   const modules::Counters& counters() const { return module_->counters(); }
+  bool is_private() const { return module_->is_private(); }
   std::string_view detail() const { return module_->detail(); }
   Reason reason() const { return aside_reason_ ? *aside_reason_ : module_->reason(); }
 
@@ -96,6 +102,7 @@ class ModuleHost {
   void take(TimePoint now, modules::EndLan output);
   void take(TimePoint now, modules::EndStream output);
   void take(TimePoint now, modules::StepAside output);
+  void take(TimePoint now, modules::Redial output);
   void take(TimePoint now, modules::Abort output);
 
   void tell_surroundings(TimePoint now, const Line& line);
@@ -136,6 +143,7 @@ class ModuleHost {
   std::optional<Ending> lan_ended_, stream_ended_;  // as reported to the module
   std::optional<TimePoint> give_up_at_;
   std::optional<Reason> aside_reason_;
+  enum class Redial : std::uint8_t { never, asked, done } redial_ = Redial::never;
   bool lan_over_ = false, stream_over_ = false;  // from the module
   bool to_lan_passes_ = false, to_stream_passes_ = false;
   bool twin_is_aside_ = false;

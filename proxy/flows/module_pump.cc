@@ -6,13 +6,13 @@ namespace longhaul::flows {
 using modules::Way;
 using Pump = LanSide::Pump;
 
-bool ModulePump::run(const link::Session& session, ToClient to_client) {
+bool ModulePump::run(const link::Session& session, const link::Token& session_id, ToClient to_client) {
   bool any = false;
   int reads_left = kReadsPerTurn;
   for (bool moved = true; moved;) {
     const link::Liveness& path = session.liveness();
-    const bool ran =
-        host_.run(link::Clock::now(), {session.outgoing().line_rate(), path.smoothed_rtt(), path.contact()});
+    const bool ran = host_.run(link::Clock::now(), {session.outgoing().line_rate(), path.smoothed_rtt(),
+                                                    path.contact(), session_id});
     any |= ran;
     moved = (to_client == ToClient::open && deliver()) || ran;
     moved = read(reads_left) || moved;
@@ -22,7 +22,7 @@ bool ModulePump::run(const link::Session& session, ToClient to_client) {
 
 // True: something was delivered, or the socket failed.
 bool ModulePump::deliver() {
-  if (lan_.down != Pump::running) return false;
+  if (lan_.down != Pump::running || host_.redials()) return false;
   if (lan_.has_preface() && !lan_.send_preface()) return lose_lan(), true;
   bool moved = false;
   while (!host_.to_lan().empty()) {
@@ -41,7 +41,7 @@ bool ModulePump::deliver() {
 
 // True: something was read, or the socket has ended.
 bool ModulePump::read(int& reads_left) {
-  if (lan_.up != Pump::running) return false;
+  if (lan_.up != Pump::running || host_.redials()) return false;
   if (!host_.takes_lan()) {
     lan_.watch_for_failure();
     return false;

@@ -32,10 +32,15 @@ class ModulePump {
   // A SOCKS client hears first whether the server was reached.
   enum class ToClient : std::uint8_t { waits, open };
   // True: the module ran, so its stream may have something to send.
-  bool run(const link::Session& session, ToClient to_client);
+  bool run(const link::Session& session, const link::Token& session_id, ToClient to_client);
   // The socket was reset: the module may have promises to keep, and decides when the other end must be reset.
   void lose_lan();
   bool lan_lost() const { return lan_lost_; }
+  // The server is connected again: as if the old connection had never been.
+  void use_new_lan() {
+    lan_lost_ = false;
+    host_.redialled();
+  }
 
   // Counters and reason of the module.
   void report(FlowRecord& record);

@@ -15,9 +15,10 @@ void ModuleSide::begin(const modules::Listed& module, std::unique_ptr<modules::M
   record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.descriptor.name});
 }
 
-ModuleSide::Ran ModuleSide::run(const link::Session& session, ModulePump::ToClient to_client) {
+ModuleSide::Ran ModuleSide::run(const link::Session& session, const link::Token& session_id,
+                                ModulePump::ToClient to_client) {
   Ran ran;
-  ran.any = pump_->run(session, to_client);
+  ran.any = pump_->run(session, session_id, to_client);
   pump_->report(record_);
   const ModuleHost& host = pump_->host();
   if (host.gave_up()) {

@@ -29,6 +29,10 @@ class ModuleSide {
   // Its messages may still come, even if it has left.
   bool had_one() const { return had_one_; }
   bool has_bytes_for_lan() const { return pump_ && !pump_->host().to_lan().empty(); }
+  // Nothing of it may go into a dictionary.
+  bool is_private() const { return pump_ && pump_->host().is_private(); }
+  // The server must be connected again; until use_new_lan() the LAN has no connection.
+  bool redials() const { return pump_ && pump_->host().redials(); }
 
   // ---- Running.
   enum class Next : std::uint8_t {
@@ -41,7 +45,7 @@ class ModuleSide {
     bool any = false;  // the stream may have something to send
     Next next = Next::goes_on;
   };
-  Ran run(const link::Session& session, ModulePump::ToClient to_client);
+  Ran run(const link::Session& session, const link::Token& session_id, ModulePump::ToClient to_client);
   // Directions that it has left since the last call. A module that has left both is gone after that.
   ModulePump::Left leave();
   // Passes on messages that stand before the stream's bytes. True: the module has to run.
@@ -50,6 +54,9 @@ class ModuleSide {
   // ---- What it is told.
   void lose_lan() { pump_->lose_lan(); }
   bool lan_lost() const { return pump_ && pump_->lan_lost(); }
+  void use_new_lan() {
+    if (pump_) pump_->use_new_lan();
+  }
   void stream_stopped() { pump_->host().stream_stopped(); }
   void twin_lost() {
     if (pump_) pump_->host().twin_lost();

@@ -39,6 +39,8 @@ class Instance {
   virtual std::uint64_t ahead_bytes() const { return 0; }
   // Forgets what it has stored for clients to ask for again: how many bytes.
   virtual std::uint64_t clear_cache() { return 0; }
+  // A link was lost, or features were switched: what other sites have handed over for connections to come is not valid.
+  virtual void forget_sessions() {}
   virtual Losses* losses() { return nullptr; }  // null: it promises nothing
   virtual State* state() {
     return nullptr;

@@ -14,6 +14,7 @@
 
 #include "codecs/slice.h"
 #include "proxy/config/features.h"
+#include "proxy/link/frames.h"
 #include "proxy/link/liveness.h"
 #include "proxy/link/types.h"
 #include "proxy/modules/counters.h"
@@ -71,9 +72,13 @@ struct StepAside {
   Way way;
   Reason reason{};  // optimised: as planned, nothing to explain
 };
+// Far half only, once: the connection to the server is closed, and the same server is connected again. What is output to
+// the LAN after this goes to the new connection, and nothing that the old one had still to say is told, nor its end.
+// Where the server is not reached, lan_ended(reset) follows.
+struct Redial {};
 // Both connections are reset, here and at the twin's side, after all earlier output.
 struct Abort {};
-using Output = std::variant<ToLan, ToStream, ToTwin, EndLan, EndStream, StepAside, Abort>;
+using Output = std::variant<ToLan, ToStream, ToTwin, EndLan, EndStream, StepAside, Redial, Abort>;
 
 // What a module is told about the line and the flow: first of all, when the features change, and about every
 // 100 ms during activity.
@@ -83,6 +88,7 @@ struct Surroundings {
   std::size_t stream_room = 0;              // what the stream accepts now, beyond all earlier output
   config::Features features;                // in force for this flow
   link::Contact contact{};                  // with the twin's side
+  link::Token twin_session{};               // the session with it: another one after that was lost
 };
 
 // Input from the LAN stops while too much output waits for the stream, input from the stream while too much
@@ -145,6 +151,9 @@ class Module {
   virtual std::size_t state_bytes() const { return 0; }
   // There is no memory for the rest of its incomplete frames: it steps aside from the LAN as soon as it can.
   virtual void give_up_memory(TimePoint) {}
+
+  // Nothing of the flow may go into a dictionary from now on.
+  virtual bool is_private() const { return false; }
 
   // Of this half since its start.
   virtual const Counters& counters() const = 0;

@@ -156,8 +156,8 @@ void Plaintext::collect(TimePoint now) {
       else if (!std::exchange(client_passes_, true))
         reader_->twin_stepped_aside(now);
     } else {
-      // A message has nobody who could hear it; such a module cannot go on.
-      if (std::holds_alternative<ToTwin>(*output)) output = Abort{};
+      // A message has nobody who could hear it, and there is no server here; such a module cannot go on.
+      if (std::holds_alternative<ToTwin>(*output) || std::holds_alternative<Redial>(*output)) output = Abort{};
       out_.push_back(*std::move(output));
     }
   }

@@ -33,6 +33,7 @@ struct ServerFiles {
   std::vector<AddressRange> addresses;
   std::vector<config::NamePattern> names;  // ServerTable::has_names
   std::vector<AddressRange> clients;       // ServerTable::has_clients; empty: all
+  std::vector<std::string> off;            // ServerTable::switches
   std::vector<ServerFile> files;
 };
 
@@ -50,6 +51,7 @@ struct ServerTable {
   std::span<const std::string_view> files;  // keys that name a file with secrets; at least one must be set
   std::span<const std::string_view> kept{};  // keys whose only value is "keep"
   std::span<const std::string_view> public_files{};  // keys that name files which anybody may read; optional
+  std::span<const std::string_view> switches{};  // keys that are true unless they say false
   bool has_names = false;    // the key `names`, required: host names and "*.domain", never "*"
   bool has_clients = false;  // the key `clients`: networks
   // Errors are sentences that begin with the file's name.

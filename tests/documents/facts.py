@@ -25,7 +25,7 @@ def config_keys(tree):
     for path in sources(tree, "proxy/modules/*/descriptor.cc"):
         source = tree.text(path)
         if table := re.search(rf"\.servers = {{\.name = {TEXT}", source):
-            lists = re.findall(r"k(?:SecretFiles|PublicFiles|Kept)\{([^}]*)\}", source)
+            lists = re.findall(r"k(?:SecretFiles|PublicFiles|Kept|Switches)\{([^}]*)\}", source)
             flags = re.findall(r"\.has_(names|clients) = true", source)
             keys[f"[[{table[1]}]]"] = {"addresses", *flags, *(name for each in lists for name in re.findall(TEXT, each))}
     keys["[features]"] = features(tree)

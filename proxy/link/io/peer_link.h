@@ -65,6 +65,8 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   std::optional<udp::PathMemory> path_memory() const { return carriers_.udp().memory(); }
   void recall(const udp::PathMemory& memory) { carriers_.udp().recall(memory); }
 
+  // Another one after a session was lost.
+  const Token& session_id() const { return host_.id(); }
   // The dictionaries of the session.
   SessionCodec& dictionary() { return host_.codec(); }
   // Something that the session's codec waited for has arrived: streams may continue.

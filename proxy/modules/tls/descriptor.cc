@@ -15,6 +15,7 @@ constexpr std::array<std::uint16_t, 1> kPorts{443};
 constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "tls"}}};
 constexpr std::array<std::string_view, 1> kSecretFiles{"key"};
 constexpr std::array<std::string_view, 2> kPublicFiles{"certificate", "ca"};
+constexpr std::array<std::string_view, 1> kSwitches{"dedup"};
 
 // A record with a handshake message of TLS (RFC 8446, sections 5.1 and 4).
 modules::Recognised recognise(Bytes first) {
@@ -29,7 +30,7 @@ modules::Recognised recognise(Bytes first) {
 class Installed final : public modules::Instance {
  public:
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
-    return std::make_unique<Near>(ends, readers_);
+    return std::make_unique<Near>(ends, readers_, near_site_);
   }
   void use_plaintext_readers(const modules::PlaintextReaders& readers) override { readers_ = readers; }
   std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address& dialled) override {
@@ -37,11 +38,14 @@ class Installed final : public modules::Instance {
   }
   void use_secrets(std::shared_ptr<const modules::Secrets> secrets) override {
     site_->remembered.clear();
+    forget_sessions();
     site_->policy = std::static_pointer_cast<const Policy>(std::move(secrets));
   }
+  void forget_sessions() override { near_site_->sessions.clear(); }
 
  private:
   std::shared_ptr<Site> site_ = std::make_shared<Site>();
+  std::shared_ptr<NearSite> near_site_ = std::make_shared<NearSite>();
   modules::PlaintextReaders readers_;
 };
 
@@ -55,7 +59,7 @@ constexpr modules::Descriptor kDescriptor{
     .decrypts = true,
     .features = kFeatures,
     .reasons = reasons::kAll,
-    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .has_names = true,
+    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .switches = kSwitches, .has_names = true,
                 .has_clients = true, .read = Policy::read},
     .make = [](const modules::Resources&) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>();

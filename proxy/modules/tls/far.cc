@@ -5,39 +5,13 @@
 
 #include <algorithm>
 
-#include "codecs/byte_reader.h"
-#include "crypto/tls_records.h"
+#include "proxy/modules/tls/client_hello.h"
 #include "proxy/modules/tls/reasons.h"
 
 namespace longhaul::tls {
 namespace {
 
 constexpr modules::Duration kServerRemembered = std::chrono::minutes(10), kClientRemembered = std::chrono::hours(24);
-
-Bytes extension(SSL* ssl, unsigned type) {
-  const unsigned char* data = nullptr;
-  std::size_t size = 0;
-  if (SSL_client_hello_get0_ext(ssl, type, &data, &size) != 1) return {};
-  return std::as_bytes(std::span(data, size));
-}
-
-// RFC 6066, section 3: a list, of which only its one host name counts.
-std::string name_in(Bytes extension) {
-  ByteReader in(extension);
-  const auto list = in.fixed16();
-  const auto type = in.u8();
-  const auto size = in.fixed16();
-  if (!list || !type || !size || *type != 0 || in.remaining() != *size || *list != *size + 3u) return {};
-  const Bytes name = extension.last(*size);
-  return plain_name({reinterpret_cast<const char*>(name.data()), name.size()});
-}
-
-// RFC 8446, section 4.2.1.
-bool offers_1_3(Bytes versions) {
-  for (std::size_t at = 1; at + 1 < versions.size(); at += 2)
-    if (versions[at] == std::byte{3} && versions[at + 1] == std::byte{4}) return true;
-  return false;
-}
 
 // An alert by which a client says that it does not want this certificate; any other failure is not remembered.
 bool refuses_certificate(unsigned long error) {
@@ -71,6 +45,7 @@ void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   now_ = now;
   if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ == State::over) return;
   if (state_ == State::hello) return splice({});
+  if (state_ == State::asking) return splice_again({});  // a resumed one fails
   fail();  // as in the near half
 }
 
@@ -91,10 +66,13 @@ void Far::from_stream(TimePoint now, Slice bytes) {
     case State::open:
       return to_server(bytes.bytes());
     default:
-      if (state_ == State::hello) append(held_, bytes.bytes());
+      if (state_ <= State::asking) append(held_, bytes.bytes());
+      if (is_resumed_) return held_.size() > kMostResumedBytes ? fail() : void();
       records_.push(bytes.bytes());
       take_records();
-      if (held_bytes() > kMostHelloBytes) state_ == State::hello ? splice(reasons::tls_not_understood) : fail();
+      if (held_bytes() <= kMostHelloBytes) return;
+      if (state_ == State::asking) return splice_again(reasons::tls_not_understood);
+      state_ == State::hello ? splice(reasons::tls_not_understood) : fail();
   }
 }
 
@@ -139,16 +117,15 @@ int Far::on_client_hello(SSL* ssl) {
     passes_ = reason;
     return SSL_CLIENT_HELLO_RETRY;
   };
-  name_ = name_in(extension(ssl, TLSEXT_TYPE_server_name));
+  name_ = hello_name(ssl);
   if (name_.empty()) return pass(reasons::tls_no_name);
   const Entry* const entry = policy_->find(ends_.server, name_, ends_.client);
   if (!entry) return pass(reasons::tls_not_listed);
-  if (!offers_1_3(extension(ssl, TLSEXT_TYPE_supported_versions))) return pass(reasons::tls_version);
+  if (!hello_offers_1_3(ssl) && !hello_offers_1_2(ssl, SSL_CTX_get0_certificate(entry->to_client.get()))) return pass(reasons::tls_version);
   for (const bool of_client : {true, false})
     if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
-  const Bytes protocols = extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation);
-  if (protocols.size() > 2) append(protocols_, protocols.subspan(2));
-  asks_status_ = !extension(ssl, TLSEXT_TYPE_status_request).empty();
+  append(protocols_, hello_protocols(ssl));
+  asks_status_ = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty();
   entry_ = entry;
   return SSL_CLIENT_HELLO_RETRY;
 }
@@ -161,24 +138,29 @@ Remembered::Key Far::key(bool of_client) const {
 void Far::shake_with_client() {
   const int result = client_->shake_hands();
   const unsigned long error = ERR_peek_error();
-  if (Slice bytes = client_->drain(); bytes.size() > 0) out_.pass_on(std::move(bytes));
+  const Slice bytes = client_->drain();
+  // It has no curve or signature in common with our certificate, and has not heard our alert.
+  const bool is_over = result != SSL_ERROR_NONE && result != SSL_ERROR_WANT_READ;
+  if (is_over && !held_.empty()) return splice_again(reasons::tls_version);
+  held_ = {};
+  if (bytes.size() > 0) out_.pass_on(bytes);
   if (result == SSL_ERROR_WANT_READ) return;
-  if (result == SSL_ERROR_NONE) return give_keys();
+  if (result == SSL_ERROR_NONE) return give_keys(bytes.bytes());
   if (refuses_certificate(error))
     site_->remembered.note(key(true), reasons::tls_client_refused, now_ + kClientRemembered);
   fail();
 }
 
-void Far::give_keys() {
-  SSL* const ssl = client_->ssl();
-  const std::uint16_t suite = SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl));
-  if (!RecordSuite::of(suite) || client_secret_.empty() || server_secret_.empty()) return fail();
-  out_.tell(Keys{.suite = suite, .client_secret = Slice::copy_of(client_secret_),
-                 .server_secret = Slice::copy_of(server_secret_), .client_records = client_records_, .server_records = 0,
-                 .name = Slice::copy_of(std::as_bytes(std::span(name_)))});
-  client_secret_ = {}, server_secret_ = {};
-  detail_ = "TLS 1.3 for " + name_ + ", decrypted";
-  if (const auto* session = SSL_get_cipher_name(ssl)) (detail_ += ", ") += session;
+void Far::give_keys(Bytes last_said) {
+  const auto traffic = secrets_.take(client_->ssl(), last_said);
+  if (!traffic) return fail();
+  out_.tell(Keys{.suite = traffic->suite, .client_secret = Slice::copy_of(traffic->client),
+                 .server_secret = Slice::copy_of(traffic->server), .client_records = client_records_,
+                 .server_records = traffic->server_records, .name = Slice::copy_of(std::as_bytes(std::span(name_))),
+                 .is_private = entry_->is_private});
+  for (const Message& session : std::exchange(sessions_, {})) out_.tell(session);
+  detail_ = (traffic->is_1_2 ? "TLS 1.2 for " : "TLS 1.3 for ") + name_ + ", decrypted";
+  if (const auto* suite = SSL_get_cipher_name(client_->ssl())) (detail_ += ", ") += suite;
   state_ = State::joined;
   read_server();
 }
@@ -201,25 +183,70 @@ void Far::tell_said(Bytes plain) {
   out_.tell(Said{.is_known = is_known, .bytes = is_known ? Slice::copy_of(plain) : Slice()});
 }
 
+void Far::on_new_session(SSL_SESSION* session) {
+  const SessionBytes made = session_bytes(session);
+  if (made.bytes.empty() || sessions_.size() == Session::kMost) return;
+  sessions_.push_back(Session{.id = Slice::copy_of(std::as_bytes(std::span(made.id))), .bytes = Slice::copy_of(made.bytes),
+                              .entry = Slice::copy_of(std::as_bytes(std::span(entry_->stamp)))});
+}
+
 void Far::from_twin(TimePoint now, Slice bytes) {
   now_ = now;
   const auto message = twin::decode<Message>(bytes.bytes());
+  if (message && state_ == State::hello && held_.empty())
+    if (const auto* resumed = std::get_if<Resumed>(&*message)) return take_resumed(*resumed);
   if (message && state_ == State::joined && std::holds_alternative<Taken>(*message) && records_.held_bytes() == 0) {
     state_ = State::open;
     client_.reset();
     return;
   }
-  if (message && state_ == State::open && std::holds_alternative<Truncated>(*message)) {
+  const bool is_plain = state_ == State::open || (state_ == State::asking && is_resumed_);
+  if (message && is_plain && std::holds_alternative<Truncated>(*message)) {
     truncated_ = true;
     return;
   }
   out_.abort();
 }
 
+// The near half vouches for the client. Whether this connection is still terminated is decided here, and the server is
+// verified, before it gets anything; where it is not, the client starts again with a full handshake.
+void Far::take_resumed(const Resumed& resumed) {
+  const auto text = [](const Slice& slice) {
+    return std::string_view(reinterpret_cast<const char*>(slice.bytes().data()), slice.size());
+  };
+  name_ = plain_name(text(resumed.name));
+  const Entry* const entry = policy_->find(ends_.server, name_, ends_.client);
+  const bool fits = !name_.empty() && entry && entry->stamp == text(resumed.entry) && resumed.protocol.size() < 256 &&
+                    !site_->remembered.why(key(false), now_);
+  if (!fits) return fail();
+  entry_ = entry;
+  is_resumed_ = true;
+  if (!resumed.protocol.empty()) {
+    protocols_.push_back(std::byte(resumed.protocol.size()));
+    append(protocols_, resumed.protocol.bytes());
+  }
+  client_.reset();
+  ask_server();
+}
+
+void Far::open_resumed() {
+  if (!std::ranges::equal(server_->protocol(), Bytes(protocols_).subspan(protocols_.empty() ? 0 : 1))) return fail();
+  state_ = State::open;
+  detail_ = "TLS for " + name_ + ", decrypted, resumed";
+  to_server(std::exchange(held_, {}));
+  if (client_ended_early_) end_server(!truncated_);
+  if (state_ == State::open) read_server();
+}
+
 void Far::stream_ended(TimePoint now, modules::Ending ending) {
   now_ = now;
   if (ending == modules::Ending::reset) return out_.abort();
   if (state_ == State::hello) splice(reasons::tls_not_understood);
+  if (state_ == State::asking && is_resumed_) {
+    client_ended_early_ = true;
+    return;
+  }
+  if (state_ == State::asking) splice_again(reasons::tls_not_understood);
   if (state_ == State::aside) return out_.end_lan();
   if (state_ != State::open) return fail();
   end_server(!truncated_);
@@ -229,52 +256,27 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
 
 void Far::ask_server() {
   state_ = State::asking;
-  held_ = {};
-  server_ = std::make_unique<Leg>(entry_->to_server.get(), static_cast<LegUser&>(*this));
-  SSL* const ssl = server_->ssl();
-  SSL_set_connect_state(ssl);
-  const auto* const offered = reinterpret_cast<const unsigned char*>(protocols_.data());
-  if (SSL_set_tlsext_host_name(ssl, name_.c_str()) != 1 || SSL_set1_host(ssl, name_.c_str()) != 1 ||
-      (!protocols_.empty() && SSL_set_alpn_protos(ssl, offered, static_cast<unsigned>(protocols_.size())) != 0))
-    throw std::bad_alloc();
-  if (asks_status_) SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
+  server_ = std::make_unique<Upstream>(entry_->to_server.get(), name_, protocols_, asks_status_);
   shake_with_server();
 }
 
 void Far::shake_with_server() {
-  const int result = server_->shake_hands();
-  const bool is_refused = result != SSL_ERROR_NONE && result != SSL_ERROR_WANT_READ;
-  if (is_refused || client_certificate_) {
-    const std::string why = client_certificate_ ? "it asks for a client certificate" : last_error();
-    detail_ = "TLS for " + name_ + " not decrypted: " + why;
-    return refuse(client_certificate_ ? reasons::tls_client_certificate : reasons::tls_server_refused);
+  const auto next = server_->shake_hands();
+  if (next == Upstream::Next::more || next == Upstream::Next::done) {
+    say_to_server();
+    if (next == Upstream::Next::more) return;
+    if (is_resumed_) return open_resumed();
+    state_ = State::answering;
+    shake_with_client();
+    return take_records();
   }
-  if (Slice bytes = server_->drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));
-  if (result != SSL_ERROR_NONE) return;
-  state_ = State::answering;
-  shake_with_client();
-  take_records();
+  detail_ = "TLS for " + name_ + " not decrypted: " + server_->why();
+  if (next == Upstream::Next::no_protocol) return splice_again(reasons::tls_server_refused);  // another client may offer one
+  refuse(next == Upstream::Next::wants_certificate ? reasons::tls_client_certificate : reasons::tls_server_refused);
 }
 
-Bytes Far::choose_protocol() const {
-  const unsigned char* data = nullptr;
-  unsigned length = 0;
-  SSL_get0_alpn_selected(server_->ssl(), &data, &length);
-  return std::as_bytes(std::span(data, length));
-}
-
-// The server's own, for the same certificate only: of another it would say nothing true, and clients would refuse it.
-Bytes Far::certificate_status(const X509* certificate) const {
-  const X509* const at_server = SSL_get0_peer_certificate(server_->ssl());
-  if (!certificate || !at_server || X509_cmp(certificate, at_server) != 0) return {};
-  const unsigned char* status = nullptr;
-  const long size = SSL_get_tlsext_status_ocsp_resp(server_->ssl(), &status);
-  return size > 0 ? std::as_bytes(std::span(status, static_cast<std::size_t>(size))) : Bytes{};
-}
-
-void Far::on_secret(std::string_view line) {
-  if (line.starts_with("CLIENT_TRAFFIC_SECRET_0 ")) client_secret_ = key_log_secret(line);
-  if (line.starts_with("SERVER_TRAFFIC_SECRET_0 ")) server_secret_ = key_log_secret(line);
+void Far::say_to_server() {
+  if (Slice bytes = server_->leg().drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));
 }
 
 void Far::from_lan(TimePoint now, Slice bytes) {
@@ -288,32 +290,32 @@ void Far::from_lan(TimePoint now, Slice bytes) {
     case State::over:
       return;
     default:
-      server_->feed(bytes.bytes());
+      server_->leg().feed(bytes.bytes());
   }
   if (state_ == State::asking) return shake_with_server();
-  if (state_ == State::answering) return server_->unread() > kMostEarlyBytes ? fail() : void();
+  if (state_ == State::answering) return server_->leg().unread() > kMostEarlyBytes ? fail() : void();
   read_server();
 }
 
 void Far::read_server() {
   Buffer plain;
-  const auto got = server_->read(plain);
+  const auto got = server_->leg().read(plain);
   if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
-  if (Slice bytes = server_->drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));
+  say_to_server();
   if (got == Leg::Read::failed) return fail();
   if (got == Leg::Read::closed) out_.end_stream();
 }
 
 void Far::to_server(Bytes plain) {
   if (client_done_) return;
-  if (!server_->write(plain)) return fail();
-  if (Slice bytes = server_->drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));
+  if (!server_->leg().write(plain)) return fail();
+  say_to_server();
 }
 
 void Far::end_server(bool orderly) {
   if (std::exchange(client_done_, true)) return;
-  if (orderly) server_->close();
-  if (Slice bytes = server_->drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));
+  if (orderly) server_->leg().close();
+  say_to_server();
   out_.end_lan();
 }
 
@@ -354,10 +356,22 @@ void Far::splice(modules::Reason reason) {
   if (twin_aside_) out_.step_aside_to_lan();
 }
 
+// The server has seen our ClientHello; the client's own goes to it on a connection of its own.
+void Far::splice_again(modules::Reason reason) {
+  ERR_clear_error();
+  if (is_resumed_) {  // there is no ClientHello
+    reason_ = reason;
+    return fail();
+  }
+  server_.reset();
+  out_.redial();
+  lan_ended_ = false;
+  splice(reason);
+}
+
 void Far::refuse(modules::Reason reason) {
   site_->remembered.note(key(false), reason, now_ + kServerRemembered);
-  reason_ = reason;
-  fail();
+  splice_again(reason);
 }
 
 void Far::fail() {
@@ -370,6 +384,7 @@ void Far::twin_stepped_aside(TimePoint now) {
   now_ = now;
   if (std::exchange(twin_aside_, true)) return;
   if (state_ == State::aside) return out_.step_aside_to_lan();
+  if (state_ == State::asking) return splice_again(reasons::tls_not_understood);
   if (state_ != State::hello) return fail();
   splice(reasons::tls_not_understood);
 }

@@ -7,14 +7,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "crypto/secret.h"
 #include "proxy/modules/module.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/messages.h"
 #include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/records.h"
 #include "proxy/modules/tls/remembered.h"
+#include "proxy/modules/tls/traffic.h"
+#include "proxy/modules/tls/upstream.h"
 #include "proxy/modules/twin/outputs.h"
 
 namespace longhaul::tls {
@@ -22,8 +24,15 @@ namespace longhaul::tls {
 // What the flows of a daemon share.
 struct Site {
   std::shared_ptr<const Policy> policy;  // null: nothing is listed
-  Context undecided = context_undecided();  // reads ClientHellos
+  Context undecided = make_undecided();  // reads ClientHellos
   Remembered remembered;
+
+ private:
+  static Context make_undecided() {
+    Context made = context_undecided();
+    hand_out_sessions(made.get(), kSessions);
+    return made;
+  }
 };
 
 class Far final : public modules::Module, private LegUser {
@@ -31,6 +40,8 @@ class Far final : public modules::Module, private LegUser {
   using TimePoint = modules::TimePoint;
   // A ClientHello that does not end, and what a server says before the client is known.
   static constexpr std::size_t kMostHelloBytes = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+  // What a client that has resumed says before the server has shaken hands.
+  static constexpr std::size_t kMostResumedBytes = 16 * 1024 * 1024;
 
   // `dialled`: the server's address, also where it was given by name.
   Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site);
@@ -48,6 +59,7 @@ class Far final : public modules::Module, private LegUser {
   std::size_t held_bytes() const override { return held_.size() + records_.held_bytes(); }
   std::size_t state_bytes() const override { return state_ == State::aside ? 0 : kLegBytes; }
   void give_up_memory(TimePoint) override;
+  bool is_private() const override { return entry_ && entry_->is_private; }
   const modules::Counters& counters() const override { return counters_; }
   modules::Reason reason() const override { return reason_; }
   std::string_view detail() const override { return detail_; }
@@ -66,24 +78,28 @@ class Far final : public modules::Module, private LegUser {
 
   // LegUser
   int on_client_hello(SSL* ssl) override;
-  Bytes choose_protocol() const override;
-  Bytes certificate_status(const X509* certificate) const override;
-  void on_secret(std::string_view line) override;
-  void on_certificate_request() override { client_certificate_ = true; }
+  Bytes choose_protocol() const override { return server_->protocol(); }
+  Bytes certificate_status(const X509* certificate) const override { return server_->status_of(certificate); }
+  void on_secret(std::string_view line) override { secrets_.note(line); }
+  void on_new_session(SSL_SESSION* session) override;
 
   void take_records();
   void decide(int result);
   void ask_server();
   void shake_with_server();
+  void say_to_server();
   void shake_with_client();
-  void give_keys();
+  void give_keys(Bytes last_said);
+  void take_resumed(const Resumed& resumed);
+  void open_resumed();
   void read_client();
   void tell_said(Bytes plain);
   void read_server();
   void to_server(Bytes plain);
   void end_server(bool orderly);
   void splice(modules::Reason reason);
-  void refuse(modules::Reason reason);  // resets, and remembers: the next connection passes as it is
+  void splice_again(modules::Reason reason);  // with a new connection to the server, while the client knows nothing
+  void refuse(modules::Reason reason);        // the same, and remembers it: the next connection passes at once
   void fail();
   Remembered::Key key(bool of_client) const;
 
@@ -92,19 +108,21 @@ class Far final : public modules::Module, private LegUser {
   twin::Outputs<Message> out_;
   State state_ = State::hello;
   TimePoint now_{};
-  Buffer held_;      // of the client, for the case that the connection is not terminated
+  Buffer held_;      // of the client, for the case that the connection is not terminated; of one that resumed, plaintext
   Records records_;  // of the client
   std::uint64_t client_records_ = 0;
-  std::unique_ptr<Leg> client_, server_;
+  std::unique_ptr<Leg> client_;
+  std::unique_ptr<Upstream> server_;
   std::shared_ptr<const Policy> policy_;  // as it was when the connection came
   const Entry* entry_ = nullptr;          // of policy_
   std::optional<modules::Reason> passes_;  // why it is not terminated, after its ClientHello
   std::string name_;
   Buffer protocols_;  // as the client offered them
-  SecretBytes client_secret_, server_secret_;
+  TrafficSecrets secrets_;
   std::size_t said_bytes_ = 0;  // with Said
-  bool client_certificate_ = false;
   bool asks_status_ = false, twin_aside_ = false, lan_ended_ = false, truncated_ = false;
+  std::vector<Message> sessions_;  // until the near half has the keys
+  bool is_resumed_ = false, client_ended_early_ = false;
   bool client_done_ = false;  // its direction has ended
   modules::Reason reason_{};
   std::string detail_;

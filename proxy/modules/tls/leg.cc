@@ -28,9 +28,9 @@ int give_certificate_status(SSL* ssl, void*) {
   return SSL_TLSEXT_ERR_OK;
 }
 
-Context make(const SSL_METHOD* method, int least_version) {
+Context make(const SSL_METHOD* method) {
   Context context(SSL_CTX_new(method));
-  if (!context || SSL_CTX_set_min_proto_version(context.get(), least_version) != 1) throw std::bad_alloc();
+  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) throw std::bad_alloc();
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   return context;
@@ -39,7 +39,9 @@ Context make(const SSL_METHOD* method, int least_version) {
 }  // namespace
 
 Context context_to_client() {
-  Context context = make(TLS_server_method(), TLS1_3_VERSION);
+  Context context = make(TLS_server_method());
+  // Tls12Suite::of
+  if (SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) throw std::bad_alloc();
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_keylog_callback(context.get(), [](const SSL* ssl, const char* line) { user_of(ssl).on_secret(line); });
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
@@ -55,7 +57,7 @@ Context context_undecided() {
 }
 
 Context context_to_server() {
-  Context context = make(TLS_client_method(), TLS1_2_VERSION);
+  Context context = make(TLS_client_method());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   if (SSL_CTX_set_default_verify_paths(context.get()) != 1) throw std::bad_alloc();
   SSL_CTX_set_client_cert_cb(context.get(), [](SSL* ssl, X509**, EVP_PKEY**) {
@@ -63,6 +65,33 @@ Context context_to_server() {
     return 0;  // none is sent
   });
   return context;
+}
+
+// Session ids instead of tickets that only their issuer can read: the other half knows them, too.
+void hand_out_sessions(SSL_CTX* context, std::size_t sessions) {
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_set_num_tickets(context, sessions);
+  SSL_CTX_sess_set_new_cb(context, [](SSL* ssl, SSL_SESSION* session) {
+    user_of(ssl).on_new_session(session);
+    return 0;  // no reference is kept
+  });
+  SSL_CTX_sess_set_get_cb(context, [](SSL* ssl, const unsigned char* id, int size, int* copy) {
+    *copy = 0;
+    return user_of(ssl).find_session(std::as_bytes(std::span(id, static_cast<std::size_t>(size))));
+  });
+}
+
+SessionBytes session_bytes(SSL_SESSION* session) {
+  SessionBytes made;
+  unsigned id_size = 0;
+  const unsigned char* const id = SSL_SESSION_get_id(session, &id_size);
+  made.id.assign(reinterpret_cast<const char*>(id), id_size);
+  const int size = i2d_SSL_SESSION(session, nullptr);
+  if (size <= 0) return made;
+  made.bytes = SecretBytes(static_cast<std::size_t>(size));
+  auto* at = reinterpret_cast<unsigned char*>(made.bytes.data());
+  if (i2d_SSL_SESSION(session, &at) != size) made.bytes = {};
+  return made;
 }
 
 std::string last_error() {

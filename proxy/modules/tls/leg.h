@@ -10,29 +10,44 @@
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice.h"
+#include "crypto/secret.h"
 #include "proxy/modules/tls/policy.h"
 
 namespace longhaul::tls {
 
-// What libssl asks during a handshake.
+// What libssl asks during a handshake: with a client, but for the last function.
 class LegUser {
  public:
   virtual ~LegUser() = default;
-  virtual int on_client_hello(SSL* ssl) = 0;  // SSL_CLIENT_HELLO_SUCCESS, _RETRY or _ERROR
+  virtual int on_client_hello(SSL*) { return SSL_CLIENT_HELLO_SUCCESS; }  // or _RETRY, _ERROR
   // One of those that the client offers; empty: none.
-  virtual Bytes choose_protocol() const = 0;
+  virtual Bytes choose_protocol() const { return {}; }
   // Of the certificate that the client gets: what its authority says of it (OCSP, RFC 6066, section 8); empty: nothing.
   // Asked for only if the client asks.
-  virtual Bytes certificate_status(const X509* certificate) const = 0;
-  virtual void on_secret(std::string_view key_log_line) = 0;
-  virtual void on_certificate_request() = 0;
+  virtual Bytes certificate_status(const X509* /*certificate*/) const { return {}; }
+  virtual void on_secret(std::string_view /*key_log_line*/) {}
+  // With hand_out_sessions(): one that the client may resume later.
+  virtual void on_new_session(SSL_SESSION*) {}
+  // One that the client wants to resume, with a reference for libssl; null: no.
+  virtual SSL_SESSION* find_session(Bytes /*id*/) { return nullptr; }
+  // The server asks for a certificate; it gets none.
+  virtual void on_certificate_request() {}
 };
 
-// No tickets, no early data, no renegotiation, no compression; TLS 1.3 with the client, 1.2 or 1.3 with the server.
+// No early data, no renegotiation, no compression; TLS 1.2 with AEAD suites, or 1.3.
 // Throw std::bad_alloc.
 Context context_to_client();
 Context context_undecided();  // the same without a certificate; asks on_client_hello()
 Context context_to_server();  // verifies by the system's authorities; nothing can turn that off
+// A client gets so many sessions in a handshake, or one if it resumes. They are its user's to keep, not libssl's.
+inline constexpr std::size_t kSessions = 2;  // browsers begin several connections at a time
+void hand_out_sessions(SSL_CTX* context, std::size_t sessions);
+
+struct SessionBytes {
+  std::string id;
+  SecretBytes bytes;  // i2d_SSL_SESSION(); none if that fails
+};
+SessionBytes session_bytes(SSL_SESSION* session);
 
 std::string last_error();  // OpenSSL's words for the oldest error of this thread, which is forgotten
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two halves say to each other. Before `Keys` and `Taken` both directions of the stream carry the client's own
-// TLS records; after them, plaintext.
+// TLS records; after them, and from the beginning after `Resumed`, plaintext.
 #pragma once
 #include <cstdint>
 #include <tuple>
@@ -12,19 +12,20 @@
 namespace longhaul::tls {
 
 // Of the messages and of what they mean: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 2;
+inline constexpr std::uint64_t kModuleVersion = 3;
 
 // Far to near: the handshake is over; what follows is plaintext of the server. The secrets are those of this one
-// connection (RFC 8446, section 7.1, *_application_traffic_secret_0).
+// connection (RFC 8446, section 7.1, *_application_traffic_secret_0; in TLS 1.2 key and IV of each direction).
 struct Keys {
   std::uint16_t suite = 0;
   Slice client_secret, server_secret;
-  std::uint64_t client_records = 0;  // of the client, up to its Finished: the next one has number 0 under its secret
+  std::uint64_t client_records = 0;  // of the client, up to its Finished: the next one has number 0 under its secret (1.2: 1)
   std::uint64_t server_records = 0;  // sent so far under the server's secret
   Slice name;                        // of the server, which its certificate has and the client asked for
+  bool is_private = false;           // Entry::is_private
   static constexpr auto kFields =
       std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records, &Keys::server_records,
-                 &Keys::name);
+                 &Keys::name, &Keys::is_private);
 };
 // Near to far: `Keys` has arrived; what follows is plaintext of the client.
 struct Taken {
@@ -43,6 +44,19 @@ struct Said {
   Slice bytes;
   static constexpr auto kFields = std::tuple(&Said::is_known, &Said::bytes);
 };
-using Message = std::variant<Keys, Taken, Truncated, Said>;
+// Far to near, after `Keys`: the client may resume this session at the near half.
+struct Session {
+  static constexpr std::size_t kMost = 4;  // of one connection
+  Slice id, bytes;                         // as i2d_SSL_SESSION() writes it
+  Slice entry;                             // Entry::stamp; with it, Keys::is_private stays the same
+  static constexpr auto kFields = std::tuple(&Session::id, &Session::bytes, &Session::entry);
+};
+// Near to far, before anything else: the client has resumed a session of this entry.
+struct Resumed {
+  Slice name, entry;
+  Slice protocol;  // that the server chose then (ALPN); empty: none
+  static constexpr auto kFields = std::tuple(&Resumed::name, &Resumed::entry, &Resumed::protocol);
+};
+using Message = std::variant<Keys, Taken, Truncated, Said, Session, Resumed>;
 
 }  // namespace longhaul::tls

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/tls/near.h"
 
+#include <algorithm>
+
 #include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/reasons.h"
 
@@ -8,7 +10,7 @@ namespace longhaul::tls {
 namespace {
 
 // RFC 8446, section 6.
-constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20;
+constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
 constexpr std::uint8_t kWarning = 1, kFatal = 2;
 // Section 5.5 allows AES-GCM 2^24.5 full records for one key.
 constexpr std::uint64_t kMostBytesPerKey = 64ull << 30;
@@ -26,8 +28,9 @@ void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
     plaintext_->on_surroundings(now, told);
     return read_plaintext();
   }
-  if (is_on || state_ == State::over) return;
-  if (state_ != State::open) return step_aside({});
+  if (is_on && state_ == State::handshake && passed_ == 0) begin_to_resume();
+  if (is_on || state_ == State::over || state_ == State::aside) return;
+  if (state_ == State::handshake) return step_aside({});
   // Nobody else can go on with these records: the client connects again, and that connection passes.
   state_ = State::over;
   out_.abort();
@@ -37,11 +40,14 @@ void Near::from_lan(TimePoint now, Slice bytes) {
   switch (state_) {
     case State::handshake:
       records_.push(bytes.bytes());
-      return pass_records();
+      return pass_records(now);
     case State::open:
       if (client_closed_) return;  // nothing follows close_notify (RFC 8446, section 6.1)
       records_.push(bytes.bytes());
       return open_records(now);
+    case State::resuming:
+      records_.push(bytes.bytes());
+      return resume_records(now);
     case State::aside:
       return out_.pass_on(std::move(bytes));
     case State::over:
@@ -50,26 +56,106 @@ void Near::from_lan(TimePoint now, Slice bytes) {
 }
 
 // Only whole ones, so that the place where the client's bytes become plain is between two of them.
-void Near::pass_records() {
+void Near::pass_records(TimePoint now) {
   Bytes record;
-  for (;;) switch (records_.next(record)) {
+  while (state_ == State::handshake) switch (records_.next(record)) {
       case Records::Next::record:
-        ++passed_;
-        out_.pass_on(Slice::copy_of(record));
+        resumer_ ? try_to_resume(now, record) : pass(record);
         continue;
       case Records::Next::nothing:
+        if (tried_.size() + records_.held_bytes() > kMostHelloBytes) pass_tried();
         return;
       case Records::Next::invalid:
         return step_aside(reasons::tls_not_understood);
     }
+  if (state_ == State::resuming) resume_records(now);
+}
+
+void Near::pass(Bytes record) {
+  ++passed_;
+  out_.pass_on(Slice::copy_of(record));
 }
 
 void Near::step_aside(modules::Reason reason) {
   if (state_ != State::handshake || lan_ended_) return;
+  pass_tried();
   state_ = State::aside;
   reason_ = reason;
   out_.step_aside_to_stream(reason, {records_.take_rest()});
 }
+
+// ------------------------------------------------------------------------------------------------- resumption
+
+// Known before the first byte: without a session for this server, nothing is held back.
+void Near::begin_to_resume() {
+  place_ = {.far = told_.twin_session, .server = ends_.server, .port = ends_.server_port};
+  if (!resumer_ && site_->sessions.has(place_)) resumer_.emplace(site_->resuming.get(), site_->sessions, place_);
+}
+
+void Near::try_to_resume(TimePoint now, Bytes record) {
+  append(tried_, record);
+  const auto next = resumer_->take(now, record);
+  if (next == Resumer::Next::more) return;
+  if (next != Resumer::Next::begun) return pass_tried();
+  tried_ = {};
+  state_ = State::resuming;
+  name_ = resumer_->name();
+  is_private_ = resumer_->is_private();
+  out_.to_lan(resumer_->drain());
+  out_.tell(Resumed{.name = Slice::copy_of(std::as_bytes(std::span(name_))),
+                    .entry = Slice::copy_of(std::as_bytes(std::span(resumer_->entry()))),
+                    .protocol = Slice::copy_of(resumer_->protocol())});
+}
+
+// It is a client for the far half.
+void Near::pass_tried() {
+  resumer_.reset();
+  Records tried;
+  tried.push(std::exchange(tried_, {}));
+  for (Bytes record; tried.next(record) == Records::Next::record;) pass(record);
+}
+
+void Near::resume_records(TimePoint now) {
+  Bytes record;
+  while (state_ == State::resuming) {
+    const auto got = records_.next(record);
+    if (got == Records::Next::nothing) return;
+    const auto next = got == Records::Next::invalid ? Resumer::Next::failed : resumer_->take(now, record);
+    if (Slice said = resumer_->drain(); said.size() > 0) out_.to_lan(std::move(said));
+    if (next == Resumer::Next::more) continue;
+    if (next != Resumer::Next::done) {
+      state_ = State::over;
+      return out_.abort();
+    }
+    const Traffic& traffic = resumer_->traffic();
+    layer_.emplace(Layer::Secrets{.suite = traffic.suite, .client = traffic.client, .server = traffic.server,
+                                  .server_number = traffic.server_records});
+    resumer_.reset();
+    is_resumed_ = true;
+    open(now, name_);
+    if (!early_.empty()) from_stream(now, Slice::copy_of(std::exchange(early_, {})));
+    open_records(now);
+  }
+}
+
+void Near::take_session(TimePoint now, const Session& session) {
+  if (++sessions_ > Session::kMost || session.bytes.size() > Sessions::kMostBytes || session.id.size() > 32 ||
+      session.entry.size() > 64)
+    return out_.abort();
+  const auto text = [](const Slice& slice) {
+    return std::string(reinterpret_cast<const char*>(slice.bytes().data()), slice.size());
+  };
+  SecretBytes bytes(session.bytes.size());
+  std::ranges::copy(session.bytes.bytes(), bytes.data());
+  site_->sessions.put(place_, name_, text(session.id), {std::move(bytes), text(session.entry), is_private_, now + Sessions::kLifetime});
+}
+
+// Whatever the far half knows now: the client's next connection asks it.
+void Near::forget_sessions() {
+  if ((state_ == State::resuming || is_resumed_) && !is_answered_) site_->sessions.forget(place_, name_);
+}
+
+// ----------------------------------------------------------------------------------------------------- open
 
 void Near::from_twin(TimePoint now, Slice bytes) {
   const auto message = twin::decode<Message>(bytes.bytes());
@@ -78,7 +164,10 @@ void Near::from_twin(TimePoint now, Slice bytes) {
     if (const auto* keys = std::get_if<Keys>(&*message)) return take_keys(now, *keys);
   if (message && state_ == State::open && unheard_ > 0)
     if (const auto* said = std::get_if<Said>(&*message)) return take_said(now, *said);
-  if (message && state_ == State::open && std::holds_alternative<Truncated>(*message)) {
+  if (message && state_ == State::open && !is_resumed_)
+    if (const auto* session = std::get_if<Session>(&*message)) return take_session(now, *session);
+  const bool is_plain = state_ == State::open || state_ == State::resuming;
+  if (message && is_plain && std::holds_alternative<Truncated>(*message)) {
     truncated_ = true;
     return;
   }
@@ -86,27 +175,34 @@ void Near::from_twin(TimePoint now, Slice bytes) {
 }
 
 void Near::take_keys(TimePoint now, const Keys& keys) {
-  const auto suite = RecordSuite::of(keys.suite);
-  const bool fits = suite && keys.client_secret.size() == suite->secret_bytes() &&
-                    keys.server_secret.size() == suite->secret_bytes() && keys.client_records <= passed_;
+  const Layer::Secrets secrets{.suite = keys.suite, .client = keys.client_secret.bytes(), .server = keys.server_secret.bytes(),
+                               .client_number = passed_ - keys.client_records, .server_number = keys.server_records};
+  const bool fits = Layer::fits(secrets) && keys.client_records <= passed_;
   const std::string_view named(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
   const std::string name = plain_name(named);
   // People see the name, and it is part of the cache's keys: only as the far half of this program writes it.
   if (!fits || name.empty() || name != named) return out_.abort();
-  unheard_ = passed_ - keys.client_records;
-  opener_.emplace(*suite, keys.client_secret.bytes(), passed_ - keys.client_records);
-  sealer_.emplace(*suite, keys.server_secret.bytes(), keys.server_records);
-  detail_ = "TLS 1.3 for " + name + ", decrypted";
-  plaintext_.emplace(std::move(readers_), ends_, name);
-  plaintext_->on_surroundings(now, told_);
-  plaintext_->expect_server_has(unheard_);
-  state_ = State::open;
+  is_private_ = keys.is_private;
+  unheard_ = secrets.client_number;
+  layer_.emplace(secrets);
+  resumer_.reset();
   out_.tell(Taken{});
+  open(now, name);
   if (lan_ended_) {
     out_.tell(Truncated{});
     return out_.end_stream();
   }
   open_records(now);
+}
+
+void Near::open(TimePoint now, const std::string& name) {
+  name_ = name;
+  detail_ = (layer_->is_1_2() ? "TLS 1.2 for " : "TLS 1.3 for ") + name + (is_resumed_ ? ", decrypted, resumed" : ", decrypted");
+  // What others store of it would be a dictionary, too.
+  plaintext_.emplace(is_private_ ? modules::PlaintextReaders() : std::move(readers_), ends_, name);
+  plaintext_->on_surroundings(now, told_);
+  plaintext_->expect_server_has(unheard_);
+  state_ = State::open;
 }
 
 void Near::take_said(TimePoint now, const Said& said) {
@@ -124,9 +220,9 @@ void Near::open_records(TimePoint now) {
   for (bool goes_on = true; goes_on && !client_closed_;) {
     const auto next = records_.next(record);
     if (next == Records::Next::nothing) break;
-    if (next == Records::Next::invalid || !RecordOpener::record_size(record)) return fail(kUnexpectedMessage);
+    if (next == Records::Next::invalid || !layer_->may_come(record)) return fail(kUnexpectedMessage);
     const std::size_t before = plain.size();
-    const auto type = opener_->open(record, plain);
+    const auto type = layer_->open(record, plain);
     if (!type) return fail(kBadRecordMac);
     if (*type == ContentType::application_data) continue;
     Buffer control(plain.begin() + static_cast<std::ptrdiff_t>(before), plain.end());
@@ -171,13 +267,17 @@ bool Near::on_alert(Bytes alert) {
 }
 
 bool Near::on_handshake_message(Bytes message) {
+  if (layer_->is_1_2()) {  // RFC 5246, section 7.2.2
+    seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kNoRenegotiation}});
+    return true;
+  }
   const bool is_update = message.size() == 5 && message[0] == std::byte{24} && message[1] == std::byte{0} &&
                          message[2] == std::byte{0} && message[3] == std::byte{1} && message[4] <= std::byte{1};
   if (!is_update) return fail(kUnexpectedMessage), false;
-  opener_->update();
+  layer_->update_client();
   if (message[4] == std::byte{1}) {
     seal(ContentType::handshake, key_update(false));
-    sealer_->update();
+    layer_->update_server();
     sealed_bytes_ = 0;
   }
   return true;
@@ -198,6 +298,8 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
     plaintext_->client_closed(now);
     return read_plaintext();
   }
+  if (state_ == State::resuming) return out_.abort();
+  pass_tried();
   if (Slice rest = records_.take_rest(); rest.size() > 0) out_.pass_on(std::move(rest));
   out_.end_stream();
 }
@@ -206,21 +308,26 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
 
 void Near::seal(ContentType type, Bytes plain) {
   Buffer sealed;
-  if (!sealer_->seal(type, std::span(&plain, 1), sealed)) return out_.abort();
+  if (!layer_->seal(type, plain, sealed)) return out_.abort();
   out_.to_lan(Slice::copy_of(sealed));
 }
 
 void Near::from_stream(TimePoint now, Slice bytes) {
   if (state_ == State::over) return;
+  if (state_ == State::resuming) {
+    append(early_, bytes.bytes());
+    return early_.size() > kMostEarlyBytes ? out_.abort() : void();
+  }
   if (state_ != State::open) return out_.to_lan(std::move(bytes));
+  is_answered_ = true;
   plaintext_->from_server(now, std::move(bytes));
   read_plaintext();
 }
 
 void Near::seal_data(Bytes plain) {
-  if (sealed_bytes_ > kMostBytesPerKey) {
+  if (sealed_bytes_ > kMostBytesPerKey && !layer_->is_1_2()) {
     seal(ContentType::handshake, key_update(false));
-    sealer_->update();
+    layer_->update_server();
     sealed_bytes_ = 0;
   }
   sealed_bytes_ += plain.size();
@@ -228,8 +335,10 @@ void Near::seal_data(Bytes plain) {
 }
 
 void Near::stream_ended(TimePoint now, modules::Ending ending) {
-  if (ending == modules::Ending::reset) return out_.abort();
+  if (ending == modules::Ending::reset) forget_sessions();
+  if (ending == modules::Ending::reset || state_ == State::resuming) return out_.abort();
   if (state_ != State::open) return out_.end_lan();
+  is_answered_ = true;
   plaintext_->server_closed(now);
   read_plaintext();
 }
@@ -247,13 +356,15 @@ void Near::on_room(TimePoint now, const modules::Room& room) {
 }
 
 void Near::give_up_memory(TimePoint now) {
+  if (state_ == State::resuming) return out_.abort();
   if (state_ != State::open) return step_aside(modules::reasons::memory_limit);
   plaintext_->give_up_memory(now);
   read_plaintext();
 }
 
 void Near::twin_stepped_aside(TimePoint) {
-  if (state_ == State::open) return out_.abort();
+  forget_sessions();
+  if (state_ == State::open || state_ == State::resuming) return out_.abort();
   step_aside({});
   out_.step_aside_to_lan();
 }

@@ -45,6 +45,32 @@ const modules::ServerFile* file_of(const modules::ServerFiles& server, std::stri
   return found == server.files.end() ? nullptr : &*found;
 }
 
+// Not of the key: a certificate has one key only.
+std::string stamp_of(const modules::ServerFiles& server) {
+  Buffer all;
+  const auto add = [&](Bytes bytes) {
+    const std::uint64_t size = bytes.size();
+    append(all, std::as_bytes(std::span(&size, 1)));
+    append(all, bytes);
+  };
+  const auto add_ranges = [&](const std::vector<modules::AddressRange>& ranges) {
+    for (const auto& range : ranges) add(range.address), add(std::as_bytes(std::span(&range.prefix_length, 1)));
+    add({});
+  };
+  add_ranges(server.addresses), add_ranges(server.clients);
+  for (const auto& pattern : server.names) {
+    const std::string name = (pattern.subdomains ? "*." : "") + pattern.name;
+    add(std::as_bytes(std::span(name)));
+  }
+  for (const std::string& off : server.off) add(std::as_bytes(std::span(off)));
+  for (const char* key : {"certificate", "ca"})
+    if (const auto* file = file_of(server, key)) add(std::as_bytes(std::span(file->key))), add(file->content);
+  std::string digest(32, '\0');
+  if (EVP_Digest(all.data(), all.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr, EVP_sha256(), nullptr) != 1)
+    throw std::bad_alloc();
+  return digest;
+}
+
 std::string date_of(const ASN1_TIME* time) {
   tm when{};
   if (ASN1_TIME_to_tm(time, &when) != 1) return "an unknown date";
@@ -76,8 +102,10 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, std::ve
   if (!secret) return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
 
   Entry entry{.addresses = server.addresses, .clients = server.clients, .names = server.names,
-              .to_client = context_to_client(), .to_server = context_to_server(), .label = {}};
+              .is_private = std::ranges::find(server.off, "dedup") != server.off.end(),
+              .to_client = context_to_client(), .to_server = context_to_server(), .label = {}, .stamp = stamp_of(server)};
   SSL_CTX* const own = entry.to_client.get();
+  hand_out_sessions(own, kSessions);  // libssl asks this context, or the one that it began with
   if (SSL_CTX_use_certificate(own, chain[0].get()) != 1)
     return config::TextError{certificate->name + ": OpenSSL refuses it: " + last_error() + '.'};
   for (std::size_t i = 1; i < chain.size(); ++i)
@@ -102,7 +130,7 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, std::ve
                          ": clients will refuse it.");
   }
   lines.push_back("TLS of " + entry.label + " at " + server.name + ": certificate valid until " +
-                  date_of(X509_get0_notAfter(chain[0].get())));
+                  date_of(X509_get0_notAfter(chain[0].get())) + (entry.is_private ? ", not deduplicated" : ""));
   return entry;
 }
 

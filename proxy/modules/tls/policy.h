@@ -21,9 +21,11 @@ using Context = std::unique_ptr<SSL_CTX, FreeContext>;
 struct Entry {
   std::vector<modules::AddressRange> addresses, clients;
   std::vector<config::NamePattern> names;
+  bool is_private = false;  // nothing of it goes into a dictionary (dedup = false)
   Context to_client;  // with certificate and key
   Context to_server;  // with the authorities that the server is verified by
   std::string label;  // for people
+  std::string stamp;  // a digest of all of this: with another one, sessions of clients are not valid any more
 };
 
 class Policy final : public modules::Secrets {

@@ -21,11 +21,13 @@ inline constexpr ReasonText tls_not_listed{
     "The flow crosses encrypted: no [[tls_server]] lists this address together with this name and client.",
     "none needed, or list the name in [[tls_server]] at the far side"};
 inline constexpr ReasonText tls_version{
-    "tls_version", "The flow crosses encrypted: its client does not offer TLS 1.3.",
+    "tls_version",
+    "The flow crosses encrypted: its client offers neither TLS 1.3 nor TLS 1.2 with AES-GCM or ChaCha20 that fits the "
+    "certificate in [[tls_server]].",
     "none needed, or update the client"};
 inline constexpr ReasonText tls_server_refused{
     "tls_server_refused",
-    "The flow crosses encrypted: the handshake of this proxy with the server failed before. Its certificate does not "
+    "The flow crosses encrypted: the handshake of this proxy with the server failed. Its certificate does not "
     "verify, it is below TLS 1.2, or it has no protocol (ALPN) in common with the client.",
     "look for tls_server_refused in this side's log, which has OpenSSL's words; name the server's CA with ca in "
     "[[tls_server]]"};

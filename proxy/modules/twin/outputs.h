@@ -38,6 +38,8 @@ class Outputs {
     queue_.push_back(modules::EndStream{});
     stream_ = Stream::ended;
   }
+  // Before end_lan() (modules::Redial).
+  void redial() { queue_.push_back(modules::Redial{}); }
   void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
 
   // For framed_module.h. `rest` is the held part of a frame; it follows, because the twin must not look for a

@@ -169,3 +169,16 @@ TEST_CASE("a late reset is forgotten with its flow, and replaced when all was de
     CHECK(resets == 1);
   }
 }
+
+TEST_CASE("what a client that has reset its connection did not get is not waited for") {
+  LanPair at;
+  at.fill();
+  CHECK_FALSE(at.lan->has_delivered());
+  at.client.set_option(asio::socket_base::linger(true, 0));
+  at.client.close();
+  LateReset late(*at.lan);
+  bool is_reset = false;
+  late.after_delivery([&] { is_reset = true; });
+  at.until([&] { return at.lan->has_delivered(); });
+  at.until([&] { return is_reset; });
+}

@@ -266,6 +266,78 @@ TEST_CASE("features that change during a flow are reported to both halves") {
   }(bench));
 }
 
+TEST_CASE("a far half has the server connected again, and what the first connection said or was owed is gone") {
+  const bool loses_first = GENERATE(false, true);
+  const bool leaves = GENERATE(false, true);
+  CAPTURE(loses_first, leaves);
+  Bench bench;
+  const auto again = [leaves](Probe& self) {
+    self.say(modules::ToLan{Probe::slice("owed to the first")});
+    self.say(modules::Redial{});
+    if (leaves) self.say(modules::StepAside{Way::to_stream});
+    self.say(modules::ToLan{Probe::slice("second hello")});
+  };
+  bench.halves.dress_near = [leaves](Probe& near) {
+    if (leaves) near.twin_aside = [](Probe& self) {
+        self.say(modules::StepAside{Way::to_stream});
+        self.say(modules::StepAside{Way::to_lan});
+      };
+  };
+  bench.halves.dress_far = [&](Probe& far) {
+    bool first = true;
+    far.stream = [](Probe& self, Slice bytes) { self.say(modules::ToLan{std::move(bytes)}); };
+    far.lan = [=](Probe& self, Slice bytes) mutable {
+      if (Probe::text(bytes) != "again" || !std::exchange(first, false)) return self.say(modules::ToStream{std::move(bytes)});
+      again(self);
+    };
+    far.lan_end = [=](Probe& self, modules::Ending ending) mutable {
+      if (loses_first && std::exchange(first, false)) return again(self);
+      ending == modules::Ending::closed ? self.say(modules::EndStream{}) : self.say(modules::Abort{});
+    };
+  };
+  run(bench.io, [](Bench& b, bool loses) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    if (loses) {
+      pair.far.set_option(asio::socket_base::linger(true, 0));
+      pair.far.close();
+    } else {
+      co_await write(pair.far, "again");
+    }
+    tcp::socket second = co_await b.acceptor.async_accept(asio::use_awaitable);
+    const auto hello = co_await read_exactly(second, 12);
+    CHECK(hello == "second hello");
+    if (!loses) {
+      const auto end = co_await read_all(pair.far);
+      CHECK(end.text.empty());
+      CHECK(end.error == asio::error::connection_reset);
+    }
+    SocketPair now{std::move(pair.near), std::move(second)};
+    co_await exchange(now, 1'000'003, 2'000'001);
+    co_await b.until([&] { return b.sites.far->table.live().empty(); });
+    CHECK(b.sites.far->table.totals().reset == 0);
+  }(bench, loses_first));
+}
+
+TEST_CASE("a server that is not reached again resets the flow") {
+  Bench bench;
+  bench.halves.dress_far = [&](Probe& far) {
+    far.lan = [&](Probe& self, Slice bytes) {
+      if (Probe::text(bytes) != "again") return self.say(modules::ToStream{std::move(bytes)});
+      bench.acceptor.close();
+      self.say(modules::Redial{});
+    };
+  };
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    co_await write(pair.far, "again");
+    const auto end = co_await read_all(pair.near);
+    CHECK(end.text.empty());
+    CHECK(end.error == asio::error::connection_reset);
+    co_await b.until([&] { return b.sites.far->table.live().empty(); });
+    CHECK(b.sites.far->table.ended().back().record.reset_by == ResetBy::server);
+  }(bench));
+}
+
 TEST_CASE("a half's deadline wakes it even if nothing else happens") {
   Bench bench;
   bench.halves.dress_far = [](Probe& far) {

@@ -22,6 +22,12 @@ class Twins {
   // `secrets`: of Descriptor::servers.
   Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<const modules::Secrets> secrets = nullptr)
       : Twins(descriptor, seed, config::FeatureTable{descriptor.features}, std::move(secrets), {}) {}
+  // Another connection of the same two daemons: `instance` is both.
+  Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<modules::Instance> instance,
+        const modules::Ends& ends = {})
+      : random(seed), table_{descriptor.features}, instance_(std::move(instance)), ends_(ends) {
+    begin();
+  }
   // With `reader` on what the module decrypts; `instance` is the reader's.
   Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<const modules::Secrets> secrets,
         const modules::Descriptor& reader, std::shared_ptr<modules::Instance> instance)
@@ -35,6 +41,9 @@ class Twins {
   void server_ends() { server_ends_ = true; }
   std::string at_client, at_server;                    // what came to them so far
   std::function<void()> on_client_bytes = [] {}, on_server_bytes = [] {};
+  // The connection to the server is a new one; what the old one said is gone.
+  std::function<void()> on_redial = [] {};
+  bool line_is_up = true;  // otherwise nothing crosses
   bool is_reset() const { return near.aborted || far.aborted; }
 
   // One thing that can happen. False: nothing can.
@@ -42,7 +51,7 @@ class Twins {
     now += std::chrono::milliseconds(random() % 3);
     const auto first = static_cast<unsigned>(random() % kKinds);
     for (unsigned i = 0; i < kKinds; ++i)
-      if (happens((first + i) % kKinds)) return true;
+      if (happens((first + i) % kKinds)) return redial(), true;
     return false;
   }
   void run() {
@@ -62,6 +71,10 @@ class Twins {
         table_(std::move(table)),
         instance_(descriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1})),
         secrets_((instance_->use_plaintext_readers(readers), secrets ? instance_->use_secrets(secrets) : void(), secrets)) {
+    begin();
+  }
+
+  void begin() {
     modules::Surroundings told{.line_bytes_per_second = 1'000'000,
                                .round_trip = std::chrono::milliseconds(100),
                                .stream_room = 1 << 20};
@@ -82,14 +95,20 @@ class Twins {
       case 1:
         return sends(far, from_server_, server_ends_);
       case 2:
-        return delivers(near, far);
+        return line_is_up && delivers(near, far);
       case 3:
-        return delivers(far, near);
+        return line_is_up && delivers(far, near);
       case 4:
         return arrives(near, at_client, on_client_bytes);
       default:
         return arrives(far, at_server, on_server_bytes);
     }
+  }
+  void redial() {
+    if (!std::exchange(far.redialled, false)) return;
+    from_server_.clear(), at_server.clear();
+    server_ends_ = false;
+    on_redial();
   }
   // Mostly whole.
   std::size_t piece() { return random() % 4 == 0 ? 1 + random() % 40 : ~std::size_t{0}; }
@@ -120,13 +139,14 @@ class Twins {
   }
 
   const config::FeatureTable table_;
-  std::unique_ptr<modules::Instance> instance_;
+  std::shared_ptr<modules::Instance> instance_;
   std::shared_ptr<const modules::Secrets> secrets_;  // in use before the halves are made
+  modules::Ends ends_;
   std::string from_client_, from_server_;
   bool client_ends_ = false, server_ends_ = false;
 
  public:
-  Watched near{instance_->make_near({})}, far{instance_->make_far({}, {})};
+  Watched near{instance_->make_near(ends_)}, far{instance_->make_far(ends_, ends_.server)};
 };
 
 }  // namespace longhaul::kit

@@ -26,6 +26,7 @@ class Watched {
   modules::Module& module;
   std::deque<modules::Output> to_twin;  // bytes, messages and ends, in order
   std::deque<Slice> to_lan;
+  bool redialled = false;  // since the user last cleared it
   bool aborted = false, stream_ended = false, lan_ended = false;
   bool steps_aside = false, passes_to_lan = false;  // to the stream, to the LAN
   bool twin_steps_aside = false;
@@ -67,6 +68,11 @@ class Watched {
         lan_ended = true;
       } else if (std::holds_alternative<modules::Abort>(*output)) {
         aborted = true;
+      } else if (std::holds_alternative<modules::Redial>(*output)) {
+        check(!lan_ended && !passes_to_lan && redials_++ == 0);
+        to_lan.clear();
+        redialled = true;
+        lan_input_ended = false;
       } else if (auto* aside = std::get_if<modules::StepAside>(&*output)) {
         if (aside->way == modules::Way::to_lan) {
           check(twin_steps_aside && !passes_to_lan && !lan_ended);
@@ -92,6 +98,7 @@ class Watched {
 
  private:
   std::unique_ptr<modules::Module> half_;
+  int redials_ = 0;
 };
 
 // One thing that is on its way between them; of bytes, at most so many. False: nothing is.

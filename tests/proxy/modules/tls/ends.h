@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients and servers of libssl on both sides of the halves, and what they and the far half trust.
 #pragma once
+#include <openssl/err.h>
+
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -12,10 +14,7 @@
 namespace longhaul::tls {
 
 struct Asked final : LegUser {
-  int on_client_hello(SSL*) override { return SSL_CLIENT_HELLO_SUCCESS; }
   Bytes choose_protocol() const override { return std::as_bytes(std::span(protocol)); }
-  void on_secret(std::string_view) override {}
-  void on_certificate_request() override {}
   Bytes certificate_status(const X509*) const override { return std::as_bytes(std::span(status)); }
   std::string protocol = "echo/1", status;
 };
@@ -43,6 +42,7 @@ class End {
       const int result = leg_.shake_hands();
       is_up = result == SSL_ERROR_NONE;
       failed = !is_up && result != SSL_ERROR_WANT_READ;
+      if (failed) error = ERR_peek_error();
     }
     if (!is_up) return;
     Buffer plain;
@@ -51,8 +51,14 @@ class End {
     closed |= got == Leg::Read::closed;
     failed |= got == Leg::Read::failed;
   }
+  // What it says before it has heard anything.
+  std::string out_after_start() {
+    go_on();
+    return out();
+  }
   void say(const std::string& text) { REQUIRE(leg_.write(std::as_bytes(std::span(text)))); }
   void close() { leg_.close(); }
+  void speaks(const std::string& protocol) { asked_.protocol = protocol; }
   void have_status(const std::string& status) { asked_.status = status; }
   std::string got_status() {
     const unsigned char* status = nullptr;
@@ -65,6 +71,7 @@ class End {
   }
 
   bool is_up = false, failed = false, closed = false;
+  unsigned long error = 0;  // of the handshake
   std::string heard;
 
  private:

@@ -117,7 +117,7 @@ bool is_reset_by(const std::string& name, std::size_t said_bytes = 0) {
   const config::FeatureTable table{kDescriptor.features};
   modules::Surroundings told;
   told.features.modules = config::ModuleFeatures::standard(table);
-  kit::Watched near(std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{}));
+  kit::Watched near(std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{}, std::make_shared<NearSite>()));
   near.module.on_surroundings({}, told);
   const auto tell = [&](const Message& message) {
     near.module.from_twin({}, twin::encode(message));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both halves between a client and a server of libssl, cut and ordered by a seed.
+#include <openssl/err.h>
+
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/tls/descriptor.h"
+#include "proxy/modules/tls/reasons.h"
 #include "tests/proxy/modules/kit/twins.h"
 #include "tests/proxy/modules/tls/ends.h"
 
@@ -12,37 +15,47 @@ namespace {
 // A client says `question` and the server `answer`, then one of them closes; both go through the halves.
 struct Play {
   enum class Until : std::uint8_t { answered, closed };
-  Play(const World& world, const Issued& server_has, const std::string& listed, unsigned seed, Until until = Until::closed)
+  Play(const World& world, const Issued& server_has, const std::string& listed, unsigned seed, Until until = Until::closed,
+       const std::function<void(Play&)>& prepare = [](Play&) {})
       : closes(until == Until::closed),
         twins(kDescriptor, seed, world.policy(listed)),
         client_context(world.client_context()),
         server_context(world.server_context(server_has)),
-        client(client_context.get(), true),
-        server(server_context.get(), false) {
+        client(client_context.get(), true) {
+    prepare(*this);
+    server.emplace(server_context.get(), false);
     SSL_set_tlsext_host_name(client.ssl(), "a.corp");
     SSL_set1_host(client.ssl(), "a.corp");
     static constexpr unsigned char kProtocols[] = "\x06" "echo/1" "\x08" "http/1.1";
     SSL_set_alpn_protos(client.ssl(), kProtocols, sizeof kProtocols - 1);
     // Not OCSP, which nobody here reads.
     SSL_set_tlsext_status_type(client.ssl(), TLSEXT_STATUSTYPE_ocsp);
-    server.have_status("good, says the authority");
+    server->have_status("good, says the authority");
+    client_says_first = client.out_after_start();
+    twins.on_redial = [this] {
+      ++redials;
+      server.emplace(server_context.get(), false);
+    };
     question = text(1 + twins.random() % 40'000), answer = text(1 + twins.random() % 100'000);
     twins.on_client_bytes = [this] { client.take(twins.at_client), speak(); };
-    twins.on_server_bytes = [this] { server.take(twins.at_server), speak(); };
-    client.go_on();
+    twins.on_server_bytes = [this] {
+      heard_by_server += twins.at_server;
+      server->take(twins.at_server), speak();
+    };
+    twins.client_sends(client_says_first);
     speak();
     twins.run();
   }
 
   void speak() {
     if (client.is_up && !std::exchange(asked, true)) client.say(question);
-    if (server.heard == question && !std::exchange(answered, true)) {
-      server.say(answer);
-      if (closes) server.close();
+    if (server->heard == question && !std::exchange(answered, true)) {
+      server->say(answer);
+      if (closes) server->close();
     }
     if (client.closed && !std::exchange(closed, true)) client.close();
     twins.client_sends(client.out());
-    twins.server_sends(server.out());
+    twins.server_sends(server->out());
     if (closed) twins.client_ends();
     if (answered && closes) twins.server_ends();
   }
@@ -59,8 +72,10 @@ struct Play {
   bool closes;
   kit::Twins twins;
   Context client_context, server_context;
-  End client, server;
-  std::string question, answer;
+  End client;
+  std::optional<End> server;  // of the newest connection
+  int redials = 0;
+  std::string question, answer, client_says_first, heard_by_server;
   bool asked = false, answered = false, closed = false;
 };
 
@@ -70,15 +85,73 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
     CAPTURE(seed);
     Play play(world, world.real, "a.corp", seed);
     CHECK_FALSE(play.twins.is_reset());
-    CHECK(play.server.heard == play.question);
+    CHECK(play.server->heard == play.question);
     CHECK(play.client.heard == play.answer);
     CHECK(play.client.closed);
+    CHECK(play.redials == 0);
     CHECK(play.sees(world.shown));
     const unsigned char* chosen = nullptr;
     unsigned size = 0;
     SSL_get0_alpn_selected(play.client.ssl(), &chosen, &size);
     CHECK(std::string(reinterpret_cast<const char*>(chosen), size) == "echo/1");
   }
+}
+
+TEST_CASE("tls: a client with TLS 1.2 and an AEAD suite is decrypted, any other passes") {
+  const World world;
+  const auto with = [](const char* suites) {
+    return [suites](Play& p) {
+      SSL_set_max_proto_version(p.client.ssl(), TLS1_2_VERSION);
+      SSL_set_cipher_list(p.client.ssl(), suites);
+      SSL_CTX_set_cipher_list(p.server_context.get(), "ALL");
+    };
+  };
+  for (const char* suite : {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"})
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      CAPTURE(suite, seed);
+      Play play(world, world.real, "a.corp", seed, Play::Until::closed, with(suite));
+      CHECK_FALSE(play.twins.is_reset());
+      CHECK(play.server->heard == play.question);
+      CHECK(play.client.heard == play.answer);
+      CHECK(play.client.closed);
+      CHECK(play.sees(world.shown));
+      CHECK(SSL_get_cipher_name(play.client.ssl()) == std::string(suite));
+    }
+  // CBC; of a key that the certificate does not have.
+  for (const char* suites : {"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES128-GCM-SHA256"}) {
+    CAPTURE(suites);
+    Play play(world, world.real, "a.corp", 1, Play::Until::closed, with(suites));
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.sees(world.real));
+    CHECK(play.redials == 0);
+    CHECK(play.twins.far.module.reason() == modules::Reason(reasons::tls_version));
+  }
+}
+
+TEST_CASE("tls: a client that has no curve of the certificate's shakes hands with the server itself") {
+  const World world;
+  Play play(world, world.real, "a.corp", 1, Play::Until::closed,
+            [](Play& p) { SSL_set1_sigalgs_list(p.client.ssl(), "RSA-PSS+SHA256:ed25519"); });
+  CHECK_FALSE(play.twins.is_reset());
+  CHECK(play.redials == 1);
+  CHECK_FALSE(play.client.is_up);  // of the server's alert: it has the same kind of key
+  CHECK(play.client.failed);
+}
+
+TEST_CASE("tls: renegotiation in TLS 1.2 is refused") {
+  const World world;
+  Play play(world, world.real, "a.corp", 1, Play::Until::answered, [](Play& p) {
+    SSL_set_max_proto_version(p.client.ssl(), TLS1_2_VERSION);
+    SSL_clear_options(p.client.ssl(), SSL_OP_NO_RENEGOTIATION);
+  });
+  REQUIRE(play.client.heard == play.answer);
+  SSL_renegotiate(play.client.ssl());
+  SSL_do_handshake(play.client.ssl());
+  play.speak();
+  play.twins.run();
+  CHECK(play.client.failed);  // libssl's takes the warning for an error
+  CHECK(ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_NO_RENEGOTIATION);
+  CHECK(play.server->heard == play.question);
 }
 
 TEST_CASE("tls: the status of a certificate is copied to the client if it is the one that the client gets") {
@@ -121,21 +194,61 @@ TEST_CASE("tls: a name that is not listed reaches its server byte for byte") {
   }
 }
 
-TEST_CASE("tls: a server whose certificate does not verify gets no client of ours") {
+TEST_CASE("tls: where the server does not verify, the client shakes hands with it itself, on its first connection") {
   const World world;
   const Issued other_authority = issue("other"), forged = issue("a.corp", &other_authority);
-  Play play(world, forged, "a.corp", 1);
-  CHECK(play.twins.is_reset());
-  CHECK_FALSE(play.client.is_up);
-  CHECK(play.server.heard.empty());
+  const Issued other_name = issue("b.corp", &world.authority);
+  for (const Issued* shown : {&forged, &other_name})
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      CAPTURE(seed);
+      Play play(world, *shown, "a.corp", seed);
+      CHECK_FALSE(play.twins.is_reset());
+      CHECK(play.redials == 1);
+      CHECK_FALSE(play.client.is_up);
+      CHECK(play.sees(*shown));
+      CHECK(SSL_get_verify_result(play.client.ssl()) != X509_V_OK);
+      CHECK(play.server->heard.empty());
+    }
 }
 
-TEST_CASE("tls: a certificate for another name does not verify") {
+TEST_CASE("tls: a client that takes any certificate talks to the server that did not verify, and its bytes are its own") {
   const World world;
-  const Issued other = issue("b.corp", &world.authority);
-  Play play(world, other, "a.corp", 1);
-  CHECK(play.twins.is_reset());
-  CHECK_FALSE(play.client.is_up);
+  const Issued other_authority = issue("other"), forged = issue("a.corp", &other_authority);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Play play(world, forged, "a.corp", seed, Play::Until::closed,
+              [](Play& p) { SSL_set_verify(p.client.ssl(), SSL_VERIFY_NONE, nullptr); });
+    CHECK(play.redials == 1);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.server->heard == play.question);
+    CHECK(play.sees(forged));
+    const auto at = play.heard_by_server.find(play.client_says_first);
+    CHECK(at != std::string::npos);
+  }
+}
+
+TEST_CASE("tls: a server that asks for a certificate, or speaks no protocol of the client's, is the client's own") {
+  const World world;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Play asks(world, world.real, "a.corp", seed, Play::Until::closed,
+              [](Play& p) { SSL_CTX_set_verify(p.server_context.get(), SSL_VERIFY_PEER, nullptr); });
+    CHECK(asks.redials == 1);
+    CHECK(asks.client.heard == asks.answer);
+    CHECK(asks.sees(world.real));
+    Play refuses(world, world.real, "a.corp", seed, Play::Until::closed, [](Play& p) {
+      SSL_CTX_set_alpn_select_cb(
+          p.server_context.get(),
+          [](SSL*, const unsigned char**, unsigned char*, const unsigned char*, unsigned, void*) {
+            return SSL_TLSEXT_ERR_ALERT_FATAL;
+          },
+          nullptr);
+    });
+    CHECK(refuses.redials == 1);
+    CHECK_FALSE(refuses.client.is_up);
+    CHECK(refuses.client.failed);
+    CHECK(ERR_GET_REASON(refuses.client.error) == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL);
+  }
 }
 
 TEST_CASE("tls: a record that was changed on its way resets, and nothing of it is passed on") {

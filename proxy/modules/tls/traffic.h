@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the record layer needs of a handshake that libssl has done with a client: suite, secrets, and how many records were
+// sent under them.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "codecs/slice.h"
+#include "crypto/secret.h"
+
+namespace longhaul::tls {
+
+struct Traffic {
+  std::uint16_t suite = 0;
+  SecretBytes client, server;
+  std::uint64_t server_records = 0;
+  bool is_1_2 = false;
+};
+
+class TrafficSecrets {
+ public:
+  // Lines of libssl's key log.
+  void note(std::string_view line);
+  // After the handshake; `last_said`: what libssl said after the client's Finished. No result: a suite that this program does
+  // not have.
+  std::optional<Traffic> take(SSL* ssl, Bytes last_said);
+
+ private:
+  SecretBytes client_, server_;  // of TLS 1.3
+};
+
+}  // namespace longhaul::tls
