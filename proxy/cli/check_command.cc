@@ -9,6 +9,7 @@
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/describe.h"
 #include "proxy/cli/host_needs.h"
+#include "proxy/cli/wrap.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
 #include "proxy/identity/web_tls.h"
@@ -35,13 +36,12 @@ int check(const Typed& typed, std::ostream& out) {
     std::move(needs.warnings.begin(), needs.warnings.end(), std::back_inserter(report.warnings));
     report.errors = std::move(needs.errors);
   }
-  out << describe(config, identity.fingerprint);
+  std::string text = describe(config, identity.fingerprint);
   for (const auto& [module, secrets] : identity.servers) {
-    out << "Keys of servers (" << module << "):\n";
-    for (const std::string& line : secrets->lines()) out << "  " << line << '\n';
+    text += "Keys of servers (" + std::string(module) + "):\n";
+    for (const std::string& line : secrets->lines()) text += "  " + line + '\n';
   }
-  for (const std::string& warning : report.warnings) out << "warning: " << warning << '\n';
-  for (const std::string& error : report.errors) out << "error: " << error << '\n';
+  out << wrapped_lines(text + to_text(report));
   return report.errors.empty() ? kDone : kBadUsage;
 }
 

@@ -48,6 +48,13 @@ void look_at_port(const typename Protocol::endpoint& at, const std::string& what
 
 }  // namespace
 
+std::string to_text(const HostNeeds& needs) {
+  std::string text;
+  for (const std::string& warning : needs.warnings) text += "warning: " + warning + '\n';
+  for (const std::string& error : needs.errors) text += "error: " + error + '\n';
+  return text;
+}
+
 HostNeeds host_needs(const config::Config& config) {
   HostNeeds needs;
   const auto append = [](std::vector<std::string>& list, std::vector<std::string> more) {

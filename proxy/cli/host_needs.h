@@ -13,6 +13,8 @@ struct HostNeeds {
   std::vector<std::string> errors, warnings;
 };
 
+std::string to_text(const HostNeeds& needs);  // a line for each
+
 // Changes nothing.
 HostNeeds host_needs(const config::Config& config);
 

@@ -19,6 +19,7 @@
 
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/host_needs.h"
+#include "proxy/cli/wrap.h"
 #include "proxy/cli/init_texts.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
@@ -232,8 +233,7 @@ class Initialiser {
 
   void say_needs() {
     const HostNeeds needs = needs_before_first_start(config::read(file_));
-    for (const std::string& sentence : needs.errors) out_ << "error: " << sentence << '\n';
-    for (const std::string& sentence : needs.warnings) out_ << "warning: " << sentence << '\n';
+    out_ << wrapped_lines(to_text(needs));
     if (needs.errors.empty() && needs.warnings.empty()) out_ << "This host has what the configuration needs.\n";
     out_ << "Nothing on this host was changed but these files.\n\nThen: longhaul check " << file_.string()
          << "\n      systemctl start longhaul    (or: longhaul run " << file_.string() << ")\n";

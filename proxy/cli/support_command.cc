@@ -114,8 +114,7 @@ std::string findings(const config::Config& config) {
     for (const auto& warning : config::warnings(config)) text << "warning: " << warning << '\n';
     for (const auto& warning : memory_warnings(config)) text << "warning: " << warning << '\n';
     for (const auto& warning : identity.warnings) text << "warning: " << warning << '\n';
-    for (const auto& warning : needs.warnings) text << "warning: " << warning << '\n';
-    for (const auto& error : needs.errors) text << "error: " << error << '\n';
+    text << to_text(needs);
   } catch (const std::exception& error) {
     text << "error: " << error.what() << '\n';
   }

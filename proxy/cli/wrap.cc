@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/cli/wrap.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace longhaul::cli {
 
 namespace {
 
-std::string continued(std::string text, std::string_view content) {
+std::string continued(std::string text, std::string_view content, std::size_t indent = kIndent) {
   std::size_t width = text.size();
   bool first = true;  // in its line
   while (!content.empty()) {
@@ -19,8 +20,8 @@ std::string continued(std::string text, std::string_view content) {
     const std::string_view word = content.substr(0, end);
     content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
     if (!first && width + 1 + word.size() > kScreenWidth) {
-      text.append("\n").append(kIndent, ' ');
-      width = kIndent;
+      text.append("\n").append(indent, ' ');
+      width = indent;
       first = true;
     }
     if (!first) text += ' ', ++width;
@@ -40,5 +41,19 @@ std::string titled(std::string_view title, std::string_view content) {
 }
 
 std::string wrapped(std::string_view content) { return continued({}, content); }
+
+std::string wrapped_lines(std::string_view text) {
+  std::string all;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (line.size() <= kScreenWidth || line.starts_with("    longhaul "))
+      (all += line) += '\n';
+    else
+      all += continued(std::string(line.substr(0, indent)), line.substr(indent), indent + kContinued);
+  }
+  return all;
+}
 
 }  // namespace longhaul::cli

@@ -15,5 +15,9 @@ constexpr std::size_t kIndent = 12;  // of what follows a title, and of lines th
 std::string titled(std::string_view title, std::string_view content);
 // Likewise, where all begins at the left.
 std::string wrapped(std::string_view content);
+// A text of several lines; each keeps its indent and continues kContinued further right. A line that is a command to
+// type, indented by four, stays whole.
+constexpr std::size_t kContinued = 8;
+std::string wrapped_lines(std::string_view text);
 
 }  // namespace longhaul::cli

@@ -203,7 +203,11 @@ class Site:
         done = self.lab.run(self.node, PROGRAM, command, *words, *(["--state-dir", "state"] if steers else []),
                             check=check, seconds=seconds, cwd=self.folder)
         # Lines of 100 columns that continue another are put together again.
-        return re.sub(r"\n {12}(?=\S)", " ", done) if check else done
+        continued = r"\n(?: {8}| {10}| {12})(?=\S)" if command == "check" else r"\n {12}(?=\S)"
+        if check:
+            return re.sub(continued, " ", done)
+        done.stdout = re.sub(continued, " ", done.stdout)
+        return done
 
 
 class Pair:

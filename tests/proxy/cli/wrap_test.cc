@@ -42,6 +42,22 @@ TEST_CASE("long content continues below its beginning, and a number stays with i
   CHECK(joined == content);
 }
 
+TEST_CASE("each line of a text keeps its indent and continues further right, and commands stay whole") {
+  const std::string words = "one two three four five six seven eight nine ten eleven twelve";
+  const std::string command = "    longhaul fail-closed remove /" + std::string(100, 'f') + " --x\n";
+  CHECK(wrapped_lines("short\n  shorter\n") == "short\n  shorter\n");
+  CHECK(wrapped_lines("") == "");
+  CHECK(wrapped_lines(command) == command);
+  const auto all = lines(wrapped_lines("title:\n  " + words + " " + words + "\nnext"));
+  REQUIRE(all.size() == 4);
+  CHECK(all[0] == "title:");
+  CHECK(all[1].starts_with("  one two"));
+  CHECK(all[1].size() <= kScreenWidth);
+  CHECK(all[2].find_first_not_of(' ') == 2 + kContinued);
+  CHECK(all[1].substr(2) + " " + all[2].substr(2 + kContinued) == words + " " + words);
+  CHECK(all[3] == "next");
+}
+
 TEST_CASE("no word is lost or torn, however long") {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
