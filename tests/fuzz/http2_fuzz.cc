@@ -16,7 +16,7 @@ using namespace longhaul;
 
 namespace {
 
-Slice slice_of(std::string_view text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
+Slice h2_slice(std::string_view text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
 
 }  // namespace
 
@@ -37,12 +37,12 @@ FUZZ_TARGET(http2) {
     near.collect();
     if (is_late) {
       const std::string_view first = rest.substr(0, std::min<std::size_t>(rest.size(), 64 + data[0]));
-      near.module.from_lan_seen_late(now, slice_of(std::string(http::h2::kPreface) + std::string(first)));
+      near.module.from_lan_seen_late(now, h2_slice(std::string(http::h2::kPreface) + std::string(first)));
       rest.remove_prefix(first.size());
       near.module.seen_late_is_over(now);
       near.collect();
     } else {
-      near.from_lan(now, slice_of(http::h2::kPreface));
+      near.from_lan(now, h2_slice(http::h2::kPreface));
     }
     static constexpr char kSettings[] = "\0\0\0\4\0\0\0\0\0";
     while (rest.size() > 3 && !near.aborted && !near.lan_ended) {
@@ -54,11 +54,11 @@ FUZZ_TARGET(http2) {
       std::string text(part);
       if (who == 'C' || who == 'S') text.insert(0, kSettings, 9);
       if (who == 'c' || who == 'C') {
-        near.from_lan(now, slice_of(text));
+        near.from_lan(now, h2_slice(text));
       } else if (who == 't') {
         now += std::chrono::seconds(7);
       } else if (!near.passes_to_lan) {
-        near.module.from_stream(now, slice_of(text));
+        near.module.from_stream(now, h2_slice(text));
         near.collect();
       }
       if (near.steps_aside && !near.twin_steps_aside) {

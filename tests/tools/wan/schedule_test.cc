@@ -11,7 +11,7 @@ using namespace longhaul::wan;
 using namespace std::chrono_literals;
 
 namespace {
-constexpr TimePoint kBegin{1h};
+constexpr TimePoint kScheduleBegin{1h};
 
 std::string error_of(std::string_view text) {
   const auto schedule = parse_schedule(text);
@@ -59,33 +59,33 @@ TEST_CASE("what is wrong with a schedule is said with its line") {
 TEST_CASE("a schedule changes settings at its times, and again when it is repeated") {
   auto schedule = parse_schedule("0 rate=1mbit\n1 rate=2mbit loss=1%\n1 delay=5ms\n3 rate=3mbit\nrepeat 4");
   REQUIRE(schedule.has_value());
-  SchedulePlayer player(*schedule, kBegin);
+  SchedulePlayer player(*schedule, kScheduleBegin);
   LineSettings settings;
   const auto rate = [&] { return settings.a_to_b.line.rate_bits; };
-  CHECK(player.apply_due(settings, kBegin));
+  CHECK(player.apply_due(settings, kScheduleBegin));
   CHECK(rate() == 1'000'000);
-  CHECK(player.next() == kBegin + 1s);
-  CHECK_FALSE(player.apply_due(settings, kBegin + 999ms));
-  CHECK(player.apply_due(settings, kBegin + 1s));
+  CHECK(player.next() == kScheduleBegin + 1s);
+  CHECK_FALSE(player.apply_due(settings, kScheduleBegin + 999ms));
+  CHECK(player.apply_due(settings, kScheduleBegin + 1s));
   CHECK(rate() == 2'000'000);
   CHECK(settings.b_to_a.line.loss == 0.01);
   CHECK(settings.b_to_a.line.delay == 5ms);
-  CHECK(player.next() == kBegin + 3s);
-  CHECK(player.apply_due(settings, kBegin + 4s));  // late: both are due
+  CHECK(player.next() == kScheduleBegin + 3s);
+  CHECK(player.apply_due(settings, kScheduleBegin + 4s));  // late: both are due
   CHECK(rate() == 1'000'000);
-  CHECK(player.next() == kBegin + 5s);
+  CHECK(player.next() == kScheduleBegin + 5s);
   // A process that stood still for an hour does not work off what it has missed.
-  CHECK(player.apply_due(settings, kBegin + 1h));
-  CHECK(*player.next() > kBegin + 1h);
-  CHECK(*player.next() <= kBegin + 1h + 4s);
+  CHECK(player.apply_due(settings, kScheduleBegin + 1h));
+  CHECK(*player.next() > kScheduleBegin + 1h);
+  CHECK(*player.next() <= kScheduleBegin + 1h + 4s);
 }
 
 TEST_CASE("a schedule that is not repeated ends") {
-  SchedulePlayer player(*parse_schedule("1 rate=1mbit"), kBegin);
+  SchedulePlayer player(*parse_schedule("1 rate=1mbit"), kScheduleBegin);
   LineSettings settings;
-  CHECK(player.apply_due(settings, kBegin + 1h));
+  CHECK(player.apply_due(settings, kScheduleBegin + 1h));
   CHECK_FALSE(player.next());
-  CHECK_FALSE(player.apply_due(settings, kBegin + 2h));
+  CHECK_FALSE(player.apply_due(settings, kScheduleBegin + 2h));
 }
 
 TEST_CASE("every kind of trace is a valid schedule, the same for the same seed") {
