@@ -44,7 +44,9 @@ class Plaintext {
   // ToLan, ToStream, EndLan, EndStream and Abort; none of the others.
   std::optional<Output> poll_output();
   void on_room(TimePoint now, const Room& room);
-  std::optional<TimePoint> next_timeout() const { return reader_ ? reader_->next_timeout() : server_waits_until_; }
+  std::optional<TimePoint> next_timeout() const {
+    return reader_ ? reader_->next_timeout() : is_chosen_ ? std::nullopt : server_waits_until_;
+  }
 
   bool has_reader() const { return reader_ != nullptr; }
   std::size_t held_bytes() const {

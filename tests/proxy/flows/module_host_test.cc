@@ -266,6 +266,35 @@ TEST_CASE("a half is woken at its deadline and is given the flow's surroundings"
   CHECK(flow.far.probe->surroundings.features.modules.value("probe.ahead") == 0);
 }
 
+TEST_CASE("a half that says more than others have asked for says it as there is room, and all of it") {
+  Flow flow({.credit_bytes = 1 << 20});
+  flow.near.closes = flow.far.closes = false;
+  const std::string all = pattern(5'000'000, 3);
+  std::size_t to_client = 0, to_server = 0;
+  flow.near.probe->room = [&](Probe& self, const Room& room) {
+    const auto next = [&](std::size_t& said) {
+      const std::size_t from = said;
+      said = std::min(all.size(), said + 64 * 1024);
+      return Probe::slice(std::string_view(all).substr(from, said - from));
+    };
+    if (room.lan && to_client < all.size()) self.say(ToLan{next(to_client)});
+    if (room.stream && to_server < all.size()) self.say(ToStream{next(to_server)});
+  };
+  flow.near.reads = flow.far.reads = false;
+  flow.run_until([] { return false; }, 20s);
+  CHECK(to_client <= 192 * 1024);
+  CHECK(flow.near.host->to_lan().size() == to_client);
+  CHECK(to_server < 3'000'000);
+  // One that reads does not wait for the other.
+  flow.near.reads = true;
+  REQUIRE(flow.run_until([&] { return flow.near.received.size() == all.size(); }));
+  CHECK(to_server < 3'000'000);
+  flow.far.reads = true;
+  REQUIRE(flow.run_until([&] { return flow.far.received.size() == all.size(); }));
+  CHECK((flow.near.received == all));
+  CHECK((flow.far.received == all));
+}
+
 TEST_CASE("an invalid message from the peer's half ends the flow") {
   SECTION("a message without end") {
     Flow flow;

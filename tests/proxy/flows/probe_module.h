@@ -36,6 +36,7 @@ class Probe final : public Module {
   Wakes twin_aside = [](Probe& self) { self.say(StepAside{Way::to_lan}); };
   Wakes time = [](Probe&) {};
   Wakes surroundings_changed = [](Probe&) {};
+  std::function<void(Probe&, const Room&)> room = [](Probe&, const Room&) {};
 
   std::optional<TimePoint> deadline;
   Surroundings surroundings;
@@ -92,6 +93,10 @@ class Probe final : public Module {
     now = at;
     deadline.reset();
     time(*this);
+  }
+  void on_room(TimePoint at, const Room& told) override {
+    now = at;
+    room(*this, told);
   }
   std::optional<Output> poll_output() override {
     if (outputs_.empty()) return std::nullopt;

@@ -174,6 +174,7 @@ TEST_CASE("http/2: a server that speaks first does not wait for ever") {
   late.plaintext.on_timeout(*late.plaintext.next_timeout());
   late.collect();
   CHECK(late.all_to_client == late.all_from_server);
+  CHECK_FALSE(late.plaintext.next_timeout());
   late.plaintext.from_client(late.now, kit::slice_of("whatever"));
   late.collect();
   CHECK(late.all_to_server == "whatever");

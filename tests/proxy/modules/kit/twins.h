@@ -32,7 +32,7 @@ class Twins {
   Twins(const modules::Descriptor& descriptor, unsigned seed, std::shared_ptr<const modules::Secrets> secrets,
         const modules::Descriptor& reader, std::shared_ptr<modules::Instance> instance)
       : Twins(descriptor, seed, table_of(descriptor, reader), std::move(secrets),
-              {{.recognise = reader.recognise, .instance = std::move(instance)}}) {}
+              {{.recognise = reader.recognise, .may_be_server = reader.may_be_server, .instance = std::move(instance)}}) {}
 
   // ---- the client and the server
   void client_sends(std::string_view text) { from_client_ += text; }

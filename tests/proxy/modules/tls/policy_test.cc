@@ -8,7 +8,7 @@
 namespace longhaul::tls {
 namespace {
 
-modules::Address address(int last) {
+modules::Address host_address(int last) {
   modules::Address made{};
   made[10] = made[11] = std::byte{0xff};
   made[12] = std::byte{10}, made[15] = std::byte(last);
@@ -18,25 +18,25 @@ modules::Address address(int last) {
 TEST_CASE("tls policy: address, name and client decide together") {
   const Issued authority = issue("ca"), server = issue("a.corp", &authority);
   modules::ServerFiles exact = table("a.corp", server, authority), below = table("*.corp", server, authority);
-  exact.addresses = {{.address = address(2), .prefix_length = 128}};
-  below.addresses = {{.address = address(3), .prefix_length = 128}};
-  exact.clients = {{.address = address(7), .prefix_length = 128}};
+  exact.addresses = {{.address = host_address(2), .prefix_length = 128}};
+  below.addresses = {{.address = host_address(3), .prefix_length = 128}};
+  exact.clients = {{.address = host_address(7), .prefix_length = 128}};
   std::vector<modules::ServerFiles> tables;
   tables.push_back(std::move(exact)), tables.push_back(std::move(below));
   const auto read = Policy::read(tables);
   REQUIRE(read.has_value());
   const auto& policy = static_cast<const Policy&>(**read);
 
-  CHECK(policy.lists(address(2)));
-  CHECK(policy.lists(address(3)));
-  CHECK_FALSE(policy.lists(address(4)));
-  CHECK(policy.find(address(2), "a.corp", address(7)));
-  CHECK_FALSE(policy.find(address(2), "a.corp", address(8)));
-  CHECK_FALSE(policy.find(address(2), "b.corp", address(7)));
-  CHECK_FALSE(policy.find(address(3), "corp", address(7)));
-  CHECK_FALSE(policy.find(address(3), "acorp", address(7)));
-  CHECK(policy.find(address(3), "x.y.corp", address(7)));
-  CHECK_FALSE(policy.find(address(4), "a.corp", address(7)));
+  CHECK(policy.lists(host_address(2)));
+  CHECK(policy.lists(host_address(3)));
+  CHECK_FALSE(policy.lists(host_address(4)));
+  CHECK(policy.find(host_address(2), "a.corp", host_address(7)));
+  CHECK_FALSE(policy.find(host_address(2), "a.corp", host_address(8)));
+  CHECK_FALSE(policy.find(host_address(2), "b.corp", host_address(7)));
+  CHECK_FALSE(policy.find(host_address(3), "corp", host_address(7)));
+  CHECK_FALSE(policy.find(host_address(3), "acorp", host_address(7)));
+  CHECK(policy.find(host_address(3), "x.y.corp", host_address(7)));
+  CHECK_FALSE(policy.find(host_address(4), "a.corp", host_address(7)));
   CHECK(policy.lines().size() == 2);
   // The certificate is not one for every name below corp.
   CHECK(policy.warnings().size() == 1);

@@ -12,8 +12,8 @@ namespace {
 
 using SessionPointer = std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)>;
 
-struct Setting {
-  Setting() { instance->use_secrets(secrets); }
+struct Daemons {
+  Daemons() { instance->use_secrets(secrets); }
   World world;
   std::shared_ptr<modules::Instance> instance{kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1})};
   std::shared_ptr<const modules::Secrets> secrets = world.policy("a.corp");
@@ -21,9 +21,9 @@ struct Setting {
 };
 
 // The client asks, the server answers and closes.
-struct Visit {
-  explicit Visit(Setting& setting, unsigned seed, SSL_SESSION* resumes = nullptr,
-                 const std::function<void(Visit&)>& prepare = [](Visit&) {})
+struct Return {
+  explicit Return(Daemons& setting, unsigned seed, SSL_SESSION* resumes = nullptr,
+                 const std::function<void(Return&)>& prepare = [](Return&) {})
       : twins(kDescriptor, seed, setting.instance),
         client_context(setting.world.client_context()),
         server_context(setting.world.server_context(setting.world.real)),
@@ -67,20 +67,20 @@ struct Visit {
 TEST_CASE("tls: a client resumes at the near half, each session once, and gets others") {
   for (unsigned seed = 0; seed < 30; ++seed) {
     CAPTURE(seed);
-    Setting setting;
-    Visit first(setting, seed);
+    Daemons setting;
+    Return first(setting, seed);
     REQUIRE(first.is_answered());
     CHECK_FALSE(first.is_resumed());
     SessionPointer session = first.session();
     for (int again = 0; again < 3; ++again) {
       CAPTURE(again);
-      Visit next(setting, seed, session.get());
+      Return next(setting, seed, session.get());
       CHECK(next.is_resumed());
       CHECK(next.is_answered());
       CHECK(next.client.closed);
       CHECK_FALSE(next.twins.is_reset());
       // It cannot be used a second time: the far side shakes hands then.
-      Visit repeated(setting, seed, session.get());
+      Return repeated(setting, seed, session.get());
       CHECK_FALSE(repeated.is_resumed());
       CHECK(repeated.is_answered());
       session = next.session();
@@ -89,44 +89,44 @@ TEST_CASE("tls: a client resumes at the near half, each session once, and gets o
 }
 
 TEST_CASE("tls: a handshake that resumes needs nothing of the far side") {
-  Setting setting;
-  Visit first(setting, 1);
+  Daemons setting;
+  Return first(setting, 1);
   const SessionPointer session = first.session();
-  const auto cut = [](Visit& visit) { visit.twins.line_is_up = false; };
-  Visit resumed(setting, 2, session.get(), cut);
+  const auto cut = [](Return& visit) { visit.twins.line_is_up = false; };
+  Return resumed(setting, 2, session.get(), cut);
   CHECK(resumed.is_resumed());
   resumed.twins.line_is_up = true;
   resumed.twins.run();
   CHECK(resumed.is_answered());
-  Visit fresh(setting, 3, nullptr, cut);
+  Return fresh(setting, 3, nullptr, cut);
   CHECK_FALSE(fresh.client.is_up);
 }
 
 TEST_CASE("tls: a client that resumes reaches no server that does not verify, and none that is not listed any more") {
   for (unsigned seed = 0; seed < 10; ++seed) {
     CAPTURE(seed);
-    Setting setting;
+    Daemons setting;
     const Issued other_authority = issue("other"), forged = issue("a.corp", &other_authority);
-    Visit first(setting, seed);
+    Return first(setting, seed);
     const SessionPointer session = first.session();
-    Visit lied(setting, seed, session.get(),
-               [&](Visit& visit) { visit.server_context = setting.world.server_context(forged); });
+    Return lied(setting, seed, session.get(),
+               [&](Return& visit) { visit.server_context = setting.world.server_context(forged); });
     CHECK(lied.twins.is_reset());
     CHECK(lied.server->heard.empty());
     // The next one meets that server itself.
-    Visit next(setting, seed, lied.session().get(),
-               [&](Visit& visit) { visit.server_context = setting.world.server_context(forged); });
+    Return next(setting, seed, lied.session().get(),
+               [&](Return& visit) { visit.server_context = setting.world.server_context(forged); });
     CHECK_FALSE(next.client.is_up);
     CHECK_FALSE(next.twins.is_reset());
   }
 }
 
 TEST_CASE("tls: sessions end with their entry, with the server's protocol, and when they are forgotten") {
-  Setting setting;
+  Daemons setting;
   SECTION("another certificate in the table") {
-    Visit first(setting, 1);
+    Return first(setting, 1);
     const SessionPointer session = first.session();
-    Setting changed;
+    Daemons changed;
     // The far side's policy is another one, while the near side has the session.
     kit::Watched near(setting.instance->make_near({})), far(changed.instance->make_far({}, {}));
     const config::FeatureTable table{kDescriptor.features};
@@ -145,68 +145,68 @@ TEST_CASE("tls: sessions end with their entry, with the server's protocol, and w
     CHECK(far.to_lan.empty());
     near.module.stream_ended({}, modules::Ending::reset), near.collect();
     CHECK(near.aborted);
-    Visit next(setting, 1, session.get());
+    Return next(setting, 1, session.get());
     CHECK_FALSE(next.is_resumed());
     CHECK(next.is_answered());
   }
   SECTION("another protocol of the server") {
-    Visit first(setting, 1);
+    Return first(setting, 1);
     const SessionPointer session = first.session();
     setting.protocol = "echo/2";
-    Visit next(setting, 1, session.get());
+    Return next(setting, 1, session.get());
     CHECK(next.twins.is_reset());
     CHECK(next.server->heard.empty());
-    Visit last(setting, 1, session.get());
+    Return last(setting, 1, session.get());
     CHECK_FALSE(last.is_resumed());
     CHECK(last.is_answered());
   }
   SECTION("a client that does not speak the server's protocol") {
-    Visit first(setting, 1);
+    Return first(setting, 1);
     const SessionPointer session = first.session();
-    Visit next(setting, 1, session.get(), [](Visit& visit) {
+    Return next(setting, 1, session.get(), [](Return& visit) {
       static constexpr unsigned char kOther[] = "\x06" "echo/3";
       SSL_set_alpn_protos(visit.client.ssl(), kOther, sizeof kOther - 1);
     });
     CHECK_FALSE(next.is_resumed());
   }
   SECTION("features were switched, or the link was lost") {
-    Visit first(setting, 1);
+    Return first(setting, 1);
     const SessionPointer session = first.session();
     setting.instance->forget_sessions();
-    Visit next(setting, 1, session.get());
+    Return next(setting, 1, session.get());
     CHECK_FALSE(next.is_resumed());
     CHECK(next.is_answered());
   }
 }
 
 TEST_CASE("tls: what a client cannot resume is the same for the far half as ever") {
-  Setting setting;
+  Daemons setting;
   for (unsigned seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
-    Visit first(setting, seed);
+    Return first(setting, seed);
     SessionPointer session = first.session();
     // With a group that the near half would ask for again, a changed ticket, and none at all.
-    Visit retried(setting, seed, session.get(), [](Visit& visit) { SSL_set1_groups_list(visit.client.ssl(), "P-521:X25519"); });
+    Return retried(setting, seed, session.get(), [](Return& visit) { SSL_set1_groups_list(visit.client.ssl(), "P-521:X25519"); });
     CHECK(retried.is_answered());
-    Visit none(setting, seed);
+    Return none(setting, seed);
     CHECK(none.is_answered());
     CHECK_FALSE(none.is_resumed());
   }
 }
 
 TEST_CASE("tls: a client with TLS 1.2 resumes, too, once") {
-  const auto old = [](Visit& visit) { SSL_set_max_proto_version(visit.client.ssl(), TLS1_2_VERSION); };
+  const auto old = [](Return& visit) { SSL_set_max_proto_version(visit.client.ssl(), TLS1_2_VERSION); };
   for (unsigned seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
-    Setting setting;
-    Visit first(setting, seed, nullptr, old);
+    Daemons setting;
+    Return first(setting, seed, nullptr, old);
     REQUIRE(first.is_answered());
     const SessionPointer session = first.session();
-    Visit next(setting, seed, session.get(), old);
+    Return next(setting, seed, session.get(), old);
     CHECK(next.is_resumed());
     CHECK(next.is_answered());
     CHECK_FALSE(next.twins.is_reset());
-    Visit last(setting, seed, session.get(), old);
+    Return last(setting, seed, session.get(), old);
     CHECK_FALSE(last.is_resumed());
     CHECK(last.is_answered());
   }
