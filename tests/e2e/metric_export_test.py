@@ -215,7 +215,8 @@ receivers:
 exporters: {{debug: {{verbosity: detailed}}}}
 service: {{pipelines: {{metrics: {{receivers: [otlp, otlp/tls], exporters: [debug]}}}}, telemetry: {{metrics: {{level: none}}}}}}
 """)
-        for settings in ({"otlp": f"http://127.0.0.1:{PORT}"}, {"otlp_ca": str(self.authority.certificate)}):
+        for settings in ({"otlp": f"http://127.0.0.1:{PORT}"},
+                         {"otlp": f"https://{NAME}:{TLS_PORT}", "otlp_ca": str(self.authority.certificate)}):
             with self.subTest(settings):
                 collector = self.lab.start("datacenter", OTELCOL, "--config", f"file:{file}", name="otelcol")
                 try:
