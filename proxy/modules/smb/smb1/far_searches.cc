@@ -141,7 +141,12 @@ void FarSearches::give_kept(Searches::iterator found, const Again& again) {
   answer(again.header, page.status, told->parameters, told->data);
   search.client = page.end;
   search.astray = true;
-  if ((search.over && search.pages.empty()) || (again.flags & kCloseAfter) != 0) finish(found, again.flags);
+  if ((search.over && search.pages.empty()) || (again.flags & kCloseAfter) != 0)
+    return finish(found, again.flags);
+  // The entry at its end may be deleted, too, before the client continues there.
+  if (search.pages.empty() && !search.fetching && !stopped_ && held_bytes_ < kMostHeldBytes &&
+      leg_.has_room())
+    fetch(again.key, search);
 }
 
 void FarSearches::answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data) {
@@ -224,7 +229,8 @@ void FarSearches::pump() {
 
 void FarSearches::fetch(const OpenKey& key, Search& search) {
   const bool unicode = (search.flags2 & kUnicode) != 0;
-  const auto flags = static_cast<std::uint16_t>((search.asked.flags & kResumeKeys) | kContinueFromLast);
+  const auto from = search.astray ? 0 : kContinueFromLast;
+  const auto flags = static_cast<std::uint16_t>((search.asked.flags & kResumeKeys) | from);
   const Buffer parameters =
       find_next(search.sid, search.asked, search.server.resume_key, search.server.name, flags, unicode);
   search.fetching = true;

@@ -6,7 +6,8 @@
 //
 // A server may not find that position any more: the entry is deleted, and smbd remembers only the last
 // hundred names. It then reports the end of the listing. So pushed entries are kept until the client has
-// passed them, and returned in that case: some may have changed, but none is missing.
+// passed them, and returned in that case: some may have changed, but none is missing. When the last of them
+// are returned, the next are fetched at once, while the server knows the place where they begin.
 #pragma once
 #include <deque>
 #include <unordered_map>

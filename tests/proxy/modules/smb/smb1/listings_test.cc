@@ -221,7 +221,8 @@ TEST_CASE("SMB1: after a silence of the far half, listing data fetched ahead is 
 }
 
 TEST_CASE("SMB1: with any crossing of messages each entry is listed once and each request answered once") {
-  const unsigned seed = GENERATE(range(1u, 201u));
+  // In the last ones the server loses the client's position twice, one answer apart.
+  const unsigned seed = GENERATE(range(1u, 201u), values({617u, 1079u, 1961u, 2493u}));
   CAPTURE(seed);
   std::mt19937 random(seed);
   Lister lister;
