@@ -60,9 +60,9 @@ std::uint64_t the_file_is_made(std::size_t size) {
 
 const std::vector<TurnCase>& history_turn_cases() {
   static const std::vector<TurnCase> cases = {
-      {"history: a turn of a sample, with 80,000 flows", 10'000, 80'000, traffic_is_sampled},
-      {"history: a sample is added", 50'000, 8'000, samples_are_added},
-      {"history: the content of its file", 500'000, 8'000, the_file_is_made},
+      {"history: a turn of a sample, with 80,000 flows", 2'000, 80'000, traffic_is_sampled},
+      {"history: a sample is added", 6'000, 8'000, samples_are_added},
+      {"history: the content of its file", 1'200'000, 8'000, the_file_is_made},
   };
   return cases;
 }

@@ -654,6 +654,7 @@ async function refresh(name) {
     } while (reader.again);
     reader.at = performance.now() / 1000;
     reader.failed = false;
+    if (name === 'status') get('main').classList.remove('asks');
   } catch (error) {
     reader.at = performance.now() / 1000;
     if (name === 'status') showUnreachable(error);
@@ -675,6 +676,7 @@ function askForToken(section, text) {
   const words = text.startsWith('wrong') ? text : 'From another machine this page needs the control token';
   section.replaceChildren(el('p', {}, el('span', {class: 'word'}, words + '.')), form, el('p', {class: 'quiet'},
     'longhaul page, typed on the proxy as root, prints the address with the token. It is kept until this tab is closed.'));
+  get('main').classList.add('asks');
   input.focus();
 }
 
