@@ -6,7 +6,8 @@ import re
 from failure import Failure
 
 LINE_DEFAULTS = {"rate": "unlimited", "delay": "0ms", "loss": "0", "jitter": "0ms", "burst-loss": "off",
-                 "reorder": "0", "duplicate": "0", "corrupt": "0", "queue": "auto"}
+                 "reorder": "0", "duplicate": "0", "corrupt": "0", "queue": "auto", "aqm": "off", "ecn": "off", "policer": "off",
+                 "cut": "off"}
 
 
 def parse_line(text, more=()):
