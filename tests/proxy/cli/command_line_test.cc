@@ -87,7 +87,7 @@ TEST_CASE("check accepts the examples once their keys are made") {
     const Typed typed = type({"check", "--file-only", file});
     CHECK(typed.exit_code == 0);
     INFO(typed.errors);
-    const std::string said = unwrapped(typed.out);
+    const std::string said = cli::unwrapped(typed.out);
     CHECK(said.starts_with(file + " is a valid configuration of the site \"" + site + "\".\n"));
     CHECK(has(said, made.fingerprint));
     // All that is left to do is to pin the peer.

@@ -60,13 +60,6 @@ class Shell {
   fs::path state_dir_;
 };
 
-// Lines that continue another, put together again.
-std::string unwrapped(std::string text) {
-  const std::string indent = "\n" + std::string(12, ' ');
-  for (auto at = text.find(indent); at != std::string::npos; at = text.find(indent, at)) text.replace(at, indent.size(), " ");
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("status shows the daemon, its links and its reasons") {
