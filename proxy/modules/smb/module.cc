@@ -96,7 +96,8 @@ bool Dialects::takes_message(const TwinMessage& message, Outputs& out) {
     return true;
   }
   const auto* keys = std::get_if<SealKeys>(&message);
-  if (!sealing_ && keys && keys->dialect == kDialectOfSmb1) sealing_ = std::make_unique<seal::NearSmb1Sealing>();
+  if (!sealing_ && keys && keys->dialect == kDialectOfSmb1)
+    sealing_ = std::make_unique<seal::NearSmb1Sealing>();
   if (!sealing_ && (keys || std::holds_alternative<LoginRefused>(message)))
     sealing_ = std::make_unique<seal::NearSealing>();
   return sealing_ && sealing_->takes(message, out);

@@ -31,8 +31,8 @@ inline bool authenticates_as_jcifs(Bytes security, Bytes client_guid) {
   return is_set && contains(security, as_bytes(kNtlm)) && contains(security, client_guid);
 }
 
-// With Kerberos it repeats nothing. But it announces no ability beside DFS and encryption ([MS-SMB2] 2.2.3),
-// which of the other known clients with Kerberos only impacket does.
+// With Kerberos it repeats nothing. But it announces no ability beside DFS and encryption ([MS-SMB2] 2.2.3).
+// So do impacket, and clients that offer no dialect above 2.1, which are taken for it.
 inline bool may_be_jcifs_with_kerberos(Bytes security, std::uint32_t capabilities) {
   // 1.2.840.113554.1.2.2, and as Windows spells it: the bytes behind their second arc.
   constexpr std::array<std::array<std::uint8_t, 6>, 2> kKerberos{
