@@ -18,6 +18,7 @@
 using namespace longhaul;
 using cli::has;
 using cli::Typed;
+using cli::unwrapped;
 using control::RunningApi;
 namespace fs = std::filesystem;
 namespace json = boost::json;
