@@ -99,7 +99,7 @@ void read_schedule(std::string_view text) {
 void read_trace(Choices choices) {
   const TraceOptions options{.kind = std::string(kTraceKinds[choices.below(kTraceKinds.size())].name),
                              .seed = choices.number(),
-                             .length = Duration{choices.byte() * 70'000'000 + choices.byte()}};
+                             .length = Duration{choices.number() * 70'000 % 20'000'000'000}};
   const auto trace = make_trace(options);
   if (!trace) return require(!trace.error().empty());
   const auto schedule = parse_schedule(trace->text);

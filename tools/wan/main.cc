@@ -178,7 +178,9 @@ int main(int argc, char** argv) {
       return calibrate(calibrate_options, std::cout) ? 0 : 1;
     }
     if (*trace) {
-      trace_options.length = Duration{static_cast<Duration::rep>(std::clamp(trace_seconds, 0., 1e6) * 1e9)};
+      // Not a number is less than anything.
+      const double seconds = trace_seconds > 0 ? std::min(trace_seconds, 1e6) : 0;
+      trace_options.length = Duration{static_cast<Duration::rep>(seconds * 1e9)};
       const auto made = make_trace(trace_options);
       if (!made) throw CLI::ValidationError("trace", made.error());
       std::cout << made->text;

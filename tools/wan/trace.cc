@@ -90,7 +90,10 @@ const std::array<TraceKind, 4> kTraceKinds{{
 
 Parsed<Trace> make_trace(const TraceOptions& options) {
   const double seconds = std::chrono::duration<double>(options.length).count();
-  if (seconds <= 0 || seconds > 86'400) return std::string("a trace lasts more than 0 s and a day at most");
+  // A schedule has milliseconds, and a million lines at most.
+  const double most = options.kind == "wifi" ? 3600 : 86'400;
+  if (!(seconds >= 0.001 && seconds <= most))
+    return options.kind + " lasts 1 ms at least and " + (most > 3600 ? "a day" : "an hour") + " at most";
   Chance chance(options.seed, 32);
   const std::string end = "repeat " + fixed(seconds, 3) + "s\n";
   if (options.kind == "lte") return Trace{options.length, cellular(chance, seconds, 1, 25) + end};

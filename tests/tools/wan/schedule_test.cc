@@ -104,7 +104,14 @@ TEST_CASE("every kind of trace is a valid schedule, the same for the same seed")
     CHECK(make_trace(other)->text != trace->text);
   }
   CHECK(make_trace({.kind = "6g"}).error() == "\"6g\" is none of lte, 5g, starlink, wifi");
-  CHECK(make_trace({.kind = "lte", .length = 0s}).has_error());
+  for (const Duration length : {Duration{0}, Duration{999'999}, Duration{24h + 1ms}})
+    CHECK(make_trace({.kind = "lte", .length = length}).error() ==
+          "lte lasts 1 ms at least and a day at most");
+  CHECK(make_trace({.kind = "wifi", .length = 2h}).error() == "wifi lasts 1 ms at least and an hour at most");
+  CHECK(parse_schedule(make_trace({.kind = "lte", .length = 1ms})->text).has_value());
+  // All lines of the longest are read again.
+  const std::string longest = make_trace({.kind = "wifi", .length = 1h})->text;
+  CHECK(std::count(longest.begin(), longest.end(), '\n') < 1'000'000);
 }
 
 TEST_CASE("the rate of an LTE trace wanders as published: 200 packets a second in a root of a second") {
