@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The screens of `longhaul flows` and `longhaul why`.
-#include <algorithm>
 #include <boost/json/object.hpp>
 #include <ostream>
 
@@ -9,6 +8,7 @@
 #include "proxy/cli/screen_texts.h"
 #include "proxy/cli/screens.h"
 #include "proxy/cli/table.h"
+#include "proxy/cli/wrap.h"
 
 namespace longhaul::cli {
 namespace {
@@ -41,36 +41,32 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
         << '\n';
     return;
   }
-  // Where all flows have one peer, its name says nothing and costs width.
-  const bool peers = std::ranges::any_of(
-      flows, [&](const auto& flow) { return flow.at("peer") != flows.front().at("peer"); });
-  std::vector<Column> columns{{"FLOW", Align::right},
-                              {"CLIENT"},
-                              {"DESTINATION"},
-                              {"PEER"},
-                              {"REASON"},
-                              {"MODULE"},
-                              {"AGE", Align::right},
-                              {"LAN", Align::right},
-                              {"WAN", Align::right}};
-  constexpr std::ptrdiff_t kPeer = 3;
-  if (!peers) columns.erase(columns.begin() + kPeer);
-  Table table{std::move(columns)};
+  Table table{{{"FLOW", Align::right},
+               {"CLIENT"},
+               {"DESTINATION"},
+               {"PEER"},
+               {"REASON"},
+               {"MODULE"},
+               {"AGE", Align::right},
+               {"LAN", Align::right},
+               {"WAN", Align::right}}};
   for (const auto& flow : flows) {
     const auto& bytes = flow.at("bytes");
-    std::vector<std::string> row{text(flow.at("id")),
-                                 text(flow.at("client")),
-                                 text(flow.at("destination")),
-                                 text(flow.at("peer")),
-                                 text(flow.at("reason")),
-                                 module_text(flow.at("module")),
-                                 age(flow.at("age_s")),
-                                 bytes_text(number(bytes.at("lan_in")) + number(bytes.at("lan_out"))),
-                                 bytes_text(number(bytes.at("wan_in")) + number(bytes.at("wan_out")))};
-    if (!peers) row.erase(row.begin() + kPeer);
-    table.add(std::move(row));
+    table.add({text(flow.at("id")), text(flow.at("client")), text(flow.at("destination")), text(flow.at("peer")),
+               text(flow.at("reason")), module_text(flow.at("module")), age(flow.at("age_s")),
+               bytes_text(number(bytes.at("lan_in")) + number(bytes.at("lan_out"))),
+               bytes_text(number(bytes.at("wan_in")) + number(bytes.at("wan_out")))});
   }
+  // What is the same everywhere costs width and says nothing; the reason says most of the rest.
+  if (table.says_nothing("PEER")) table.remove("PEER");
+  std::string removed;
+  for (const char* title : {"MODULE", "PEER"})
+    if (table.width() > kScreenWidth && table.has(title)) {
+      if (!table.says_nothing(title)) removed += (removed.empty() ? "" : ", ") + std::string(title);
+      table.remove(title);
+    }
   table.print(out);
+  if (!removed.empty()) out << "Too wide for this screen: " << removed << "; longhaul flows --json has all.\n";
   if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
 }
 

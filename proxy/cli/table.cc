@@ -41,13 +41,45 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-void Table::print(std::ostream& out) const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     std::size_t width = columns_[column].title.size();
     for (const auto& row : rows_) width = std::max(width, row[column].size());
     widths.push_back(width);
   }
+  return widths;
+}
+
+std::size_t Table::width() const {
+  std::size_t width = 0;
+  for (const std::size_t each : widths()) width += each + (width > 0 ? 2 : 0);
+  return width;
+}
+
+bool Table::says_nothing(std::string_view title) const {
+  const std::size_t column = index(title);
+  return std::ranges::all_of(rows_, [&](const auto& row) { return row[column] == rows_.front()[column]; });
+}
+
+void Table::remove(std::string_view title) {
+  const auto column = static_cast<std::ptrdiff_t>(index(title));
+  columns_.erase(columns_.begin() + column);
+  for (auto& row : rows_) row.erase(row.begin() + column);
+}
+
+bool Table::has(std::string_view title) const {
+  return std::ranges::find(columns_, title, &Column::title) != columns_.end();
+}
+
+std::size_t Table::index(std::string_view title) const {
+  const auto found = std::ranges::find(columns_, title, &Column::title);
+  assert(found != columns_.end());
+  return static_cast<std::size_t>(found - columns_.begin());
+}
+
+void Table::print(std::ostream& out) const {
+  const std::vector<std::size_t> widths = this->widths();
   const auto print_line = [&](const auto& cell_of) {
     std::string line;
     for (std::size_t column = 0; column < columns_.size(); ++column) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace longhaul::cli {
@@ -19,10 +20,18 @@ class Table {
   explicit Table(std::vector<Column> columns);
   void add(std::vector<std::string> row);  // as many cells as there are columns
   bool empty() const { return rows_.empty(); }
+  std::size_t width() const;  // of the longest line
+  // Whether all rows have the same in this column, and the table without it.
+  bool says_nothing(std::string_view title) const;
+  void remove(std::string_view title);
+  bool has(std::string_view title) const;
   // Two spaces between columns, none at the end of a line.
   void print(std::ostream& out) const;
 
  private:
+  std::vector<std::size_t> widths() const;
+  std::size_t index(std::string_view title) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

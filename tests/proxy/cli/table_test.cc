@@ -48,3 +48,18 @@ TEST_CASE("columns are aligned, numbers to the right, without trailing blanks") 
         "a          1  x\n"
         "longer  1000\n");
 }
+
+TEST_CASE("a table knows its width and leaves out columns") {
+  Table table{{{"NAME"}, {"SAME"}, {"NUMBER", Align::right}}};
+  table.add({"long-name", "-", "7"});
+  table.add({"b", "-", "8"});
+  CHECK(table.width() == 9 + 2 + 4 + 2 + 6);
+  CHECK(table.says_nothing("SAME"));
+  CHECK_FALSE(table.says_nothing("NUMBER"));
+  table.remove("SAME");
+  CHECK_FALSE(table.has("SAME"));
+  CHECK(table.has("NUMBER"));
+  std::ostringstream out;
+  table.print(out);
+  CHECK(out.str() == "NAME       NUMBER\nlong-name       7\nb               8\n");
+}
