@@ -163,9 +163,7 @@ class Kerberos(PairTest):
                 there = self.site.make("there", 1_500_000, seed=seed_of(dialect, protection))
                 self.assertEqual(self.site.get("there", **how), there)
                 self.assertEqual(self.site.put(self.site.share / "there", "here", **how), there)
-                # With 2.1 it announces as little as jcifs-ng does.
-                self.assertEqual(set(self.reasons_given(before)),
-                                 {"optimised", "smb_hides_errors"} if dialect == "2.1" else {"optimised"})
+                self.assertEqual(set(self.reasons_given(before)), {"optimised"})
 
 
 @contextlib.contextmanager
