@@ -56,8 +56,8 @@ class Broken(ConnectionError):
 
 
 def connect(lab, smbd, dialect="3.1.1", node="client", host=SERVER, share="share", protection="none", port=445, name=None):
-    """A connection to a share. `name`: the server's, for its tickets. `protection` is none, sign or encrypt. With none a session of 3.1.1 is what smbclient's
-    is: the requests up to the tree connect are signed, as the dialect demands, and those on files are not."""
+    """A connection to a share. `name`: the server's, for its tickets. `smbd.log_in_with` logs in. `protection` is none,
+    sign or encrypt. With none a session of 3.1.1 is what smbclient's is: the requests up to the tree connect are signed, as the dialect demands, and those on files are not."""
     with lab.inside(node):
         called = name or ("LABSERVER" if port == 139 else host)  # any name will do; for *SMBSERVER impacket asks port 137 first
         outer = SMBConnection(called, host, sess_port=port, timeout=FOREVER, preferredDialect=DIALECTS[dialect])

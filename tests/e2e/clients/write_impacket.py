@@ -25,10 +25,13 @@ class Impacket(writing.Client):
     def login(self):
         smb_client.FOREVER = self.options.timeout
         try:
-            self.connection = smb_client.connect(HERE, self.options, self.options.dialect, host=self.options.host,
+            self.connection = smb_client.connect(HERE, self, self.options.dialect, host=self.options.host,
                                                  share=self.options.share)
         except Exception as error:  # impacket has many for a server that is not there
             raise writing.Broken(f"{type(error).__name__}: {error}") from error
+
+    def log_in_with(self, connection):
+        connection.login(self.options.user, self.options.password)
 
     def ask(self, what, call, *arguments, opening=False, **named):
         try:
