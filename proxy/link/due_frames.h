@@ -3,6 +3,8 @@
 // often it becomes due, with its values at the moment of writing, and is not retained.
 #pragma once
 #include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "codecs/keyed_hash.h"
@@ -38,7 +40,14 @@ class DueFrames {
   void open_credit() { open_credit_due_ = true; }
   void reset(Stream& stream);
   void reset_done(StreamId stream) { reset_done_.insert(stream); }
-  void pong(std::uint64_t number) { pongs_.assign(1, number); }  // only the latest ping needs an answer
+  void pong(std::uint64_t number) {  // only the latest ping needs an answer
+    if (Liveness::is_question(number))
+      question_ = number;
+    else
+      pongs_.assign(1, number);
+  }
+  // What the peer asked by a carrier that is not preferred; the answer goes there, and not with write().
+  std::optional<std::uint64_t> take_question() { return std::exchange(question_, std::nullopt); }
   // Bounds the memory that a peer can use here while it reads nothing.
   bool too_many() const { return repeated_acks_.size() > kMax || reset_done_.size() > kMax; }
 
@@ -76,6 +85,7 @@ class DueFrames {
   std::deque<std::pair<StreamId, std::uint64_t>> last_acks_;
   KeyedSet<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
+  std::optional<std::uint64_t> question_;
   bool open_credit_due_ = false, control_ack_ = false;
 };
 

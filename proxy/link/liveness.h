@@ -38,9 +38,10 @@ class Liveness {
   void on_timeout(TimePoint now, bool busy);
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
-  // Asks by a carrier other than the preferred one whether it works; the answer is a PONG, by whichever
-  // carrier the peer prefers. Only the latest question counts, and none of them measures the path.
+  // Asks by a carrier other than the preferred one whether it works; the answer is a PONG by that carrier.
+  // Only the latest question counts, and none of them measures the path.
   std::uint64_t make_question() { return kFirstQuestion + ++questions_; }
+  static bool is_question(std::uint64_t number) { return number >= kFirstQuestion; }
   bool question_answered() const { return questions_ > 0 && answered_question_ == questions_; }
   void on_heard(TimePoint now);
   void on_pong(std::uint64_t number, TimePoint now);

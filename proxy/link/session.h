@@ -44,6 +44,10 @@ class Session final : private StreamOwner {
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
   // A PING for a carrier that is not preferred, as a whole frame; see Liveness::question_answered().
   void ask(Buffer& out) { write_frame(PingFrame{liveness_.make_question()}, out); }
+  // The PONG to what the peer asked so, for the same carrier: the preferred one may be what fails.
+  void answer(Buffer& out) {
+    if (const auto number = due_.take_question()) write_frame(PongFrame{*number}, out);
+  }
   // Frames out.
   Outgoing& outgoing() { return outgoing_; }
   const Outgoing& outgoing() const { return outgoing_; }

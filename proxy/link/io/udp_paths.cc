@@ -242,6 +242,11 @@ void UdpPaths::compare_with_tcp(const Situation& situation, TimePoint now) {
   const bool rival = situation.tcp != kNoCarrier && situation.send_on_tcp;
   for (auto& path : paths_) path.path->carrier().set_rival(rival && path.path.get() == sending_);
   const bool in_doubt = rival && sending_ && sending_->carrier().in_doubt();
+  if (rival) {
+    Buffer answer;
+    session_->answer(answer);
+    if (!answer.empty()) situation.send_on_tcp(answer);
+  }
   switch (contest_.step(in_doubt, session_->liveness().question_answered())) {
     case CarrierContest::Next::nothing:
       return;

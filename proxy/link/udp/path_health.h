@@ -73,12 +73,13 @@ class PathHealth {
   bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
   // Nothing was acknowledged for too long, or no probe of a path to a known peer.
   bool is_dead(TimePoint now, Duration smoothed_rtt) const {
-    if (state_ == State::up) return waits_for(patience(smoothed_rtt), now) && (outdone_ || !rival_);
+    if (state_ == State::up) return waits_for(patience(smoothed_rtt), now) && (outdone_ || !rival_ || waits_for(kLongest, now));
     return state_ == State::probing && now >= until_;
   }
   std::optional<TimePoint> next_timeout(Duration smoothed_rtt) const {
     if (state_ == State::up) {
-      if (!waits_since_ || (rival_ && in_doubt_ && !outdone_)) return std::nullopt;
+      if (!waits_since_) return std::nullopt;
+      if (rival_ && in_doubt_ && !outdone_) return *waits_since_ + kLongest;
       return *waits_since_ + patience(smoothed_rtt) / (rival_ && !in_doubt_ ? 2 : 1);
     }
     if (state_ == State::failed) return std::nullopt;
@@ -89,6 +90,8 @@ class PathHealth {
   static constexpr Duration kFirstInterval = std::chrono::milliseconds(100);
   static constexpr Duration kMaxInterval = std::chrono::seconds(1);
   static constexpr Duration kMinPatience = std::chrono::seconds(1);
+  // A peer of an earlier version answers on the carrier that it prefers, which may be the blocked one.
+  static constexpr Duration kLongest = std::chrono::seconds(30);
   static constexpr int kProbingPatience = 3;  // times as long, for a path that was never up
 
   State state_ = State::probing;

@@ -75,7 +75,8 @@ TEST_CASE("an error of the input, or of the frames' reader, ends the assembly") 
   writer.u8(static_cast<std::uint8_t>(FrameType::stream));
   writer.varint(kMaxFrameBody + 1);
   CHECK(FrameAssembler().feed(wire, taken).error() == LinkError::frame_too_large);
-  // The same where the length arrives byte by byte.
+  // The same where the length arrives byte by byte: at the next byte at the latest.
+  wire.push_back(std::byte{0});
   FrameAssembler assembler;
   Result<void> fed;
   for (std::size_t at = 0; at < wire.size() && fed; ++at)
