@@ -106,13 +106,17 @@ LanSide::Written LanSide::send(const SliceQueue& queue) {
     return {Sent::some, static_cast<std::size_t>(size)};
   }
   if (!lan_would_block(errno)) return {Sent::failure};
+  wait_to_write();
+  return {Sent::waits};
+}
+
+void LanSide::wait_to_write() {
   down = Pump::waiting;
   socket_.async_wait(tcp::socket::wait_write, [self = self_](boost::system::error_code error) {
     if (!*self || error || (*self)->down != Pump::waiting) return;
     (*self)->down = Pump::running;
     (*self)->user_.on_lan_writable();
   });
-  return {Sent::waits};
 }
 
 void LanSide::end_output() {

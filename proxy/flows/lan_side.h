@@ -16,7 +16,8 @@ namespace longhaul::flows {
 // A read fills one record of the stream. Smaller reads are copied, so that they do not pin the whole record.
 inline constexpr std::size_t kReadBytes = 64 * 1024;
 inline constexpr std::size_t kCopyBelow = 32 * 1024;
-inline constexpr int kReadsPerTurn = 16;  // then other flows have their turn
+// Then other flows have their turn. A module that answers by itself has always more to write.
+inline constexpr int kReadsPerTurn = 16, kWritesPerTurn = 16;
 
 // Memory for the next read, and the slice that owns it; kept for the next read until a read was large enough
 // to keep it.
@@ -72,6 +73,7 @@ class LanSide {
   };
   // One write from the front of the queue.
   Written send(const SliceQueue& queue);
+  void wait_to_write();
   void end_output();
   // Nothing that was written still waits for the other end's acknowledgement, or none will come.
   bool has_delivered() const;

@@ -8,24 +8,28 @@ using Pump = LanSide::Pump;
 
 bool ModulePump::run(const link::Session& session, const link::Token& session_id, ToClient to_client) {
   bool any = false;
-  int reads_left = kReadsPerTurn;
+  int reads_left = kReadsPerTurn, writes_left = kWritesPerTurn;
   for (bool moved = true; moved;) {
     const link::Liveness& path = session.liveness();
     const bool ran = host_.run(link::Clock::now(), {session.outgoing().line_rate(), path.smoothed_rtt(),
                                                     path.contact(), session_id});
     any |= ran;
-    moved = (to_client == ToClient::open && deliver()) || ran;
+    moved = (to_client == ToClient::open && deliver(writes_left)) || ran;
     moved = read(reads_left) || moved;
   }
   return any;
 }
 
 // True: something was delivered, or the socket failed.
-bool ModulePump::deliver() {
+bool ModulePump::deliver(int& writes_left) {
   if (lan_.down != Pump::running || host_.redials()) return false;
   if (lan_.has_preface() && !lan_.send_preface()) return lose_lan(), true;
   bool moved = false;
   while (!host_.to_lan().empty()) {
+    if (writes_left-- == 0) {
+      lan_.wait_to_write();
+      return moved;
+    }
     const LanSide::Written written = lan_.send(host_.to_lan());
     if (written.sent == LanSide::Sent::waits) return moved;
     if (written.sent == LanSide::Sent::failure) return lose_lan(), true;

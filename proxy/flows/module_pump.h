@@ -66,7 +66,7 @@ class ModulePump {
   void on_timer() { timer_at_.reset(); }
 
  private:
-  bool deliver();
+  bool deliver(int& writes_left);
   bool read(int& reads_left);
 
   ModuleHost host_;

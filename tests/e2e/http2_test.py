@@ -154,6 +154,7 @@ class Http2(PairTest):
     def test_decrypted_connections_are_continued_and_answered_from_the_store(self):
         sums = [self.nginx.put(f"hour/tls-{number}", 500_000, seed=number) for number in range(4)]
         paths = [f"hour/tls-{number}" for number in range(4)]
+        before = self.branch.reasons().get("http_begun", 0)
         self.assertEqual(self.curl_tls(paths)[0], sums)
         with Wan(self.lab) as wan:
             again, heads = self.curl_tls(["none", *paths], "--fail-early")
@@ -161,7 +162,7 @@ class Http2(PairTest):
         self.assertEqual(heads.count("cache-status: longhaul;hit"), 4)
         self.assertLess(wan.received, 60_000)
         self.assertEqual([self.asked_over_tls(path) for path in paths], [1] * 4)
-        self.assertEqual(self.branch.reasons().get("http_begun", 0), 0)
+        self.assertEqual(self.branch.reasons().get("http_begun", 0), before)
         # The other version of HTTP has the same store.
         _, heads = self.curl_tls(["none", "hour/tls-1"], "--http1.1")
         self.assertIn("longhaul;hit", heads)
@@ -193,7 +194,9 @@ class Http2(PairTest):
                                  None)
             hits.append(self.counted("tls")["cache_hits"] - before)
         self.assertEqual([self.asked_over_tls(f"hour/{name}") for name in names], [1] * OBJECTS)
-        self.assertEqual(hits, [0, OBJECTS])
+        # The page itself, if it was asked for when the near side had the keys.
+        self.assertEqual(hits[0], 0)
+        self.assertIn(hits[1], (OBJECTS, OBJECTS + 1))
 
     def test_switched_off_running_connections_end_and_new_ones_pass(self):
         self.nginx.put("hour/off", 1000)

@@ -37,13 +37,15 @@ struct Late {
       at += pieces.back().size();
     }
     plaintext.expect_server_has(pieces.size());
-    if (random() % 2 == 0) web.take(at_web), from_web();
+    // Less than what would be too much to wait for.
+    std::size_t most = 200'000;
+    if (random() % 2 == 0) web.take(at_web), most -= from_web(most);
     bool said_rest = false;
     for (const std::string& piece : pieces) {
       if (random() % 4 == 0 && !std::exchange(said_rest, true)) rest_of(flight, at_server);
       plaintext.server_has(now, kit::slice_of(piece));
       collect();
-      if (random() % 4 == 0) web.take(at_web), from_web();
+      if (random() % 4 == 0) web.take(at_web), most -= from_web(most);
     }
     if (!said_rest) rest_of(flight, at_server);
     run();
@@ -56,10 +58,13 @@ struct Late {
       at += size - 1;
     }
   }
-  void from_web() {
-    const std::string bytes = web.out();
+  std::size_t from_web(std::size_t most = ~std::size_t{0}) {
+    of_web += web.out();
+    const std::string bytes = of_web.substr(0, most);
+    of_web.erase(0, bytes.size());
     all_from_server += bytes;
     if (!bytes.empty()) plaintext.from_server(now, kit::slice_of(bytes)), collect();
+    return bytes.size();
   }
   void collect() {
     while (auto output = plaintext.poll_output()) {
@@ -92,7 +97,7 @@ struct Late {
   modules::Plaintext plaintext;
   Client client;
   Web web;
-  std::string at_web, at_client, all_to_server, all_to_client, all_from_server;
+  std::string at_web, of_web, at_client, all_to_server, all_to_client, all_from_server;
 };
 
 std::shared_ptr<modules::Instance> instance() {
@@ -129,7 +134,8 @@ TEST_CASE("http/2: what the server heard early is answered once, and the connect
       }
     };
     check();
-    REQUIRE(static_cast<std::size_t>(late.web.asked) == wanted.size());
+    // One whose end the server had not heard can be in the store from the connection before.
+    REQUIRE(static_cast<std::size_t>(late.web.asked) + late.plaintext.counters().cache_hits == wanted.size());
     wanted.clear();
     for (const char* path : {"/fresh", "/large", "/tagged"})
       wanted.emplace_back(late.client.asks(path, {}, "https"), late.web.content_of(path));

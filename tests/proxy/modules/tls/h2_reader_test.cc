@@ -77,7 +77,7 @@ struct H2Visit {
 
 TEST_CASE("tls: HTTP/2 that begins with the handshake is continued, and answered from the cache") {
   const World world;
-  for (unsigned seed = 0; seed < 30; ++seed) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
     CAPTURE(seed);
     const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .cache_bytes = 16 << 20, .daemon_number = 1});
     for (const bool waits : {false, true, false}) {

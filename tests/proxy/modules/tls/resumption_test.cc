@@ -113,6 +113,7 @@ TEST_CASE("tls: a client that resumes reaches no server that does not verify, an
                [&](Return& visit) { visit.server_context = setting.world.server_context(forged); });
     CHECK(lied.twins.is_reset());
     CHECK(lied.server->heard.empty());
+    lied.twins.near.module.stream_ended(lied.twins.now, modules::Ending::reset), lied.twins.near.collect();
     // The next one meets that server itself.
     Return next(setting, seed, lied.session().get(),
                [&](Return& visit) { visit.server_context = setting.world.server_context(forged); });
@@ -136,6 +137,8 @@ TEST_CASE("tls: sessions end with their entry, with the server's protocol, and w
     const Context context = setting.world.client_context();
     End client(context.get(), true);
     SSL_set_tlsext_host_name(client.ssl(), "a.corp");
+    static constexpr unsigned char kProtocol[] = "\x06" "echo/1";
+    SSL_set_alpn_protos(client.ssl(), kProtocol, sizeof kProtocol - 1);
     SSL_set_session(client.ssl(), session.get());
     near.from_lan({}, kit::slice_of(client.out_after_start()));
     REQUIRE(near.to_lan.size() == 1);  // its ServerHello
