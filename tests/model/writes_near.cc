@@ -76,8 +76,10 @@ void Writes::near_opens(const State& state, unsigned number, Steps& out) const {
     const Flow& old = next.flows[k];
     if (k == number || !old.near || old.route != Route::linked || !old.ledger.owes()) continue;
     // The link is gone for a connection that bypasses it: it may not come back for the older one either. Over
-    // the link an OPEN waits until the older one makes no progress, which takes a failure.
-    if (flow.route == Route::linked && old.ledger.outstanding != 0 && state.failures == 0) return;
+    // the link an OPEN waits as long as the older one makes progress; the end of a server's process is told.
+    const bool silent_server = (state.failures & only(Failure::server_power)) != 0;
+    const bool stands_still = state.cut || !old.far || silent_server;
+    if (flow.route == Route::linked && old.ledger.outstanding != 0 && !stands_still) return;
     near_ends(next, k, Rest::goes_on);
   }
   flow.held = 0;
