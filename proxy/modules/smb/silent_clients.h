@@ -31,15 +31,15 @@ inline bool authenticates_as_jcifs(Bytes security, Bytes client_guid) {
   return is_set && contains(security, as_bytes(kNtlm)) && contains(security, client_guid);
 }
 
-// With Kerberos it repeats nothing. But it announces no ability beside DFS and encryption ([MS-SMB2] 2.2.3),
-// which of the other known clients with Kerberos only impacket does.
+// With Kerberos it repeats nothing. But it announces DFS ([MS-SMB2] 2.2.3) and at most encryption beside it:
+// others that announce anything announce large transfers, too.
 inline bool may_be_jcifs_with_kerberos(Bytes security, std::uint32_t capabilities) {
   // 1.2.840.113554.1.2.2, and as Windows spells it: the bytes behind their second arc.
   constexpr std::array<std::array<std::uint8_t, 6>, 2> kKerberos{
       {{0x86, 0xf7, 0x12, 0x01, 0x02, 0x02}, {0x82, 0xf7, 0x12, 0x01, 0x02, 0x02}}};
   constexpr std::uint32_t kDfs = 0x01, kEncryption = 0x40;
   constexpr std::string_view kNtlm = "NTLMSSP";
-  if ((capabilities & ~(kDfs | kEncryption)) != 0 || contains(security, as_bytes(kNtlm))) return false;
+  if ((capabilities & ~kEncryption) != kDfs || contains(security, as_bytes(kNtlm))) return false;
   return std::ranges::any_of(
       kKerberos, [&](const auto& name) { return contains(security, std::as_bytes(std::span(name))); });
 }

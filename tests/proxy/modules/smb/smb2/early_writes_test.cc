@@ -180,11 +180,14 @@ TEST_CASE("jcifs-ng, recognised by its repeated machine number, gets no promises
   CHECK(world.near().reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
-TEST_CASE("jcifs-ng that logs in with Kerberos, recognised by the abilities that it announces, gets no promises") {
+TEST_CASE(
+    "jcifs-ng that logs in with Kerberos, recognised by the abilities that it announces, gets no promises") {
   World world(1);
-  const bool is_jcifs = GENERATE(true, false);
+  const auto [is_jcifs, abilities] =
+      GENERATE(std::pair(true, 0x01u), std::pair(true, 0x41u), std::pair(false, 0x00u),
+               std::pair(false, 0x40u), std::pair(false, 0x05u));
   const auto oid = GENERATE("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02", "\x2a\x86\x48\x82\xf7\x12\x01\x02\x02");
-  world.client_capabilities = is_jcifs ? 0x01 : 0x05;
+  world.client_capabilities = abilities;
   world.security = std::string(20, '\0') + oid + "a ticket";
   REQUIRE(world.connect());
   const auto file = world.create("a", Disposition::overwrite_if, kNone);
