@@ -79,7 +79,7 @@ void Plaintext::choose(TimePoint now) {
   collect(now);
   const Slice first = Slice::copy_of(std::exchange(first_, {}));
   const std::size_t at_server = std::exchange(first_at_server_, 0);
-  if (at_server > 0) {
+  if (at_server > 0 && reader_ && !client_passes_) {  // it may have stepped aside at once
     reader_->from_lan_seen_late(now, first.sub(0, at_server));
     collect(now);
   }

@@ -172,6 +172,30 @@ TEST_CASE("http/2: an early beginning that is more than requests passes byte for
     }
 }
 
+TEST_CASE("http: switched off, what the server heard early and what follows pass once") {
+  for (const bool is_2 : {true, false})
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      INFO("seed " << seed << ", HTTP/2 " << is_2);
+      Late late(seed, instance());
+      late.plaintext.on_surroundings(late.now, {});
+      late.client.session.announce({{2, 0}}, 0);
+      const StreamId stream = late.client.asks("/fresh", {}, "https");
+      const std::string flight = is_2 ? late.client.out() : "GET /fresh HTTP/1.1\r\nHost: x\r\n\r\n";
+      if (is_2) {
+        late.said_early(flight, 1 + late.random() % flight.size());
+        CHECK(late.client.messages[stream].content == "/fresh version 1");
+      } else {
+        late.plaintext.expect_server_has(1);
+        late.plaintext.server_has(late.now, kit::slice_of(flight.substr(0, 20)));
+        late.plaintext.from_client(late.now, kit::slice_of(flight.substr(20)));
+        late.collect();
+        CHECK(late.all_to_server == flight.substr(20));
+      }
+      CHECK_FALSE(late.plaintext.has_reader());
+      CHECK(late.plaintext.counters().cache_hits == 0);
+    }
+}
+
 TEST_CASE("http/2: a server that speaks first does not wait for ever") {
   Late late(1, instance());
   late.from_web();
