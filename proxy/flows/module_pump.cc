@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/flows/module_pump.h"
 
+#include <algorithm>
+
 namespace longhaul::flows {
 
 using modules::Way;
@@ -8,25 +10,26 @@ using Pump = LanSide::Pump;
 
 bool ModulePump::run(const link::Session& session, const link::Token& session_id, ToClient to_client) {
   bool any = false;
-  int reads_left = kReadsPerTurn, writes_left = kWritesPerTurn;
+  int reads_left = kReadsPerTurn;
+  std::size_t bytes_left = kWrittenPerTurn;
   for (bool moved = true; moved;) {
     const link::Liveness& path = session.liveness();
     const bool ran = host_.run(link::Clock::now(), {session.outgoing().line_rate(), path.smoothed_rtt(),
                                                     path.contact(), session_id});
     any |= ran;
-    moved = (to_client == ToClient::open && deliver(writes_left)) || ran;
+    moved = (to_client == ToClient::open && deliver(bytes_left)) || ran;
     moved = read(reads_left) || moved;
   }
   return any;
 }
 
 // True: something was delivered, or the socket failed.
-bool ModulePump::deliver(int& writes_left) {
+bool ModulePump::deliver(std::size_t& bytes_left) {
   if (lan_.down != Pump::running || host_.redials()) return false;
   if (lan_.has_preface() && !lan_.send_preface()) return lose_lan(), true;
   bool moved = false;
   while (!host_.to_lan().empty()) {
-    if (writes_left-- == 0) {
+    if (bytes_left == 0) {
       lan_.wait_to_write();
       return moved;
     }
@@ -34,6 +37,7 @@ bool ModulePump::deliver(int& writes_left) {
     if (written.sent == LanSide::Sent::waits) return moved;
     if (written.sent == LanSide::Sent::failure) return lose_lan(), true;
     host_.lan_took(written.size);
+    bytes_left -= std::min(bytes_left, written.size);
     moved = true;
   }
   if (host_.lan_is_over()) {

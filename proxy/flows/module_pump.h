@@ -66,7 +66,7 @@ class ModulePump {
   void on_timer() { timer_at_.reset(); }
 
  private:
-  bool deliver(int& writes_left);
+  bool deliver(std::size_t& bytes_left);
   bool read(int& reads_left);
 
   ModuleHost host_;

@@ -43,7 +43,7 @@ class Near final : public modules::Module {
   std::string_view detail() const override { return state_ == State::runs ? "HTTP/2" : ""; }
 
  private:
-  static constexpr std::size_t kRoom = 256 * 1024, kPiece = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+  static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024, kMostEarlyBytes = 256 * 1024;
   enum class State : std::uint8_t {
     early,  // nothing has been said to anybody
     runs,
