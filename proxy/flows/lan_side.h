@@ -18,7 +18,7 @@ inline constexpr std::size_t kReadBytes = 64 * 1024;
 inline constexpr std::size_t kCopyBelow = 32 * 1024;
 // Then other flows have their turn. A module that answers by itself has always more to write.
 inline constexpr int kReadsPerTurn = 16;
-inline constexpr std::size_t kWrittenPerTurn = kReadsPerTurn * kReadBytes;
+inline constexpr std::size_t kWrittenPerTurn = 4 * kReadBytes;  // of sealed or framed bytes, which cost more than reads
 
 // Memory for the next read, and the slice that owns it; kept for the next read until a read was large enough
 // to keep it.

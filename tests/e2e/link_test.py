@@ -123,7 +123,8 @@ class Cut(PairTest):
                 with link_cut_off(self.lab, "reject with tcp reset"):
                     self.branch.wait_link("down")
                 self.branch.wait_link()
-                self.assertEqual(self.branch.link()["carriers_attached"], attached + 1 + cut)
+                # UDP may be heard again before TCP has been dialled.
+                until(lambda: self.branch.link()["carriers_attached"] == attached + 1 + cut, what="TCP is connected again")
             self.assertEqual(copies.wait(), copies.expected())
         self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], resets)
         self.assert_link_is_as_new()
