@@ -91,14 +91,14 @@ struct Surroundings {
   link::Token twin_session{};               // the session with it: another one after that was lost
 };
 
-// Input from the LAN stops while too much output waits for the stream, input from the stream while too much
-// waits for the LAN: a module with about as much output as input need not count. After each input,
-// poll_output() is called until it is empty.
-// Where little output waits.
+// Whether little output waits in each direction, so that a module may add more.
 struct Room {
   bool lan = false, stream = false;
 };
 
+// Input from the LAN stops while too much output waits for the stream, input from the stream while too much
+// waits for the LAN: a module with about as much output as input need not count. After each input,
+// poll_output() is called until it is empty.
 class Module {
  public:
   virtual ~Module() = default;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostHeadBytes = 64 * 1024, kMostFields = 256;
 struct Field {
   std::string name;   // as sent
   std::string value;  // without the white space around it
-  bool never_indexed = false;  // HTTP/2 (RFC 7541, section 7.1.3): nor by whoever passes it on
+  bool never_indexed = false;  // HTTP/2: no proxy on the way may index it (RFC 7541, section 7.1.3)
 };
 
 // ASCII only, as field names are.
