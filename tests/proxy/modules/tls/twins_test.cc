@@ -64,9 +64,10 @@ struct Play {
     for (char& c : made) c = static_cast<char>('a' + twins.random() % 26);
     return made;
   }
+  // The chain: libssl names no peer's certificate to a client that did not accept it.
   bool sees(const Issued& issued) {
-    X509* const peer = SSL_get0_peer_certificate(client.ssl());
-    return peer && X509_cmp(peer, issued.certificate.get()) == 0;
+    const auto* const chain = SSL_get_peer_cert_chain(client.ssl());
+    return sk_X509_num(chain) > 0 && X509_cmp(sk_X509_value(chain, 0), issued.certificate.get()) == 0;
   }
 
   bool closes;
