@@ -56,10 +56,16 @@ Context context_undecided() {
   return context;
 }
 
-Context context_to_server() {
+Authorities authorities_of_the_system() {
+  Authorities authorities(X509_STORE_new());
+  if (!authorities || X509_STORE_set_default_paths(authorities.get()) != 1) throw std::bad_alloc();
+  return authorities;
+}
+
+Context context_to_server(X509_STORE* authorities) {
   Context context = make(TLS_client_method());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  if (SSL_CTX_set_default_verify_paths(context.get()) != 1) throw std::bad_alloc();
+  SSL_CTX_set1_cert_store(context.get(), authorities);
   SSL_CTX_set_client_cert_cb(context.get(), [](SSL* ssl, X509**, EVP_PKEY**) {
     user_of(ssl).on_certificate_request();
     return 0;  // none is sent

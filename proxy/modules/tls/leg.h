@@ -34,11 +34,17 @@ class LegUser {
   virtual void on_certificate_request() {}
 };
 
+struct FreeAuthorities {
+  void operator()(X509_STORE* store) const { X509_STORE_free(store); }
+};
+using Authorities = std::unique_ptr<X509_STORE, FreeAuthorities>;
+Authorities authorities_of_the_system();  // throws std::bad_alloc
+
 // No early data, no renegotiation, no compression; TLS 1.2 with AEAD suites, or 1.3.
 // Throw std::bad_alloc.
 Context context_to_client();
 Context context_undecided();  // the same without a certificate; asks on_client_hello()
-Context context_to_server();  // verifies by the system's authorities; nothing can turn that off
+Context context_to_server(X509_STORE* authorities);  // shares them; verifies by them, which nothing can turn off
 // A client gets so many sessions in a handshake, or one if it resumes. They are its user's to keep, not libssl's.
 inline constexpr std::size_t kSessions = 2;  // browsers begin several connections at a time
 void hand_out_sessions(SSL_CTX* context, std::size_t sessions);

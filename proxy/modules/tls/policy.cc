@@ -6,6 +6,7 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <map>
 
 #include "proxy/modules/tls/leg.h"
 
@@ -88,8 +89,29 @@ bool has_name(const config::NamePattern& pattern, std::string_view name) {
          name[name.size() - pattern.name.size() - 1] == '.';
 }
 
-config::TextResult<Entry> read_entry(const modules::ServerFiles& server, std::vector<std::string>& lines,
-                                     std::vector<std::string>& warnings) {
+// The system's authorities take OpenSSL some 10 ms to read, on the daemon's loop: read once for all tables that add the
+// same ones.
+class AllAuthorities {
+ public:
+  // Null if `added` has no certificate in PEM form. Throws std::bad_alloc.
+  X509_STORE* with(const modules::ServerFile* added) {
+    const Bytes content = added ? Bytes(added->content) : Bytes();
+    const std::string key(reinterpret_cast<const char*>(content.data()), content.size());
+    if (const auto found = by_content_.find(key); found != by_content_.end()) return found->second.get();
+    const auto certificates = read_certificates(content);
+    if (added && certificates.empty()) return nullptr;
+    Authorities authorities = authorities_of_the_system();
+    for (const Certificate& each : certificates)
+      if (X509_STORE_add_cert(authorities.get(), each.get()) != 1) throw std::bad_alloc();
+    return by_content_.emplace(key, std::move(authorities)).first->second.get();
+  }
+
+ private:
+  std::map<std::string, Authorities> by_content_;
+};
+
+config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuthorities& all_authorities,
+                                     std::vector<std::string>& lines, std::vector<std::string>& warnings) {
   const auto* certificate = file_of(server, "certificate");
   const auto* key = file_of(server, "key");
   const auto* authorities = file_of(server, "ca");
@@ -100,10 +122,12 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, std::ve
   const std::unique_ptr<EVP_PKEY, FreeKey> secret(
       PEM_read_bio_PrivateKey(bio_of(key->content).get(), nullptr, no_passphrase, nullptr));
   if (!secret) return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
+  X509_STORE* const trusted = all_authorities.with(authorities);
+  if (!trusted) return config::TextError{authorities->name + ": it has no certificate in PEM form."};
 
   Entry entry{.addresses = server.addresses, .clients = server.clients, .names = server.names,
               .is_private = std::ranges::find(server.off, "dedup") != server.off.end(),
-              .to_client = context_to_client(), .to_server = context_to_server(), .label = {}, .stamp = stamp_of(server)};
+              .to_client = context_to_client(), .to_server = context_to_server(trusted), .label = {}, .stamp = stamp_of(server)};
   SSL_CTX* const own = entry.to_client.get();
   hand_out_sessions(own, kSessions);  // libssl asks this context, or the one that it began with
   if (SSL_CTX_use_certificate(own, chain[0].get()) != 1)
@@ -113,13 +137,6 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, std::ve
   if (SSL_CTX_use_PrivateKey(own, secret.get()) != 1 || SSL_CTX_check_private_key(own) != 1) {
     ERR_clear_error();
     return config::TextError{key->name + ": it is not the key of " + certificate->name + '.'};
-  }
-  if (authorities) {
-    X509_STORE* const store = SSL_CTX_get_cert_store(entry.to_server.get());
-    const auto added = read_certificates(authorities->content);
-    if (added.empty()) return config::TextError{authorities->name + ": it has no certificate in PEM form."};
-    for (const Certificate& each : added)
-      if (X509_STORE_add_cert(store, each.get()) != 1) throw std::bad_alloc();
   }
 
   for (const config::NamePattern& pattern : server.names) {
@@ -152,8 +169,9 @@ std::string plain_name(std::string_view name) {
 
 config::TextResult<std::shared_ptr<const modules::Secrets>> Policy::read(std::span<const modules::ServerFiles> servers) {
   auto policy = std::make_shared<Policy>();
+  AllAuthorities authorities;
   for (const modules::ServerFiles& server : servers) {
-    auto entry = read_entry(server, policy->lines_, policy->warnings_);
+    auto entry = read_entry(server, authorities, policy->lines_, policy->warnings_);
     if (!entry) return entry.error();
     policy->entries_.push_back(*std::move(entry));
   }

@@ -15,6 +15,23 @@ modules::Address host_address(int last) {
   return made;
 }
 
+TEST_CASE("tls policy: tables that add the same authorities share them, and others do not") {
+  const Issued authority = issue("ca"), another = issue("ca"), server = issue("a.corp", &authority);
+  std::vector<modules::ServerFiles> tables;
+  for (const Issued* added : {&authority, &another, &authority}) {
+    tables.push_back(table("a.corp", server, *added));
+    tables.back().addresses = {{.address = host_address(static_cast<int>(tables.size())), .prefix_length = 128}};
+  }
+  const auto read = Policy::read(tables);
+  REQUIRE(read.has_value());
+  const auto& policy = static_cast<const Policy&>(**read);
+  const auto trusted = [&](int table) {
+    return SSL_CTX_get_cert_store(policy.find(host_address(table), "a.corp", host_address(9))->to_server.get());
+  };
+  CHECK(trusted(1) == trusted(3));
+  CHECK(trusted(1) != trusted(2));
+}
+
 TEST_CASE("tls policy: address, name and client decide together") {
   const Issued authority = issue("ca"), server = issue("a.corp", &authority);
   modules::ServerFiles exact = table("a.corp", server, authority), below = table("*.corp", server, authority);
