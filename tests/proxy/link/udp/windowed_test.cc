@@ -2,6 +2,7 @@
 #include "proxy/link/udp/windowed.h"
 
 #include <catch2/catch.hpp>
+#include <deque>
 #include <random>
 
 #include "tests/proxy/link/start.h"
@@ -26,11 +27,12 @@ TEST_CASE("WindowedBest: it is the best of the window, exact to a part of it") {
     std::mt19937 random(seed);
     constexpr Duration kWindow = 320ms, kPart = kWindow / WindowedMaximum<int>::kSlices;
     WindowedMaximum<int> most(kWindow);
-    std::vector<std::pair<TimePoint, int>> all;
+    std::deque<std::pair<TimePoint, int>> all;
     TimePoint now = kStart;
     for (int i = 0; i < 2000; ++i) {
       now += std::chrono::milliseconds(random() % 8);
       all.emplace_back(now, static_cast<int>(random() % 1000));
+      while (all.front().first + kWindow + kPart < now) all.pop_front();
       most.add(now, all.back().second);
       // At least the best of those that the window keeps for certain, at most that of all it may keep.
       int least_allowed = all.back().second, most_allowed = 0;
