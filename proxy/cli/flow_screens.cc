@@ -60,11 +60,15 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
   // What is the same everywhere costs width and says nothing; the reason says most of the rest.
   if (table.says_nothing("PEER")) table.remove("PEER");
   std::string removed;
-  for (const char* title : {"MODULE", "PEER"})
+  for (const char* title : {"MODULE", "PEER", "AGE"})
     if (table.width() > kScreenWidth && table.has(title)) {
       if (!table.says_nothing(title)) removed += (removed.empty() ? "" : ", ") + std::string(title);
       table.remove(title);
     }
+  if (table.width() > kScreenWidth) {  // long IPv6 addresses, or names
+    table.put_below("DESTINATION");
+    table.shorten("CLIENT");
+  }
   table.print(out);
   if (!removed.empty()) out << "Too wide for this screen: " << removed << "; longhaul flows --json has all.\n";
   if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";

@@ -17,8 +17,8 @@ std::string rate_words(const json::value& udp) {
   const auto* rate = udp.as_object().if_contains("rate");
   if (!rate) return "";
   const auto law = text(rate->at("law"));
-  std::string said = law == "told"      ? " (configured rate)"
-                     : law == "guarded" ? " (below the configured rate: the line carries less)"
+  std::string said = law == "configured"      ? " (configured rate)"
+                     : law == "limited" ? " (below the configured rate: the line carries less)"
                                         : " (measured rate)";
   if (rate->at("competes").as_bool()) said += ", other traffic fills the line's queue";
   if (rate->at("policed").as_bool()) said += ", a policer drops packets above its rate";

@@ -179,6 +179,7 @@ struct Config {
   std::vector<Forward> forwards;
   Socks socks;
   Features features;
+  std::vector<std::pair<std::string, std::string>> typed_features;  // what [features] names, as in Rule
   std::vector<ModuleSettings> modules;  // one for each module of the program
   std::vector<ServerTable> servers;
   std::vector<Rule> rules;

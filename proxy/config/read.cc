@@ -79,7 +79,8 @@ class Reader {
       std::string reason(error.description());
       std::replace(reason.begin(), reason.end(), '\n', ' ');
       const auto line = error.source().begin.line;
-      fail_at(name_, line, "this is not valid TOML: " + reason + "." + slip_in_line(text, line));
+      const std::string slip = slip_in_line(text, line);
+      fail_at(name_, line, "this is not valid TOML:" + (slip.empty() ? " " + reason + "." : slip));
     }
   }
 
@@ -265,8 +266,8 @@ class Reader {
   void read_features(const Section& top) {
     const auto section = feature_table(top);
     if (!section) return;
-    for (const auto& [feature, value] : features_in(*section, modules::feature_table()))
-      (void)set_feature(config_.features, feature, value);
+    config_.typed_features = features_in(*section, modules::feature_table());
+    for (const auto& [feature, value] : config_.typed_features) (void)set_feature(config_.features, feature, value);
   }
 
   std::optional<Section> feature_table(const Section& in) const {

@@ -91,7 +91,7 @@ json::value view_reduction(const link::LinkStatus& link) {
             {"horizon_stalls", out.horizon_stalls},
             {"needs", out.needs},
             {"mismatches", out.mismatches},
-            {"gone", out.gone},
+            {"dropped", out.gone},
             {"restarts", out.restarts},
             {"loaded_bytes", out.loaded_bytes},
             {"dictionary_bytes", out.ring_bytes},

@@ -121,7 +121,7 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"event", "refused"}}, disk.refused)
       .sample({{"event", "failed"}}, disk.failed)
       .sample({{"event", "wrong_digest"}}, disk.wrong_digest)
-      .sample({{"event", "made_room"}}, disk.made_room)
+      .sample({{"event", "evicted"}}, disk.made_room)
       .sample({{"event", "damaged"}}, disk.damaged)
       .sample({{"event", "lost"}}, disk.lost);
   families

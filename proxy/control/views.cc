@@ -127,7 +127,7 @@ json::value view(const std::optional<cache::StoreCounters>& disk) {
           {"refused_bytes", disk->refused_bytes},
           {"failed", disk->failed},
           {"wrong_digest", disk->wrong_digest},
-          {"made_room", disk->made_room},
+          {"evicted", disk->made_room},
           {"damaged", disk->damaged},
           {"lost", disk->lost},
           {"loads", disk->loads},
@@ -150,8 +150,8 @@ std::string_view to_text(Path path) {
   switch (path) {
     case Path::over_link:
       return "over_link";
-    case Path::past_link:
-      return "past_link";
+    case Path::bypasses_link:
+      return "bypasses_link";
     case Path::refused:
       return "refused";
     case Path::not_intercepted:

@@ -39,7 +39,7 @@ struct UdpStatus : UdpCounters {
   std::uint64_t datagram_bytes = 0;       // that the path carries, as far as known: UDP payload
   std::uint64_t pacing_rate_bits = 0;     // IP bits a second
   const char* rate_law =
-      "";  // "told" (configured), "guarded" (the line carries less than configured), "measured"
+      "";  // "configured", "limited" (the line carries less than configured), "measured"
   const char* rate_phase = "";            // of the law's experiments
   std::uint64_t line_rate_bits = 0;       // the law's estimate of our share of the line
   std::chrono::microseconds base_rtt{0};  // without a queue; 0: unknown yet

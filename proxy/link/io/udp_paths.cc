@@ -384,8 +384,8 @@ void UdpPaths::fill(LinkStatus& status) const {
     udp.pacing_rate_bits = carrier.pacing_rate_bits();
     udp.delivery_rate_bits = 8 * carrier.delivery_rate();
     const RateView rate = carrier.rate_view();
-    udp.rate_law = rate.law == RateView::Law::told      ? "told"
-                   : rate.law == RateView::Law::guarded ? "guarded"
+    udp.rate_law = rate.law == RateView::Law::told      ? "configured"
+                   : rate.law == RateView::Law::guarded ? "limited"
                                                         : "measured";
     udp.rate_phase = rate.phase;
     udp.line_rate_bits = 8 * rate.line_rate;

@@ -37,6 +37,23 @@ TEST_CASE("--version and --help succeed") {
   CHECK(has(type({"keygen", "--help"}).out, "NAME"));
 }
 
+TEST_CASE("--help fits a hundred columns") {
+  std::vector<std::vector<std::string>> all{{"--help"}};
+  for (const char* command : {"run", "check", "keygen", "keytab", "init", "status", "flows", "top", "why", "set", "clear-cache", "reload",
+                              "intercept", "fail-closed", "page", "support"})
+    all.push_back({command, "--help"});
+  for (const auto& words : all) {
+    const Typed typed = type(words);
+    CAPTURE(words[0]);
+    REQUIRE(typed.exit_code == 0);
+    std::istringstream lines(typed.out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 100);
+    }
+  }
+}
+
 TEST_CASE("wrong usage gives exit code 2 and a sentence") {
   CHECK(type({}).exit_code == 2);
   CHECK(type({"chekc", "a.toml"}).exit_code == 2);

@@ -376,7 +376,7 @@ TEST_CASE("listeners on different addresses or families share a port") {
 }
 
 TEST_CASE("a TOML syntax error is explained with the likely mistake") {
-  CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(" A closing \" is missing."));
+  CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(":1: this is not valid TOML: A closing \" is missing."));
   CHECK(sentence("site = \"a\"\nstate_dir = 'b\n").ends_with(" A closing ' is missing."));
   CHECK(sentence("site = a\n").ends_with(" A text needs quotes: \"a\"."));
   CHECK(sentence("site = \"a\"\n[link]\nlisten = 10.1.1.1:7600 # here\n").ends_with(" A text needs quotes: \"10.1.1.1:7600\"."));

@@ -279,6 +279,30 @@ TEST_CASE("a warning names keys that have no effect in this file") {
         std::vector<std::string>{"[limits] handshakes has no effect without [link] listen.",
                                  "[limits] new_flows_per_source has no effect without [intercept] mode = \"tproxy\"."});
   CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n[link]\nlisten = \"0.0.0.0:7600\"\n[limits]\nhandshakes = 5\n" + tproxy).empty());
+  CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n[intercept]\ninterfaces = [\"lan0\"]\nport = 7000\n") ==
+        std::vector<std::string>{"[intercept] interfaces has no effect without mode = \"tproxy\".",
+                                 "[intercept] port has no effect without mode = \"tproxy\"."});
+}
+
+TEST_CASE("a warning names features that another setting keeps from having an effect") {
+  const auto of = [](const std::string& text) {
+    return warnings(read_text(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"
+                                         "networks = [\"10.0.0.0/8\"]\n" + std::string(kFingerprint) + text),
+                              "a.toml"));
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(of("[features]\ndedup_memory = false\ndedup_disk = true\n") ==
+        Lines{"[features] dedup_disk has no effect while dedup_memory is false."});
+  CHECK(of("[features]\ndedup_disk = true\n[dictionary]\ndisk = 0\n") ==
+        Lines{"[features] dedup_disk has no effect while [dictionary] disk is 0."});
+  CHECK(of("[features]\ndedup_memory = true\n[dictionary]\nmemory = 0\n") ==
+        Lines{"[features] dedup_memory has no effect while [dictionary] memory is 0."});
+  CHECK(of("[features]\nsmb = false\n\"smb.read_ahead\" = true\n\"smb.metadata\" = false\n") ==
+        Lines{"[features] smb.read_ahead has no effect while smb is off."});
+  CHECK(of("[[rule]]\nto_ports = [445]\nfeatures = { preset = \"T\", \"smb.write_behind\" = true }\n") ==
+        Lines{"In rule 1, smb.write_behind has no effect while smb is off."});
+  CHECK(of("[features]\ndedup_disk = true\n\"smb.read_ahead\" = true\ndedup_memory = true\n").empty());
+  CHECK(of("[features]\nsmb = false\n[[rule]]\nto_ports = [445]\nfeatures = { smb = true, \"smb.read_ahead\" = true }\n").empty());
 }
 
 TEST_CASE("a warning names what fail = closed always refuses, and which address family it does not cover") {

@@ -53,7 +53,7 @@ TEST_CASE("the status has site, links, flows, limits and interception") {
   CHECK(link.at("last_error").is_null());
   CHECK(link.at("udp").at("state") == "up");
   CHECK(link.at("udp").at("packets_lost") == 20u);
-  CHECK(link.at("udp").at("rate") == json::value({{"law", "guarded"},
+  CHECK(link.at("udp").at("rate") == json::value({{"law", "limited"},
                                                   {"phase", "cruise"},
                                                   {"line_bits", 48'100'000u},
                                                   {"base_rtt_ms", 99.0},
@@ -218,7 +218,7 @@ TEST_CASE("why reports what would happen to a new flow, and by which rule") {
   CHECK(why.at("rule") == 1u);
   CHECK(why.at("tuple") == "10.0.0.1:5000-10.0.2.2:445");
   why = get(api, "/v1/why?tuple=10.0.0.1:5000-server.example:80").json();
-  CHECK(why.at("path") == "past_link");
+  CHECK(why.at("path") == "bypasses_link");
   CHECK(why.at("rule").is_null());
   CHECK(why.at("reason") == "no_peer_for_network");
   api.on_loop([&] { api.daemon.fail_closed = true; });
