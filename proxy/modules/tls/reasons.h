@@ -38,7 +38,8 @@ inline constexpr ReasonText tls_client_certificate{
 inline constexpr ReasonText tls_client_refused{
     "tls_client_refused",
     "The flow crosses encrypted for a day: this client has refused the certificate of [[tls_server]] for this name.",
-    "compare the certificate in [[tls_server]] with the server's own; longhaul reload ends the day"};
+    "compare the certificate in [[tls_server]] with the server's own, or, where certificates are minted, install their authority at the "
+    "client; longhaul reload ends the day"};
 
 inline constexpr ReasonText tls_not_minted{
     "tls_not_minted",
