@@ -120,6 +120,7 @@ struct ServerTable {
   std::vector<NamePattern> names;
   std::vector<Network> clients;
   std::vector<std::string> off;  // of its keys that are true unless they say otherwise
+  std::vector<std::pair<std::string, std::string>> chosen;  // keys that have one of several words, and which
   bool operator==(const ServerTable&) const = default;
 };
 

@@ -2,6 +2,8 @@
 // Types, ranges and unknown keys; read.cc checks combinations.
 #include "proxy/config/section.h"
 
+#include <algorithm>
+
 #include "proxy/config/suggest.h"
 
 namespace longhaul::config {
@@ -101,6 +103,13 @@ std::optional<Text> Section::text(std::string_view key, std::string_view example
     fail(line_of(*node), key, "must not be empty; write for example " + in_quotes(example) + ".");
   if (value->get().find('\0') != std::string::npos) fail(line_of(*node), key, "must not contain a zero byte.");
   return Text{value->get(), line_of(*node)};
+}
+
+std::optional<std::string> Section::choice(std::string_view key, std::span<const std::string_view> words) const {
+  const auto typed = text(key, words.front());
+  if (!typed) return std::nullopt;
+  if (std::ranges::find(words, typed->value) == words.end()) fail_choice(*typed, key, words);
+  return typed->value;
 }
 
 Text Section::required_text(std::string_view key, std::string_view example) const {

@@ -27,7 +27,8 @@ def config_keys(tree):
         if table := re.search(rf"\.servers = {{\.name = {TEXT}", source):
             lists = re.findall(r"k(?:SecretFiles|PublicFiles|Kept|Switches)\{([^}]*)\}", source)
             flags = re.findall(r"\.has_(names|clients) = true", source)
-            keys[f"[[{table[1]}]]"] = {"addresses", *flags, *(name for each in lists for name in re.findall(TEXT, each))}
+            choices = re.findall(rf"\.key = {TEXT}", source)
+            keys[f"[[{table[1]}]]"] = {"addresses", *flags, *choices, *(name for each in lists for name in re.findall(TEXT, each))}
     keys["[features]"] = features(tree)
     keys["top"] = tables - {name.strip("[]") for name in keys}
     return keys

@@ -74,6 +74,9 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:10: [[tls_server]] names has \"10.10.2.2\", which is no host name."},
       {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"),
        "dir/a.toml:7: [[tls_server]] needs the key names, "},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"
+                  "names = [\"a.corp\"]\nmode = \"bump\"\n"),
+       "dir/a.toml:11: [[tls_server]] mode cannot be \"bump\"; it must be \"server\" or \"mint\"."},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
       {after_head("[link]\nkey_log = \"/tmp/keys\"\n"),

@@ -44,7 +44,7 @@ TEST_CASE("a table of TLS servers has names, clients and files") {
   const Config config = read_text(
       "site = \"branch\"\n" + kIdentity + "[link]\nlisten = \"[::]:7600\"\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\n"
       "addresses = [\"10.10.2.2\"]\nnames = [\"a.corp\", \"*.b.corp\"]\nclients = [\"10.10.1.0/24\"]\n"
-      "certificate = \"a.crt\"\nkey = \"a.key\"\n", "dir/a.toml");
+      "certificate = \"a.crt\"\nkey = \"a.key\"\nmode = \"mint\"\n", "dir/a.toml");
   REQUIRE(config.servers.size() == 1);
   const ServerTable& table = config.servers[0];
   CHECK(table.name == "tls_server");
@@ -52,6 +52,7 @@ TEST_CASE("a table of TLS servers has names, clients and files") {
   CHECK(table.clients.size() == 1);
   CHECK(table.files == std::vector<std::pair<std::string, std::filesystem::path>>{{"key", "dir/a.key"}});
   CHECK(table.public_files == std::vector<std::pair<std::string, std::filesystem::path>>{{"certificate", "dir/a.crt"}});
+  CHECK(table.chosen == std::vector<std::pair<std::string, std::string>>{{"mode", "mint"}});
 }
 
 TEST_CASE("a full configuration is read key by key") {
