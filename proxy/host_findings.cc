@@ -105,10 +105,27 @@ void look_at_allow(const config::Config& config, HostFindings& found) {
                                "\", which lists what is behind the peer.");
 }
 
+// Without it nothing could be sent on that path.
+void look_at_paths(const config::Peer& peer, const HostFacts& host, HostFindings& found) {
+  for (const config::PeerPath& path : peer.paths) {
+    if (path.local.empty()) continue;
+    const auto address = config::parse_address(path.local);
+    const bool is_here =
+        address ? net::interface_with(host.interfaces, *address) != nullptr
+                : std::any_of(host.interfaces.begin(), host.interfaces.end(),
+                              [&](const net::Interface& each) { return each.name == path.local; });
+    if (!is_here)
+      found.warnings.push_back("The path \"" + path.name + "\" of the peer \"" + peer.name +
+                               "\" is to send from " + path.local + ", which is no " +
+                               (address ? "address" : "interface") + " of this host: the path will not work.");
+  }
+}
+
 void look_at_peers(const config::Config& config, const HostFacts& host, HostFindings& found) {
   for (std::size_t i = 0; i < config.peers.size(); ++i) {
     const config::Peer& peer = config.peers[i];
     look_at_networks(peer, host, found);
+    look_at_paths(peer, host, found);
     const auto& address = host.addresses_of_peers[i];
     const net::Interface* const own = address ? net::interface_with(host.interfaces, *address) : nullptr;
     if (own != nullptr) {

@@ -91,6 +91,9 @@ void show_link_notes(const json::value& link, std::ostream& out) {
        " streams; credit granted " + bytes_text(number(link.at("credit_granted"))) + ", retained " +
        bytes_text(number(link.at("bytes_retained"))));
   if (link.at("state") == "up" && !link.at("udp").is_null()) note(udp_line(link));
+  // A daemon of an earlier version does not report them.
+  if (const auto* paths = link.as_object().if_contains("paths"))
+    for (const auto& path : paths->as_array()) note(path_line(path));
   if (!link.at("reduction").is_null()) note(reduction_line(link.at("reduction")));
   if (!link.at("last_error").is_null() && link.at("state") != "up")
     note("last connection error: " + text(link.at("last_error")));

@@ -15,6 +15,7 @@
 #include "proxy/config/listens.h"
 #include "proxy/config/module_tables.h"
 #include "proxy/config/peer_conflicts.h"
+#include "proxy/config/peer_paths.h"
 #include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
 #include "proxy/config/units.h"
@@ -131,9 +132,9 @@ class Reader {
   }
 
   void read_peers(const Section& top) {
-    static constexpr std::array<std::string_view, 9> kKeys{
+    static constexpr std::array<std::string_view, 11> kKeys{
         "name", "address",           "fingerprint", "preshared_key_file", "networks", "names",
-        "rate", "dictionary_memory", "groups"};
+        "rate", "dictionary_memory", "groups",      "policy",             "path"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -146,6 +147,7 @@ class Reader {
       peer.networks = networks(section, "networks");
       peer.names = name_patterns(section, "names");
       peer.rate_bits = rate(section, "rate");
+      read_paths(section, peer);
       peer.dictionary_memory_bytes =
           size_or_none(section, "dictionary_memory", Dictionary::kMinMemory, Dictionary::kMaxMemory);
       peer.groups = group_names(section, "groups", "branches");

@@ -209,6 +209,7 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
   add_flows(families, status, flows);
   add_links(families, status);
   add_udp(families, status);
+  add_paths(families, status);
   add_reduction(families, status);
   add_disk(families, status);
   add_ports(families, flows);

@@ -22,6 +22,7 @@ def config_keys(tree):
         call, table = re.compile(r'top\.(table|tables)\(("\w+"|module->name), kKeys\)').search(source, declared.end()).groups()
         for name in modules(tree) if table == "module->name" else [table.strip('"')]:
             keys[f"[{name}]" if call == "table" else f"[[{name}]]"] = set(re.findall(TEXT, declared[1]))
+    keys["[[peer.path]]"] = set(re.findall(TEXT, re.search(r"kKeys\{([^}]*)\}", tree.text("proxy/config/peer_paths.cc"))[1]))
     for path in sources(tree, "proxy/modules/*/descriptor.cc"):
         source = tree.text(path)
         if table := re.search(rf"\.servers = {{\.name = {TEXT}", source):

@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
 constexpr std::uint64_t kWorkPerDatagram = 1000;
+// A host that stands still for a moment is no path that is silent.
+constexpr Duration kPause = 25ms;
 
 std::uint64_t seed_of(const ConnectionId& id) {
   std::uint64_t seed = 0;
@@ -47,10 +49,13 @@ UdpCarrier::~UdpCarrier() { session_.detach(id_, last_now_); }
 
 void UdpCarrier::tell_line_rate() {
   if (session_.preferred() != id_) return;
-  const double unsent =
-      std::chrono::duration<double>(kUnsentTime).count() * static_cast<double>(rate_.bytes_per_second());
-  session_.outgoing().set_unsent_limit(std::clamp(static_cast<std::size_t>(unsent), kUnsentMin, kUnsentMax));
-  session_.outgoing().set_line_rate(rate_.bytes_per_second());
+  Outgoing& outgoing = session_.outgoing();
+  const std::uint64_t rate = rate_.bytes_per_second() + outgoing.helpers().rate;
+  // A stream asks for more when half of it is sent: there must be enough for helpers until then.
+  const double unsent = std::chrono::duration<double>(kUnsentTime).count() * static_cast<double>(rate) +
+                        2 * static_cast<double>(outgoing.helpers().backlog);
+  outgoing.set_unsent_limit(std::clamp(static_cast<std::size_t>(unsent), kUnsentMin, kUnsentMax));
+  outgoing.set_line_rate(rate);
 }
 
 void UdpCarrier::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
@@ -87,6 +92,28 @@ void UdpCarrier::prefer(TimePoint now) {
   tell_line_rate();
 }
 
+void UdpCarrier::help(std::size_t backlog) { session_.set_helper(id_, backlog); }
+
+Duration UdpCarrier::late_after() const { return rtt().probe_timeout(SentPackets::kMaxAckDelay); }
+
+Duration UdpCarrier::silent_after() const { return 2 * late_after() + kPause; }
+
+// Where packets follow each other, as in a transfer, the timer that probes waits for the last one.
+bool UdpCarrier::is_late(TimePoint now) const {
+  return waits(flight_.sent().timeouts_in_a_row() > 0 ? Duration{0} : late_after(), now);
+}
+
+// Packets that search for the path's largest size may well be dropped by a path that works.
+bool UdpCarrier::waits(Duration time, TimePoint now) const {
+  return state() == State::up && flight_.bytes_against_window() > 0 && health_.waits_for(time, now);
+}
+
+void UdpCarrier::give_way(TimePoint now) {
+  last_now_ = now;
+  fail(now);
+  probe(now);
+}
+
 void UdpCarrier::fail(TimePoint now) {
   health_.fail();
   maker_.on_failed();
@@ -118,6 +145,11 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   };
   sooner(maker_.ack_at());
   sooner(health_.next_timeout(rtt().smoothed()));
+  if (watched_ && state() == State::up && health_.waits_since()) {
+    const TimePoint late = *health_.waits_since() + late_after();
+    const TimePoint silent = *health_.waits_since() + silent_after();
+    if (last_now_ < silent) sooner(last_now_ < late ? late : silent);
+  }
   if (state() == State::up) {
     sooner(maker_.send_at());
     sooner(flight_.mtu().next_timeout(last_now_));

@@ -92,9 +92,10 @@ TEST_CASE("keygen prints only the fingerprint, and never overwrites a key") {
 }
 
 TEST_CASE("check accepts the examples once their keys are made") {
+  const std::string of = GENERATE("", "two-lines/");
   const TemporaryFolder folder;
   for (std::string site : {"branch", "datacenter"}) {
-    std::filesystem::copy_file(std::filesystem::path(LONGHAUL_SOURCE_DIR) / "examples" / (site + ".toml"),
+    std::filesystem::copy_file(std::filesystem::path(LONGHAUL_SOURCE_DIR) / "examples" / (of + site + ".toml"),
                                folder.path() / (site + ".toml"));
     const std::string file = (folder.path() / (site + ".toml")).string();
     const Typed before = type({"check", file});
@@ -107,6 +108,8 @@ TEST_CASE("check accepts the examples once their keys are made") {
     const std::string said = cli::unwrapped(typed.out);
     CHECK(said.starts_with(file + " is a valid configuration of the site \"" + site + "\".\n"));
     CHECK(has(said, made.fingerprint));
+    CHECK(has(said, "mpls, to 10.10.100.2:7600, from 10.10.100.1, rate at most ") ==
+          (!of.empty() && site == "branch"));
     // All that is left to do is to pin the peer.
     CHECK(config::warnings(config::read(file)).size() == 1);
     CHECK(has(said, "still has the placeholder fingerprint of the examples"));
