@@ -38,7 +38,7 @@ class Paths(unittest.TestCase):
         self.start(policy)
         with Copies(self.lab, 12_000_000) as copies:
             moved(self.branch, 1_000_000)
-            self.assertEqual(roles(self.branch), before)
+            until(lambda: roles(self.branch) == before, 5, "the paths are used as configured")
             with rules(self.lab, "branch", CUT_IPV4):
                 until(lambda: roles(self.branch) == after, 5, "the cut is noticed")
                 self.assertEqual(copies.wait(), copies.expected())
