@@ -197,9 +197,10 @@ bool Marks::restore(std::string_view text) {
   while (!text.empty()) {
     const auto found = parse_mark(next_line(text));
     if (!found) continue;
+    // All of them: what ends a mark is behind others, and of a mark that moved to another name behind that.
     if (!found->file)
       left.erase(found->number);
-    else if (left.size() < LostWrites::kMost)
+    else
       left.emplace(found->number, std::pair(*found->file, found->near));
   }
   const auto digits = title.substr(kMarksTitle.size());
