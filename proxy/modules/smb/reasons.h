@@ -112,8 +112,8 @@ inline constexpr ReasonText smb_not_recorded{
     "than a few hundred files open for writing"};
 inline constexpr ReasonText smb_hides_errors{
     "smb_hides_errors",
-    "The flow is optimised, but its client's library (jcifs) does not tell its program when closing a "
-    "file fails, so its writes wait for the server.",
+    "The flow is optimised, but its client (jcifs, or Linux's kernel without oplocks) does not tell its "
+    "program when a file could not be closed, so its writes wait for the server.",
     "none needed"};
 
 inline constexpr std::array kAll{&smb_signed,

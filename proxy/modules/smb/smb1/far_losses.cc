@@ -8,6 +8,7 @@ namespace longhaul::smb::smb1 {
 void FarLosses::request(const Message& message) {
   doubts_.client_goes_on();
   files_.on_request(message);
+  learn_client(message, policy_);
   if (message.header.command != Command::write_andx) return;
   Open* open = connection_.open_of(message);
   if (!open) return;
@@ -16,7 +17,7 @@ void FarLosses::request(const Message& message) {
 }
 
 bool FarLosses::may_promise(const Open& open) const {
-  return may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
+  return policy_.may_allow(features_) && may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
 }
 
 void FarLosses::mark(const Open& open) {

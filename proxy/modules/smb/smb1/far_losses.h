@@ -7,6 +7,7 @@
 
 #include "proxy/config/features.h"
 #include "proxy/modules/promises/doubts.h"
+#include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/lost_files.h"
 
@@ -21,6 +22,7 @@ class FarLosses {
   void remembers(const Remembers& near) { doubts_.near_is(near); }
   void settled(const Settled& told);
   void may_promise(const Features& features) {
+    features_ = features;
     doubts_.allowed({.early = features.write_behind, .cached = features.write_behind_cached});
   }
 
@@ -50,6 +52,8 @@ class FarLosses {
   Connection& connection_;
   LostFiles files_;
   Doubts doubts_;
+  Features features_;
+  PromisePolicy policy_;
 };
 
 }  // namespace longhaul::smb::smb1

@@ -65,7 +65,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
   connection_.on_request(*message);
   telling_.client_goes_on();
   files_.on_request(*message);
-  learn_client(*message);
+  learn_client(*message, policy_);
   questions_.before_request(*message);
   request(now, frame, *message);
 }

@@ -112,7 +112,6 @@ class Near final : public Half {
   void taken_back(const Break& message);
   void answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                               const OpenKey& key);
-  void learn_client(const Message& message);
   void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);

@@ -34,6 +34,7 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 void Near::active(TimePoint now, const Open& open) {
   settled_.active(now, open);
   if (features(&Features::write_behind) && may_be_written_behind(open) && !open.settled &&
+      policy_.may_allow(surroundings_.features) &&
       (open.on_behalf || surroundings_.features.write_behind_cached))
     live_.mark(open.key, lost_file(open));
 }
@@ -45,12 +46,6 @@ void Near::review_undecided() {
 void Near::answer_held() {
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
-}
-
-void Near::learn_client(const Message& message) {
-  for (const Block& block : message.blocks)
-    if (block.command == Command::session_setup_andx && names_jcifs(block.bytes))
-      policy_.client_hides_errors();
 }
 
 bool Near::write(const Frame& frame, const Message& message) {

@@ -11,6 +11,7 @@ void FarLosses::before_request(TimePoint, const Message& message, const Changes&
   doubts_.client_goes_on();
   files_.on_request(message);
   for (const Element& element : message.elements) {
+    habits_.learn(element, policy_);
     if (element.header.command != Command::write) continue;
     const Pending* request = side_.connection().pending(element.header.message_id);
     Open* open = request ? side_.connection().open(request->file) : nullptr;
@@ -41,7 +42,8 @@ void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 }
 
 bool FarLosses::may_promise(const Open& open) const {
-  return may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
+  return policy_.may_allow(side_.surroundings().features) && may_be_written_behind(open) &&
+         doubts_.may_promise(open.on_behalf);
 }
 
 // Behind the answer that opens it, and Held.

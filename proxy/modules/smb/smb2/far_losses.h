@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "proxy/modules/promises/doubts.h"
+#include "proxy/modules/smb/smb2/client_habits.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -54,6 +55,8 @@ class FarLosses final : public FarPart {
   Doubts doubts_;
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
   bool ended_ = false;
+  ClientHabits habits_;
+  PromisePolicy policy_;
 };
 
 }  // namespace longhaul::smb::smb2

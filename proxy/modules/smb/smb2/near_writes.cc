@@ -6,7 +6,6 @@
 
 #include "proxy/modules/promises/size_limit.h"
 #include "proxy/modules/smb/lost_names.h"
-#include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
@@ -57,23 +56,9 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
   files_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
-    learn_client(element);
+    habits_.learn(element, policy_);
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
       if (setups_.size() < Connection::kMostPending) setups_.insert(element.header.message_id);
-  }
-}
-
-void NearWrites::learn_client(const Element& element) {
-  if (element.header.command == Command::negotiate) {
-    if (const auto request = parse_negotiate_request(element.bytes)) {
-      client_ = request->client_guid;
-      client_capabilities_ = request->capabilities;
-    }
-  } else if (element.header.command == Command::session_setup) {
-    const auto request = parse_session_setup_request(element.bytes);
-    if (request && (authenticates_as_jcifs(request->security, client_) ||
-                    may_be_jcifs_with_kerberos(request->security, client_capabilities_)))
-      policy_.client_hides_errors();
   }
 }
 
@@ -195,7 +180,8 @@ void NearWrites::answer_held(TimePoint now) {
 }
 
 void NearWrites::mark(const Open& open) {
-  if (open.on_behalf || side_.surroundings().features.write_behind_cached)
+  const Features& features = side_.surroundings().features;
+  if (policy_.may_allow(features) && (open.on_behalf || features.write_behind_cached))
     live_.mark(open.key, lost_file(open));
 }
 

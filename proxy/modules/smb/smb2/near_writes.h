@@ -17,7 +17,7 @@
 #include "proxy/modules/promises/undecided.h"
 #include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/promises.h"
-#include "proxy/modules/smb/silent_clients.h"
+#include "proxy/modules/smb/smb2/client_habits.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -78,7 +78,6 @@ class NearWrites final : public NearPart {
     bool answered = false;
     Counted promised;
   };
-  void learn_client(const Element& element);
   Taken write(TimePoint now, const Message& message);
   // Whether promises may be made on this open at all; if not, the reason is kept for display.
   bool policy_allows(Open& open);
@@ -108,8 +107,7 @@ class NearWrites final : public NearPart {
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
-  Guid client_{};                            // as NEGOTIATE named it
-  std::uint32_t client_capabilities_ = ~0u;  // likewise
+  ClientHabits habits_;
   std::vector<NewStatus> late_;              // for the message whose result was reported last
   PromisePolicy policy_;
   // Credits that the server granted beyond those of early answers: for the next ones.

@@ -345,5 +345,22 @@ TEST_CASE("SMB1: a record of lost writes follows its file") {
   }
 }
 
+TEST_CASE(
+    "SMB1: Linux gets no promises under an oplock that it did not ask for, unless the operator allows it") {
+  Pair pair;
+  Surroundings surroundings;
+  surroundings.line_bytes_per_second = 1'000'000;
+  surroundings.features.metadata_relaxed = true;
+  const bool is_allowed = GENERATE(false, true), is_linux = GENERATE(false, true);
+  surroundings.features.write_behind_cached = is_allowed;
+  pair.near.on_surroundings(pair.now, surroundings);
+  pair.far.on_surroundings(pair.now, surroundings);
+  pair.ask(session_setup(9, is_linux ? "CIFS VFS Client for Linux" : "another"));
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  const bool is_promised = is_allowed || !is_linux;
+  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)).has_value() == is_promised);
+  CHECK(pair.near.reason() == (is_promised ? smb::reasons::optimised : smb::reasons::smb_hides_errors));
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing
