@@ -6,7 +6,6 @@
 namespace longhaul::smb::smb1 {
 
 void FarLosses::request(const Message& message) {
-  doubts_.client_goes_on();
   files_.on_request(message);
   learn_client(message, policy_);
   if (message.header.command != Command::write_andx) return;
@@ -50,8 +49,8 @@ void FarLosses::closed(const Open& open) {
   doubts_.closed_failed(open.key, file_of(open));
 }
 
-bool FarLosses::goes_on_with_lost(const Opening& opening) {
-  return doubts_.any() && doubts_.tells(file_of(opening.open), opening.use);
+bool FarLosses::goes_on_with_lost(const Opening& opening, MessageNumber number) {
+  return doubts_.any() && doubts_.tells(file_of(opening.open), opening.use, number);
 }
 
 void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {

@@ -37,7 +37,8 @@ class FarLosses {
   void mark(const Open& open);
   std::vector<Marked> poll_marked();
   // True: the open must be answered with LOST_WRITEBEHIND_DATA.
-  bool goes_on_with_lost(const Opening& opening);
+  bool goes_on_with_lost(const Opening& opening, MessageNumber number);
+  void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 
   void client_ended() { doubts_.client_ended(); }
   // `ended`: the near half has sent all its messages. `owed`: opens with promises that the server has not

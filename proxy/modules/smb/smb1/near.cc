@@ -32,6 +32,12 @@ bool may_create(const Message& message) {
 }  // namespace
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  client_goes_on();
+  pass_gate(now, frame);
+}
+
+// It has come now, or has waited at the gate since before the answers that follow.
+void Near::pass_gate(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return take_frame(now, frame);
   gate_.hold(frame);
   review_gate(now);
@@ -46,7 +52,7 @@ bool Near::must_wait(TimePoint now, const Message& message) {
 }
 
 void Near::review_gate(TimePoint now) {
-  for (const Frame& frame : gate_.poll_open(now)) frame_from_lan(now, frame);
+  for (const Frame& frame : gate_.poll_open(now)) pass_gate(now, frame);
 }
 
 void Near::take_frame(TimePoint now, const Frame& frame) {
@@ -63,7 +69,6 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
   if (must_wait(now, *message)) return gate_.hold(frame);
   watch_contact(now);
   connection_.on_request(*message);
-  telling_.client_goes_on();
   files_.on_request(*message);
   learn_client(*message, policy_);
   questions_.before_request(*message);
@@ -228,6 +233,8 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
 void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
+  if (message.header.status == static_cast<std::uint32_t>(Status::lost_writebehind_data))
+    told_by_others_.passes(number);
   searches_.answered(message, pending);
   if (pending) questions_.answered(now, message, *pending);
   const auto carrier = carriers_.find(number);
@@ -355,7 +362,7 @@ void Near::taken_back(const Break& message) {
 void Near::lan_ended(TimePoint, modules::Ending ending) {
   lan_over_ = true;
   if (ending == modules::Ending::closed) {
-    telling_.client_goes_on();
+    client_goes_on();
     return out_.end_stream();
   }
   abort(Cause::client_gone);

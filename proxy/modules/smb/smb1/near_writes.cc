@@ -191,6 +191,11 @@ std::optional<LostWrites::File> Near::file_of(const OpenKey& key) {
   return open ? std::optional(lost_file(*open)) : std::nullopt;
 }
 
+void Near::client_goes_on() {
+  telling_.client_goes_on();
+  for (const MessageNumber answer : told_by_others_.client_goes_on()) out_.tell(LossRead{answer});
+}
+
 // A client that was reset opens the file again to continue with it: its program must learn of the loss.
 bool Near::goes_on_with_lost(const Message& message) {
   const MessageNumber number = number_of(message.header);

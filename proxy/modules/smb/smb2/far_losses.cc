@@ -8,7 +8,6 @@
 namespace longhaul::smb::smb2 {
 
 void FarLosses::before_request(TimePoint, const Message& message, const Changes&) {
-  doubts_.client_goes_on();
   files_.on_request(message);
   for (const Element& element : message.elements) {
     habits_.learn(element, policy_);
@@ -68,7 +67,8 @@ Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes
     return Taken::no;
   const Pending* request = side_.connection().pending(header.message_id);
   if (!request || !request->opening) return Taken::no;
-  if (!doubts_.tells(file_of(*request->opening), use_of(*request->opening))) return Taken::no;
+  if (!doubts_.tells(file_of(*request->opening), use_of(*request->opening), header.message_id))
+    return Taken::no;
   Header answer = answer_to(header, Status::lost_writebehind_data);
   side_.answer(now, message, build_error_response(answer));
   return Taken::yes;
@@ -77,6 +77,10 @@ Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes
 Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
   if (const auto* who = std::get_if<Remembers>(&message)) {
     doubts_.near_is(*who);
+    return Taken::yes;
+  }
+  if (const auto* read = std::get_if<LossRead>(&message)) {
+    doubts_.loss_read(*read);
     return Taken::yes;
   }
   if (const auto* settled = std::get_if<Settled>(&message)) {

@@ -36,7 +36,6 @@ class FarLosses final : public FarPart {
   }
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
-  // The client has ended in order: it has had all answers.
   void client_ended() { doubts_.client_ended(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }

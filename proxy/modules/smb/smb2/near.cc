@@ -30,6 +30,12 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
 // ---- frames
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  writes_.client_goes_on();
+  take_frame(now, frame);
+}
+
+// It has come now, or has waited at the gate since before the answers that follow.
+void Near::take_frame(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return request(now, frame);
   gate_.hold(frame);
   review_gate(now);
@@ -44,7 +50,7 @@ bool Near::must_wait(TimePoint now, const Message& message) {
 }
 
 void Near::review_gate(TimePoint now) {
-  for (const Frame& frame : gate_.poll_open(now)) frame_from_lan(now, frame);
+  for (const Frame& frame : gate_.poll_open(now)) take_frame(now, frame);
 }
 
 void Near::request(TimePoint now, const Frame& frame) {
@@ -142,7 +148,7 @@ void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.fra
 void Near::lan_ended(TimePoint now, Ending ending) {
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
   if (ending == Ending::closed) {
-    writes_.client_ended();
+    writes_.client_goes_on();
     return out_.end_stream();
   }
   reset_ = true;

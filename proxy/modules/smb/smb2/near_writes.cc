@@ -52,7 +52,6 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
 }
 
 void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
-  telling_.client_goes_on();
   files_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
@@ -205,6 +204,8 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
+    if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
+      told_by_others_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -287,6 +288,11 @@ Taken NearWrites::create(TimePoint now, const Message& message) {
   side_.answer(now, header.message_id,
                build_error_response(answer_to(header, Status::lost_writebehind_data)));
   return Taken::yes;
+}
+
+void NearWrites::client_goes_on() {
+  telling_.client_goes_on();
+  for (const MessageNumber answer : told_by_others_.client_goes_on()) side_.out().tell(LossRead{answer});
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {

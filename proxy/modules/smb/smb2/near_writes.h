@@ -61,8 +61,9 @@ class NearWrites final : public NearPart {
   // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
-  // The client has ended in order: it has had all answers.
-  void client_ended() { telling_.client_goes_on(); }
+  // A frame of the client has come, whether or not it must wait here, or its end in order: it has had all
+  // answers.
+  void client_goes_on();
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return policy_.reason(); }
   void lose(Cause cause) { live_.lose(cause); }
@@ -103,6 +104,7 @@ class NearWrites final : public NearPart {
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
+  ToldByOthers told_by_others_;
   LostFiles files_{*lost_, ends_};
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these

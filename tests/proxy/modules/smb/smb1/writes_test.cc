@@ -362,5 +362,29 @@ TEST_CASE(
   CHECK(pair.near.reason() == (is_promised ? smb::reasons::optimised : smb::reasons::smb_hides_errors));
 }
 
+TEST_CASE("SMB1: what waited behind an open was sent before its error, which may not have been read") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  {
+    Pair old(lost, 1, far), next(lost, 1, far);
+    const std::uint16_t fid = fid_of(old.ask(create("F", 10, {.disposition = 5})));
+    old.server_waits = true;
+    REQUIRE(old.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+    next.server.files["F"] = next.server.files["G"] = "old";
+    next.client_sends(create("F", 21));
+    next.client_sends(create("G", 22));
+    old.near.stream_ended(old.now, modules::Ending::reset);
+    next.pass(std::chrono::milliseconds(50));
+    next.run();
+    REQUIRE(next.at_client.size() == 2);
+    CHECK(status_of(*next.answer()) == kTold);
+    next.near.lan_ended(next.now, modules::Ending::reset);
+  }
+  Pair pair(lost, 1, far);
+  pair.server.files["F"] = "old";
+  CHECK(status_of(pair.ask(create("F", 20))) == kTold);
+  CHECK(status_of(pair.ask(create("F", 21))) == 0);
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing

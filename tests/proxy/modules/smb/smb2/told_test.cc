@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which requests are answered with the error for lost writes, and when the client has read it
+// (near_writes.h, far_losses.h, lost_files.h).
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/smb/smb2/visit.h"
+
+namespace longhaul::smb::smb2::model {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST_CASE("what waited behind an open was sent before its error, which may not have been read") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  {
+    Visit old(lost, far), visit(lost, far);
+    const FileId a = old.open("a");
+    old.server_idle = true;
+    REQUIRE(old.status(old.send_write(a, 0, "new")) == Status::success);
+    const MessageId create = visit.send_create("a", Disposition::open, kNone);
+    const MessageId behind = visit.send_create("b", Disposition::open, kNone);
+    old.server_ends();
+    old.settle();
+    old.near().twin_lost();
+    visit.pass(milliseconds(50));
+    visit.settle();
+    CHECK(visit.status(create) == Status::lost_writebehind_data);
+    CHECK(visit.status(behind) == Status::success);
+    visit.client_ends(modules::Ending::reset);
+    visit.settle();
+  }
+  Visit visit(lost, far);
+  CHECK(visit.opens("a") == Status::lost_writebehind_data);
+  CHECK(visit.opens("a") == Status::success);
+}
+
+TEST_CASE("what was on its way to the far half when that sent an error does not count as having read it") {
+  const auto far = std::make_shared<LostWrites>();
+  far->add({.share = u"X", .path = u"A"}, {.cause = Cause::near_vanished, .near = 9});
+  {
+    Visit visit(near_daemon(1), far);
+    const MessageId create = visit.send_create("a", Disposition::open, kNone);
+    const MessageId behind = visit.send_create("b", Disposition::open, kNone);
+    CHECK(visit.status(create) == Status::lost_writebehind_data);
+    CHECK(visit.status(behind) == Status::success);
+    visit.client_ends(modules::Ending::reset);
+    visit.settle();
+  }
+  Visit visit(near_daemon(1), far);
+  CHECK(visit.opens("a") == Status::lost_writebehind_data);
+  CHECK(visit.opens("b") == Status::success);
+  CHECK(visit.opens("a") == Status::success);
+}
+
+}  // namespace longhaul::smb::smb2::model
