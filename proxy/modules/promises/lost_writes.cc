@@ -163,6 +163,10 @@ bool LostWrites::any(const Ends& ends) const {
          });
 }
 
+bool LostWrites::may_lose(const Ends& ends) const {
+  return live_.contains(any_port(ends)) || marks_->any(ends) || any(ends);
+}
+
 std::vector<LostWrites::Ends> LostWrites::all_ends() const {
   std::vector<Ends> all;
   for (const auto& [client, of] : clients_)

@@ -140,6 +140,11 @@ void Marks::moved(const File& file, const File& to) {
   }
 }
 
+bool Marks::any(const modules::Ends& ends) const {
+  const auto first = marks_.lower_bound(File{.ends = LostWrites::any_port(ends), .share = {}, .path = {}});
+  return first != marks_.end() && LostWrites::any_port(first->first.ends) == LostWrites::any_port(ends);
+}
+
 // ---- the file
 
 void Marks::something_new() {

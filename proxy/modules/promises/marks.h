@@ -49,6 +49,7 @@ class Marks final : public modules::Journal {
   // could take over after a failure: one client may have a quarter of it.
   static constexpr std::size_t kMostFileBytes = 8 << 20, kMostOfClient = LostWrites::kMost / 4;
   std::size_t size() const { return marks_.size(); }
+  bool any(const modules::Ends& ends) const;
 
  private:
   friend OpenMarks;

@@ -149,4 +149,23 @@ TEST_CASE("a renamed file takes its record along, and other clients' records sta
   CHECK(lost.has(file(u"B", 2), Use::writes));
 }
 
+TEST_CASE("a client's flows may lose writes while one of them is alive, a file is marked or on record") {
+  const auto lost = std::make_shared<LostWrites>();
+  const LostWrites::Ends ends = file(u"A").ends;
+  CHECK_FALSE(lost->may_lose(ends));
+  {
+    OpenMarks marks(lost);
+    marks.mark(twin::OpenKey{}, file(u"A"));
+    CHECK(lost->may_lose(ends));
+    CHECK_FALSE(lost->may_lose(file(u"A", 2).ends));
+  }
+  CHECK_FALSE(lost->may_lose(ends));
+  lost->enter(ends, nullptr);
+  CHECK(lost->may_lose(ends));
+  lost->leave(ends, nullptr);
+  CHECK_FALSE(lost->may_lose(ends));
+  lost->add(file(u"A"), {});
+  CHECK(lost->may_lose(ends));
+}
+
 }  // namespace longhaul::promises

@@ -53,4 +53,16 @@ TEST_CASE("what was on its way to the far half when that sent an error does not 
   CHECK(visit.opens("a") == Status::success);
 }
 
+TEST_CASE("nothing is promised to a client with a connection that no guard reads") {
+  const auto lost = near_daemon(1);
+  Visit visit(lost, std::make_shared<LostWrites>());
+  const FileId a = visit.open("a");
+  lost->enter_unguarded({.server_port = 445});
+  CHECK_FALSE(visit.promises(a, "1"));
+  CHECK(visit.near().reason() == smb::reasons::smb_other_paths);
+  visit.settle();
+  lost->leave_unguarded({.server_port = 445});
+  CHECK(visit.promises(a, "2"));
+}
+
 }  // namespace longhaul::smb::smb2::model
