@@ -96,6 +96,22 @@ void LostWrites::forget(const File& file) {
   changed();
 }
 
+void LostWrites::told_by_reset(const File& file) {
+  if (!has_record(file)) return;
+  told_late(file, Told::reset);
+  forget(file);
+}
+
+bool LostWrites::told_by_reset(const Ends& ends) {
+  std::vector<File> files;
+  const auto of = clients_.find(ends.client);
+  if (of == clients_.end()) return false;
+  for (const Record& each : of->second.records)
+    if (any_port(each.file.ends) == any_port(ends)) files.push_back(each.file);
+  for (const File& file : files) told_by_reset(file);
+  return !files.empty();
+}
+
 void LostWrites::moved(const File& file, const File& to) {
   if (file == to) return;
   forget(to);

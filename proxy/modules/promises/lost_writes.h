@@ -127,6 +127,10 @@ class LostWrites {
   Unfinished finish_others(const File& file, const LiveLedger& own);
   // This client replaced or deleted the content.
   void forget(const File& file);
+  // Nothing but the reset that follows can tell the client.
+  void told_by_reset(const File& file);
+  // The same of every file between these addresses; false: there is none.
+  bool told_by_reset(const Ends& ends);
   // This client renamed it, replacing any file of the new name.
   void moved(const File& file, const File& to);
   // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's

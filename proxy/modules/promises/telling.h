@@ -30,6 +30,8 @@ class Telling {
   }
   // The open that replaces the content has succeeded.
   void replaced(const LostWrites::File& file) { lost_.forget(file); }
+  // The connection is reset now, where no answer can report it.
+  void told_by_reset(const LostWrites::File& file) { lost_.told_by_reset(file); }
   // The client has continued, or ended in order: it has had all earlier answers. Not for what it sent before
   // those and what waited here: it may have left meanwhile.
   void client_goes_on() {

@@ -57,7 +57,13 @@ bool Guard::understands(From from, const Frame& frame, Out& out) {
       return asks ? smb1_.request(frame, out) : smb1_.answer(frame, out);
     case FrameKind::smb2:
       return asks ? smb2_.request(frame, out) : smb2_.answer(frame, out);
-    default:  // encrypted, compressed, or of the session service: never promised
+    case FrameKind::smb2_transform:
+    case FrameKind::smb2_compressed:
+      // It may open any of the files, and cannot be answered.
+      out.reset = asks && lost_->told_by_reset(ends_);
+      if (out.reset) return true;
+      [[fallthrough]];
+    default:
       (asks ? out.to_server : out.to_client).push_back(frame.bytes);
       return true;
   }

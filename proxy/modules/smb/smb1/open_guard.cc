@@ -44,7 +44,9 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   if (!message || is_raw(*message)) return false;
   const Header& header = message->header;
   if (auto share = share_connected_by(*message)) shares_.connecting(number_of(header), std::move(*share));
-  if (judge_open(*message) == Verdict::refused)
+  const Verdict verdict = judge_open(*message, out);
+  if (out.reset) return true;
+  if (verdict == Verdict::refused)
     out.to_client.push_back(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   else
     out.to_server.push_back(frame.bytes);
@@ -53,19 +55,23 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
 
 // An open that is not the first of its chain passes, because the earlier commands must be carried out. The
 // error ends a chain.
-OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
+OpenGuard::Verdict OpenGuard::judge_open(const Message& message, Out& out) {
   const Header& header = message.header;
   const auto wanted = wanted_by(message);
   std::u16string share = shares_.of(0, header.tid);
   // Late errors are NT status codes.
-  if (!wanted || share.empty() || header.is_signed() || !header.has_nt_status()) return Verdict::passes;
+  if (!wanted || share.empty() || !header.has_nt_status()) return Verdict::passes;
   LostWrites::File file{.ends = ends_,
                         .share = std::move(share),
                         .path = path_of(file_name(header.tid, wanted->name, header.is_unicode()).path)};
   telling_.end_live(file);
   if (!telling_.has(file, wanted->use)) return Verdict::passes;
   if (wanted->use != LostWrites::Use::replaces) {
-    telling_.told(std::move(file), wanted->use);
+    out.reset = header.is_signed();
+    if (out.reset)
+      telling_.told_by_reset(file);
+    else
+      telling_.told(std::move(file), wanted->use);
     return Verdict::refused;
   }
   if (replacing_.size() < kMostReplacing) replacing_.emplace(number_of(header), std::move(file));

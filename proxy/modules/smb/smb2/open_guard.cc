@@ -38,25 +38,26 @@ struct OpenGuard::Chain {
   TreeId tree = 0;
   std::optional<std::u16string> share;  // of a TREE_CONNECT in it, whose tree id is unknown yet
   bool refused = false;                 // its CREATE is
+  bool is_signed = false;               // the message, with all its chains
 };
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto elements = parse_elements(frame.message());
   if (!elements) return false;
-  // A signed message can be read, but not split.
-  const bool changeable = std::none_of(elements->begin(), elements->end(), has_signature);
   CompoundParts passing;
   bool whole = true;
   const auto pass = [&] {
     if (!passing.empty()) out.to_server.push_back(build_compound(passing));
     passing.clear();
   };
-  Chain chain;
+  Chain chain{.is_signed = std::any_of(elements->begin(), elements->end(), has_signature)};
   for (const Element& element : *elements) {
-    if (judge(element, chain, changeable) == Verdict::passes) {
+    if (judge(element, chain) == Verdict::passes) {
       passing.push_back({element.header, element.body()});
       continue;
     }
+    // A signed message can be read, but neither split nor answered.
+    if (chain.is_signed) return tell_by_reset(out);
     whole = false;
     pass();
     // A CANCEL has no answer and takes no id.
@@ -71,9 +72,18 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   return true;
 }
 
-OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool changeable) {
+// What was found of this message's files so far is told by the reset.
+bool OpenGuard::tell_by_reset(Out& out) {
+  for (const auto& [id, owed] : owed_)
+    if (owed.verdict == Verdict::refused && owed.file) telling_.told_by_reset(*owed.file);
+  out.reset = true;
+  return true;
+}
+
+OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain) {
   const Header& header = element.header;
-  if (!header.is_related()) chain = {.session = header.session_id, .tree = header.tree_id};
+  if (!header.is_related())
+    chain = {.session = header.session_id, .tree = header.tree_id, .is_signed = chain.is_signed};
   if (chain.refused) {
     if (header.command != Command::cancel) owe(element, chain, {.verdict = Verdict::refused});
     return Verdict::refused;
@@ -84,7 +94,7 @@ OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool c
       chain.share = std::move(share);
     }
   }
-  if (header.command != Command::create || !changeable) return Verdict::passes;
+  if (header.command != Command::create) return Verdict::passes;
   const Verdict verdict = judge_create(element, chain);
   chain.refused = verdict == Verdict::refused;
   return verdict;

@@ -2,7 +2,7 @@
 // Which CREATE of an SMB2 connection is answered instead of the server because promised writes of its file
 // were lost, and how: an ECHO goes to the server under its MessageId, so that no id is left unused there, and
 // the answer to the ECHO returns to the client as the CREATE's error, with the credits that the server
-// grants.
+// grants. Signed requests cannot be answered: then the connection is reset, which has to tell the client.
 #pragma once
 #include <optional>
 #include <string>
@@ -24,7 +24,7 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Outputs a replacement for the frame. False: it cannot be parsed, and no output was made.
+  // Outputs a replacement for the frame, or has the connection reset. False: it cannot be parsed, and no output was made.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
   // Answers of the server must still be changed, or will show whether lost content has been replaced.
@@ -41,8 +41,9 @@ class OpenGuard {
     std::optional<LostWrites::File> file;
     LostWrites::Use use = LostWrites::Use::attributes;
   };
-  Verdict judge(const Element& element, Chain& chain, bool changeable);
+  Verdict judge(const Element& element, Chain& chain);
   Verdict judge_create(const Element& element, const Chain& chain);
+  bool tell_by_reset(Out& out);
   void owe(const Element& element, const Chain& chain, Owed owed);
   bool is_being_told(const LostWrites::File& file) const;
   void learn_share(const Element& answer);

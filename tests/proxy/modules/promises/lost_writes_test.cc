@@ -168,4 +168,14 @@ TEST_CASE("a client's flows may lose writes while one of them is alive, a file i
   CHECK(lost->may_lose(ends));
 }
 
+TEST_CASE("all records of a client can be told by a reset") {
+  LostWrites lost;
+  for (const auto* path : {u"A", u"B"}) lost.add(file(path), {});
+  lost.add(file(u"A", 2), {});
+  CHECK(lost.told_by_reset(file(u"X").ends));
+  CHECK_FALSE(lost.told_by_reset(file(u"X").ends));
+  CHECK(lost.waiting() == 1);
+  CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 2);
+}
+
 }  // namespace longhaul::promises

@@ -209,19 +209,47 @@ TEST_CASE("SMB2: compound requests that use a refused open fail with it, the res
   CHECK(flow.guard->is_done());
 }
 
-TEST_CASE("SMB2: signed or encrypted requests and reconnected handles pass") {
+TEST_CASE("SMB2: reconnected handles pass") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
-  passes(flow, create_request(3, "robbed", {}, {.flags = smb2::header_flags::is_signed}));
-  std::string sealed = text(create_request(4, "robbed"));
-  sealed[kFrameHeadBytes] = '\xFD';
-  flow.client(Slice::copy_of(as_bytes(sealed)));
-  CHECK((flow.take_server() == sealed));
   const std::string id(16, '\1');
   smb2::CreateRequest reconnects;
   reconnects.contexts.push_back({as_bytes(smb2::create_context::durable_reconnect), as_bytes(id)});
   passes(flow, create_request(5, "robbed", reconnects));
   CHECK(flow.lost->any(kEnds));
+}
+
+TEST_CASE("SMB2: a signed open of a file with lost writes cannot be answered: the client is reset, once") {
+  const auto is_signed = [](smb2::MessageId id, std::string_view name) {
+    return create_request(id, name, {}, {.flags = smb2::header_flags::is_signed});
+  };
+  Guarded flow({u"ROBBED", u"OTHER"});
+  connect_smb2(flow);
+  passes(flow, is_signed(3, "third"));
+  flow.client(is_signed(4, "robbed"));
+  CHECK(flow.is_reset);
+  CHECK(flow.take_server().empty());
+  CHECK_FALSE(flow.lost->has_record(lost_file(u"ROBBED")));
+  CHECK(flow.lost->has_record(lost_file(u"OTHER")));
+  CHECK(flow.lost->counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
+  Guarded next({});
+  next.lost = flow.lost;
+  next.guard = std::make_unique<Guard>(kEnds, next.lost);
+  connect_smb2(next);
+  passes(next, is_signed(3, "robbed"));
+}
+
+TEST_CASE("SMB2: an encrypted request may open any file: the client is reset, once for all that was lost") {
+  Guarded flow({u"ROBBED", u"OTHER"});
+  connect_smb2(flow);
+  const std::string plain = text(create_request(3, "third"));
+  std::string sealed = plain;
+  sealed[kFrameHeadBytes] = GENERATE('\xFD', '\xFC');
+  flow.server(Slice::copy_of(as_bytes(sealed)));
+  CHECK_FALSE(flow.is_reset);
+  flow.client(Slice::copy_of(as_bytes(sealed)));
+  CHECK(flow.is_reset);
+  CHECK_FALSE(flow.lost->any(kEnds));
 }
 
 TEST_CASE(

@@ -122,11 +122,18 @@ TEST_CASE("SMB1: OPEN_ANDX gets the report as well, unless it truncates the file
   CHECK(other.guard->is_done());
 }
 
-TEST_CASE("SMB1: signed requests pass, and raw data that looks like messages ends the guard") {
+TEST_CASE("SMB1: a signed open cannot be answered: the client is reset, once") {
   GuardedSmb1 flow;
   std::string is_signed = text(one::create("\\dir\\robbed", 4));
   is_signed[kFrameHeadBytes + 10] |= 4;
-  passes(flow, Slice::copy_of(as_bytes(is_signed)));
+  flow.client(Slice::copy_of(as_bytes(is_signed)));
+  CHECK(flow.is_reset);
+  CHECK(flow.take_server().empty());
+  CHECK_FALSE(flow.lost->any(kEnds));
+}
+
+TEST_CASE("SMB1: raw data that looks like messages ends the guard") {
+  GuardedSmb1 flow;
   passes(flow, one::read_raw(1, 0, 100, 5));
   CHECK(flow.guard->is_done());
   passes(flow, one::create("\\dir\\robbed", 6));
