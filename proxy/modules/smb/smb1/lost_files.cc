@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/lost_files.h"
 
+#include <algorithm>
+
 #include "proxy/modules/smb/smb1/fields.h"
 
 namespace longhaul::smb::smb1 {
@@ -33,6 +35,11 @@ std::optional<std::u16string> share_connected_by(const Message& request) {
       return share_of(file_name(0, connect->path, request.header.is_unicode()).path);
   }
   return std::nullopt;
+}
+
+bool LostFiles::is_renaming() const {
+  return asked_.size() >= kMostAsked ||
+         std::ranges::any_of(asked_, [](const auto& each) { return each.second.to.has_value(); });
 }
 
 std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {

@@ -32,6 +32,9 @@ class LostFiles {
     if (open.delete_on_close) lost_.forget(of(open));
   }
 
+  // As in smb2/lost_files.h.
+  bool is_renaming() const;
+
   LostWrites::File of(const Open& open) const { return of(open.name); }
   LostWrites::File of(const FileName& name) const {
     return {.ends = ends_, .share = shares_.of(0, name.tid), .path = path_of(name.path)};

@@ -57,6 +57,8 @@ bool Near::write(const Frame& frame, const Message& message) {
   if (!open || doomed_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
       !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
+  // Its mark would have the old name at one of the halves.
+  if (files_.is_renaming()) return false;
   if (lost_->has_unguarded(ends_)) return policy_.declines(*open, reasons::smb_other_paths, counters_);
   const OpenKey key = open->key;
   const auto marked = live_.is_marked(key);

@@ -110,6 +110,12 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
   }
 }
 
+bool LostFiles::is_renaming() const {
+  return asked_.size() >= kMostAsked || std::ranges::any_of(asked_, [](const auto& each) {
+           return each.second.kind == Change::Kind::renamed;
+         });
+}
+
 LostWrites::File LostFiles::of(const Open& open) const {
   return of(open.session, open.tree, open.moved_to.empty() ? open.name.path : open.moved_to);
 }

@@ -25,6 +25,9 @@ class LostFiles {
   void on_outcome(const Connection::Outcome& outcome);
   void on_done(Connection& connection, const Connection::Outcome& outcome);
 
+  // Files may have other names than these parts know: nothing may be promised that would be recorded.
+  bool is_renaming() const;
+
   LostWrites::File of(const Open& open) const;
   LostWrites::File of(SessionId session, TreeId tree, std::u16string_view path) const;
 

@@ -83,6 +83,8 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_) return Taken::no;
+  // Its mark would have the old name at one of the halves.
+  if (files_.is_renaming()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();

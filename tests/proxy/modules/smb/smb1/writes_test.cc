@@ -386,5 +386,18 @@ TEST_CASE("SMB1: what waited behind an open was sent before its error, which may
   CHECK(status_of(pair.ask(create("F", 21))) == 0);
 }
 
+TEST_CASE("SMB1: nothing is promised while a rename is without an answer") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server_waits = true;
+  pair.client_sends(make_frame({.command = 0x07, .tid = kTid, .uid = kUid, .mid = 31}, Fields{}.u16(0).bytes,
+                               Fields{}.u8(4).text("x").u8(0).u8(4).text("y").u8(0).bytes));
+  CHECK_FALSE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  pair.server_waits = false;
+  pair.run();
+  pair.at_client.clear();
+  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing

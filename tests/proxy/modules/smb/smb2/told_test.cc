@@ -65,4 +65,19 @@ TEST_CASE("nothing is promised to a client with a connection that no guard reads
   CHECK(visit.promises(a, "2"));
 }
 
+TEST_CASE("nothing is promised while a rename is without an answer") {
+  Visit visit(near_daemon(1), std::make_shared<LostWrites>());
+  const FileId a = visit.open("a"), b = visit.open("b");
+  REQUIRE(visit.promises(b, "1"));
+  visit.settle();
+  visit.server_idle = true;
+  const MessageId rename = visit.send_rename(a);
+  CHECK_FALSE(visit.promises(a, "x"));
+  CHECK_FALSE(visit.promises(b, "x"));
+  visit.server_idle = false;
+  CHECK(visit.status(rename) == Status::success);
+  visit.settle();
+  CHECK(visit.promises(b, "y"));
+}
+
 }  // namespace longhaul::smb::smb2::model
