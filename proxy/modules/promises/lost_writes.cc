@@ -25,6 +25,18 @@ void bound(std::vector<Interval>& ranges) {
 
 }  // namespace
 
+std::optional<LostWrites::File> name_after(const LostWrites::File& file, const LostWrites::File& from,
+                                           const LostWrites::File& to) {
+  if (file == from) return to;
+  if (LostWrites::any_port(file.ends) != LostWrites::any_port(from.ends) || file.share != from.share ||
+      !file.path.starts_with(from.path) || file.path.size() <= from.path.size() ||
+      file.path[from.path.size()] != u'\\')
+    return std::nullopt;
+  LostWrites::File moved = to;
+  moved.path.append(file.path, from.path.size());
+  return moved;
+}
+
 std::size_t bytes_of_name(const LostWrites::File& file) {
   return (file.share.size() + file.path.size()) * sizeof(char16_t);
 }
@@ -118,12 +130,18 @@ void LostWrites::moved(const File& file, const File& to) {
   marks_->moved(file, to);
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
-  const auto found = find(of->second.records, file);
-  if (found == of->second.records.end()) return;
-  Record record = *found;
-  record.file = to;
-  remove(of, found);
-  insert(std::move(record));
+  Owner& owner = of->second.owner->second;
+  bool any = false;
+  for (Record& record : of->second.records) {
+    const auto moved_to = name_after(record.file, file, to);
+    if (!moved_to) continue;
+    const std::size_t before = bytes_of_name(record.file), after = bytes_of_name(*moved_to);
+    name_bytes_ += after - before, owner.name_bytes += after - before;
+    record.file = *moved_to;
+    any = true;
+  }
+  if (!any) return;
+  make_room();
   changed();
 }
 

@@ -131,7 +131,7 @@ class LostWrites {
   void told_by_reset(const File& file);
   // The same of every file between these addresses; false: there is none.
   bool told_by_reset(const Ends& ends);
-  // This client renamed it, replacing any file of the new name.
+  // This client renamed it, replacing any file of the new name; what lies below it, if it is a folder, too.
   void moved(const File& file, const File& to);
   // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's
   // suspicion about this file is void.
@@ -228,6 +228,9 @@ class LossJournal {
   virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };
 
+// The name of `file` after `from`, which it is or which contains it, was renamed; none: it stays.
+std::optional<LostWrites::File> name_after(const LostWrites::File& file, const LostWrites::File& from,
+                                           const LostWrites::File& to);
 std::size_t bytes_of_name(const LostWrites::File& file);
 
 }  // namespace longhaul::promises

@@ -43,6 +43,7 @@ class Marks final : public modules::Journal {
 
   // LostWrites': the client has been told, or has replaced the file. Its old marks are of no use any more.
   void record_gone(const File& file);
+  // And what lies below it, if it is a folder.
   void moved(const File& file, const File& to);
 
   // What takes the file beyond kMostFileBytes replaces it by what still counts. In all, what lost_writes.h

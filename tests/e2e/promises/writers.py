@@ -20,6 +20,7 @@ BUILT = REPOSITORY / "build" / "clients"
 SMB2 = ("2.1", "3.0", "3.1.1")
 EVERY_DIALECT = ("NT1", *SMB2)
 POLICIES = ("stop", "continue", "close-only")
+UNFINISHED = ".new"  # as in ../clients/writing.py
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,8 @@ def python(name, interpreter="/usr/bin/python3"):
 PYTHON = BUILT / "python" / "bin" / "python3"  # with smbprotocol and pysmb
 
 KINDS = {kind.name: kind for kind in (
-    Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"), weight=6),
+    Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"),
+         policies=(*POLICIES, "rename"), weight=6),
     Kind("smbprotocol", python("smbprotocol", PYTHON), PYTHON, SMB2,
          ("none", "oplock", "lease", "durable")),
     # It asks for a durable handle with every open, without the oplock that it takes to be granted one.

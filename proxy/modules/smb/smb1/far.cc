@@ -111,12 +111,9 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   connection_.on_request(message);
   losses_.request(message);
   volumes_.request(message);
-  if (!message.is_chained() && connection_.is_ready()) {
-    const Pending* pending = connection_.pending(number_of(header));
-    if (pending && pending->opening && losses_.goes_on_with_lost(*pending->opening, number_of(header))) {
-      connection_.answered_here(number_of(header));
-      return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
-    }
+  if (connection_.is_ready() && losses_.goes_on_with_lost(message)) {
+    connection_.answered_here(number_of(header));
+    return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   }
   const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));

@@ -49,8 +49,10 @@ void FarLosses::closed(const Open& open) {
   doubts_.closed_failed(open.key, file_of(open));
 }
 
-bool FarLosses::goes_on_with_lost(const Opening& opening, MessageNumber number) {
-  return doubts_.any() && doubts_.tells(file_of(opening.open), opening.use, number);
+bool FarLosses::goes_on_with_lost(const Message& message) {
+  if (!doubts_.any()) return false;
+  const auto wanted = wanted_by(message);
+  return wanted && doubts_.tells(files_.of(wanted->name), wanted->use, number_of(message.header));
 }
 
 void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {

@@ -36,8 +36,8 @@ class FarLosses {
   // WRITEs through it may be promised, if they may at all: it is marked. Told by poll_marked().
   void mark(const Open& open);
   std::vector<Marked> poll_marked();
-  // True: the open must be answered with LOST_WRITEBEHIND_DATA.
-  bool goes_on_with_lost(const Opening& opening, MessageNumber number);
+  // True: it must be answered with LOST_WRITEBEHIND_DATA.
+  bool goes_on_with_lost(const Message& message);
   void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 
   void client_ended() { doubts_.client_ended(); }

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "proxy/modules/smb/smb1/fields.h"
-#include "proxy/modules/smb/smb1/open_guard.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
@@ -45,10 +44,8 @@ void Near::pass_gate(TimePoint now, const Frame& frame) {
 
 bool Near::must_wait(TimePoint now, const Message& message) {
   const auto wanted = wanted_by(message);
-  if (!wanted || wanted->use == LostWrites::Use::attributes) return false;
-  const Header& header = message.header;
-  const FileName name = file_name(header.tid, wanted->name, header.is_unicode());
-  return gate_.shuts_for(now, files_.of(name));
+  return wanted && wanted->use != LostWrites::Use::attributes &&
+         gate_.shuts_for(now, files_.of(wanted->name));
 }
 
 void Near::review_gate(TimePoint now) {
@@ -77,6 +74,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 
 void Near::request(TimePoint now, const Frame& frame, const Message& message) {
   if (connection_.is_ready() && !raw_.under_way()) {
+    if (goes_on_with_lost(message)) return;
     if (!message.is_chained()) {
       switch (message.header.command) {
         case Command::read_andx:
@@ -101,7 +99,6 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::nt_create_andx:
         case Command::open_andx:
-          if (goes_on_with_lost(message)) return;
           say_who();
           if (look(now, message)) return;
           if (const Pending* pending = connection_.pending(number_of(message.header));

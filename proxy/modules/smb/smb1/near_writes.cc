@@ -199,13 +199,16 @@ void Near::client_goes_on() {
   for (const MessageNumber answer : told_by_others_.client_goes_on()) out_.tell(LossRead{answer});
 }
 
-// A client that was reset opens the file again to continue with it: its program must learn of the loss.
+// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
+// its program must learn of the loss. The error ends a chain.
 bool Near::goes_on_with_lost(const Message& message) {
-  const MessageNumber number = number_of(message.header);
-  const Pending* pending = connection_.pending(number);
-  if (!pending || !pending->opening) return false;
-  if (!telling_.tells(lost_file(pending->opening->open), pending->opening->use)) return false;
-  connection_.answered_here(number);
+  const auto wanted = wanted_by(message);
+  if (!wanted) return false;
+  if (!telling_.tells(files_.of(wanted->name), wanted->use)) {
+    say_who();  // the far half may have to know before it tells
+    return false;
+  }
+  connection_.answered_here(number_of(message.header));
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   return true;
 }

@@ -61,16 +61,16 @@ void FarLosses::tell_marked() {
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
-  const Header& header = message.header();
-  if (!message.single() || header.command != Command::create || !doubts_.any() ||
-      side_.connection().any_untouchable())
-    return Taken::no;
-  const Pending* request = side_.connection().pending(header.message_id);
-  if (!request || !request->opening) return Taken::no;
-  if (!doubts_.tells(file_of(*request->opening), use_of(*request->opening), header.message_id))
-    return Taken::no;
-  Header answer = answer_to(header, Status::lost_writebehind_data);
-  side_.answer(now, message, build_error_response(answer));
+  if (!doubts_.any() || side_.connection().any_untouchable()) return Taken::no;
+  bool is_lost = false;
+  for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
+    is_lost |= doubts_.tells(each.file, each.use, message.header().message_id);
+  if (!is_lost) return Taken::no;
+  for (const Element& element : message.elements) {
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    if (!request || element.header.command == Command::cancel) continue;
+    side_.answer(now, element.header, loss_error(element.header, *request));
+  }
   return Taken::yes;
 }
 

@@ -24,7 +24,7 @@ class FarLosses final : public FarPart {
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Answers CREATEs that would continue with a file with lost writes.
+  // Answers messages that would continue with a file with lost writes (as near_writes.h does).
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;

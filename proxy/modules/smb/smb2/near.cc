@@ -43,9 +43,8 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 
 // From other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
-  if (message.header().command != Command::create && message.single()) return false;
-  for (const LostWrites::File& file : writes_.opened_by(message))
-    if (gate_.shuts_for(now, file)) return true;
+  for (const GoesOn& each : writes_.gone_on_with(message))
+    if (gate_.shuts_for(now, each.file)) return true;
   return false;
 }
 
@@ -69,6 +68,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (!connection_.any_untouchable()) {
     // Behind the answer of a CREATE the far half may add requests of its own.
     used_ = used_ || message->header().command == Command::create || !message->single();
+    if (writes_.refuses(now, *message)) return;
     for (NearPart* part : asked_in_order_)
       if (part->on_request(now, *message, changes) == Taken::yes) return;
   }

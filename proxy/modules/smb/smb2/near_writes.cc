@@ -65,7 +65,6 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   if (!message.single()) return Taken::no;
   const Header& header = message.header();
   if (header.command == Command::write) return write(now, message);
-  if (header.command == Command::create) return create(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
     // It crossed our answer: the server must not undo what the client was told is done.
     const auto found = waiting_.find(header.message_id);
@@ -265,32 +264,18 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
   return open ? std::optional(lost_file(*open)) : std::nullopt;
 }
 
-std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) const {
-  std::vector<LostWrites::File> files;
-  SessionId session = 0;
-  TreeId tree = 0;
+// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
+// its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
+bool NearWrites::refuses(TimePoint now, const Message& message) {
+  bool is_lost = false;
+  for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells(each.file, each.use);
+  if (!is_lost) return false;
   for (const Element& element : message.elements) {
-    // 3.3.5.2.7.2: what a related element takes from the one before.
-    if (!element.header.is_related()) session = element.header.session_id, tree = element.header.tree_id;
-    if (element.header.command != Command::create) continue;
-    const auto request = parse_create_request(element.bytes);
-    if (!request || request->options & create_options::open_by_file_id) continue;
-    const auto disposition = static_cast<std::uint32_t>(request->disposition);
-    if (smb::use_of(request->desired_access, disposition) == LostWrites::Use::attributes) continue;
-    files.push_back(files_.of(session, tree, file_name_of(tree, *request, element.header).path));
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    if (!request || element.header.command == Command::cancel) continue;
+    side_.answer(now, request->id, loss_error(element.header, *request));
   }
-  return files;
-}
-
-// A client that was reset opens the file again to continue with it: its program must learn of the loss.
-Taken NearWrites::create(TimePoint now, const Message& message) {
-  const Header& header = message.header();
-  const Pending* request = side_.connection().pending(header.message_id);
-  if (!request || !request->opening) return Taken::no;
-  if (!telling_.tells(lost_file(*request->opening), use_of(*request->opening))) return Taken::no;
-  side_.answer(now, header.message_id,
-               build_error_response(answer_to(header, Status::lost_writebehind_data)));
-  return Taken::yes;
+  return true;
 }
 
 void NearWrites::client_goes_on() {

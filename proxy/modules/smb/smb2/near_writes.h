@@ -38,8 +38,7 @@ class NearWrites final : public NearPart {
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   // Takes WRITEs that are promised; READs of an open with unfinished promises, which it passes on because
-  // data read ahead may be older; CANCELs of writes that were answered; CREATEs that would continue with a
-  // file that has lost promised writes.
+  // data read ahead may be older; CANCELs of writes that were answered.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into an answer that must carry it.
@@ -54,8 +53,13 @@ class NearWrites final : public NearPart {
   bool owes() const { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const { return promises_.waiting(open) != 0 || promises_.lost(open); }
-  // The files that this message opens or truncates: CREATEs that may read or write data.
-  std::vector<LostWrites::File> opened_by(const Message& message) const;
+  // What this message does with files as if their writes had been kept.
+  std::vector<GoesOn> gone_on_with(const Message& message) const {
+    return files_.gone_on_with(message, side_.connection());
+  }
+  // Before any part may answer it: true if one of those files has lost promised writes, so that the whole
+  // message was answered with the error for that.
+  bool refuses(TimePoint now, const Message& message);
   const LiveLedger& ledger() const { return live_; }
   // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
   // loss, and some libraries ignore its status.
@@ -88,7 +92,6 @@ class NearWrites final : public NearPart {
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
   std::optional<LostWrites::File> file_of(const OpenKey& key);
-  Taken create(TimePoint now, const Message& message);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   void count();
 

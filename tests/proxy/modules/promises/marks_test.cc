@@ -134,6 +134,22 @@ TEST_CASE("a renamed file is marked under its new name before anything more is p
   CHECK(host.marks().size() == 0);
 }
 
+TEST_CASE("the marks below a folder that is renamed follow it") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  flow.mark(open(1), named(u"D\\A"));
+  flow.mark(open(2), named(u"D\\E\\B"));
+  flow.mark(open(3), named(u"DA"));
+  host.write();
+  host.lost->moved(named(u"D"), named(u"NEW"));
+  host.write();
+  Host next(2, host.synced);
+  CHECK(next.lost->waiting() == 3);
+  CHECK(next.lost->has_record(named(u"NEW\\A")));
+  CHECK(next.lost->has_record(named(u"NEW\\E\\B")));
+  CHECK(next.lost->has_record(named(u"DA")));
+}
+
 TEST_CASE("a renamed file stays marked where there are as many marks as may be") {
   Host host(1);
   OpenMarks flow(host.lost);

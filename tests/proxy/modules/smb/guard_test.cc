@@ -252,6 +252,45 @@ TEST_CASE("SMB2: an encrypted request may open any file: the client is reset, on
   CHECK_FALSE(flow.lost->any(kEnds));
 }
 
+TEST_CASE("SMB2: a file with lost writes is not renamed or linked, once") {
+  using smb2::header_flags::related;
+  Guarded flow({u"ROBBED"});
+  connect_smb2(flow);
+  const std::uint8_t info_class = GENERATE(smb2::file_info::rename, smb2::file_info::link);
+  constexpr std::uint32_t kDelete = 0x10080;
+  SECTION("through an open handle") {
+    passes(flow, create_request(3, "robbed", {.desired_access = kDelete}));
+    answers(flow, answer(Command::create, 3, create_answer_body({.file = {1, 1}})));
+    const auto set = [&](smb2::MessageId id, std::uint8_t of_class) {
+      return request(Command::set_info, id, set_info_request_body({1, 1}, of_class));
+    };
+    passes(flow, set(4, smb2::file_info::basic));
+    flow.client(set(5, info_class));
+    expect_echo(flow, 5);
+    expect_told(flow, 5, Command::set_info);
+    passes(flow, set(6, info_class));
+  }
+  SECTION("in the compound that opens it") {
+    const Of behind{.session = ~smb2::SessionId{0}, .tree = ~smb2::TreeId{0}, .flags = related};
+    const Message create = create_request(3, "robbed", {.desired_access = kDelete});
+    flow.client(compound({{create.header(), Body([&](auto& out) { out.bytes(create.first().body()); })},
+                          {request_header(Command::set_info, 4, behind),
+                           set_info_request_body(smb2::kPreviousFile, info_class)}}));
+    FrameSplitter sent(Framing::direct_tcp);
+    sent.push(Slice::copy_of(as_bytes(flow.take_server())));
+    for (const Command command : {Command::create, Command::set_info}) {
+      const Message one = smb2::parse_message(*sent.next().value()).value();
+      CHECK(one.header().command == Command::echo);
+      smb2::Header head = smb2::answer_to(one.header(), Status::success);
+      head.credits = 7;
+      flow.server(smb2::build_empty_response(head));
+      expect_told(flow, one.header().message_id, command);
+    }
+    passes(flow, echo(5));
+  }
+  CHECK_FALSE(flow.lost->any(kEnds));
+}
+
 TEST_CASE(
     "a guard stays while another flow of its client may lose writes, and nothing is promised when it "
     "leaves") {

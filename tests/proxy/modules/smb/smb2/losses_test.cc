@@ -297,7 +297,7 @@ TEST_CASE("a client that sends much behind a waiting open does not get more time
   CHECK(visit.status(create) == Status::lost_writebehind_data);
 }
 
-TEST_CASE("a record follows its file: removed if that is deleted or emptied, moved if it is renamed") {
+TEST_CASE("a record ends with its file: if that is deleted or emptied") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   const auto& half = GENERATE(false, true) ? far : lost;
@@ -338,12 +338,6 @@ TEST_CASE("a record follows its file: removed if that is deleted or emptied, mov
     REQUIRE(visit.status(visit.send_end_of_file(open_to_delete(0), 0)) == Status::success);
     visit.settle();
     CHECK(half->waiting() == 1);
-  }
-  SECTION("renamed over another") {
-    REQUIRE(visit.status(visit.send_rename(open_to_delete(0))) == Status::success);
-    visit.settle();
-    CHECK(half->waiting() == 1);
-    CHECK(half->has(y, LostWrites::Use::writes));
   }
   CHECK_FALSE(half->has(a, LostWrites::Use::writes) == (half->waiting() == 1));
 }
