@@ -15,6 +15,7 @@ class Guard {
   // Output, in order for each direction.
   struct Out {
     std::vector<Slice> to_client, to_server;
+    bool reset = false;  // nothing more passes: both connections are reset
   };
 
   virtual ~Guard() = default;
@@ -25,9 +26,6 @@ class Guard {
   // The end of that direction. Held bytes are output.
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;
-
-  // Memory is short: it outputs what it holds and stops reading.
-  virtual void give_up(Out& out) = 0;
 
   // Nothing is held and everything passes unchanged: the guard need not see further bytes.
   virtual bool is_done() const = 0;

@@ -58,8 +58,11 @@ class Losses {
   // None by default. The log outlives this object, or is taken away.
   virtual void set_log(LossLog* log) = 0;
 
-  // For a flow outside the link; null: there is nothing to report to its client.
+  // For a flow outside the link; null: there is nothing to report to its client, nor will there be because of
+  // what it does elsewhere now.
   virtual std::unique_ptr<Guard> make_guard(const Ends& ends) = 0;
+  // Held while no guard reads such a flow: it is too late for one then, so nothing is promised to its client.
+  virtual std::shared_ptr<void> unguarded(const Ends& ends) = 0;
   // Clients for which make_guard() has something to report, and a callback for changes of this set.
   virtual std::vector<Ends> guarded() const = 0;
   virtual void on_guarded(std::function<void()> call) = 0;

@@ -54,8 +54,13 @@ std::vector<modules::LostFile> LossReports::files(const modules::Ends& ends, std
 }
 
 std::unique_ptr<modules::Guard> LossReports::make_guard(const modules::Ends& ends) {
-  if (!lost_->any(ends)) return nullptr;
+  if (!lost_->may_lose(ends)) return nullptr;
   return guard_(ends, lost_);
+}
+
+std::shared_ptr<void> LossReports::unguarded(const modules::Ends& ends) {
+  lost_->enter_unguarded(ends);
+  return {nullptr, [lost = lost_, ends](void*) { lost->leave_unguarded(ends); }};
 }
 
 modules::LostFile LossReports::shown(const LostWrites::File& file) const {

@@ -26,6 +26,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   std::vector<modules::LostFile> files(const modules::Ends& ends, std::size_t most) const override;
   void set_log(modules::LossLog* log) override { log_ = log; }
   std::unique_ptr<modules::Guard> make_guard(const modules::Ends& ends) override;
+  std::shared_ptr<void> unguarded(const modules::Ends& ends) override;
   std::vector<modules::Ends> guarded() const override { return lost_->all_ends(); }
   void on_guarded(std::function<void()> call) override { lost_->on_change(std::move(call)); }
   void on_given_up(std::function<void()> call) override { lost_->on_given_up(std::move(call)); }

@@ -60,6 +60,9 @@ class Impacket(writing.Client):
     def close(self):
         self.ask("close", self.file.close)
 
+    def rename(self, new):
+        self.ask("rename", self.connection.rename, self.options.name, new, opening=True)
+
     def logout(self):
         self.connection.close()
 

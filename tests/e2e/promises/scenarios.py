@@ -19,7 +19,7 @@ from faults import FAULTS, Fault
 from guest import Guest
 from lab import SERVER, Lab, until
 from pair import Pair
-from writers import KINDS, KernelWriter, Scenario, Writer
+from writers import KINDS, UNFINISHED, KernelWriter, Scenario, Writer
 
 LINE = "25mbit,60"
 OLD = b"\xee"  # what is in a file that is written in place
@@ -67,7 +67,7 @@ def scenario(chance, kind, fault, longest, cell=None):
     return Scenario(kind.name, cell.dialect, cell.ask, cell.policy, chance.choice((20, 40, 60)),
                     chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
                     chance.choice((0, 5, 20, 40)), min(longest, chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0]),
-                    kind.in_place and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
+                    kind.in_place and cell.policy != "rename" and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
 
 
 # -- the cells of the table
@@ -94,7 +94,7 @@ def cells(kind, fault):
         return []
     return [Cell(kind.behaviour or policy, dialect, ask, policy)
             for dialect in kind.dialects for ask in kind.asks_in(dialect) for policy in kind.policies
-            if policy != "close-only" or not fault.unsynced]
+            if policy not in ("close-only", "rename") or not fault.unsynced]
 
 
 def places(fault, kinds):
@@ -282,6 +282,8 @@ class Stage:
     def _judged(self, writer, promised):
         told = writer.scenario
         path = self.smbd.path_of(writer.name, writer.share)
+        if writer.scenario.policy == "rename" and not path.exists():
+            path = path.with_name(path.name + UNFINISHED)
         try:
             there = path.read_bytes()
             path.unlink()

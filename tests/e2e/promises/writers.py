@@ -20,6 +20,7 @@ BUILT = REPOSITORY / "build" / "clients"
 SMB2 = ("2.1", "3.0", "3.1.1")
 EVERY_DIALECT = ("NT1", *SMB2)
 POLICIES = ("stop", "continue", "close-only")
+UNFINISHED = ".new"  # as in ../clients/writing.py
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +67,8 @@ def python(name, interpreter="/usr/bin/python3"):
 PYTHON = BUILT / "python" / "bin" / "python3"  # with smbprotocol and pysmb
 
 KINDS = {kind.name: kind for kind in (
-    Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"), weight=6),
+    Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"),
+         policies=(*POLICIES, "rename"), weight=6),
     Kind("smbprotocol", python("smbprotocol", PYTHON), PYTHON, SMB2,
          ("none", "oplock", "lease", "durable"), unpromised=("3.1.1",)),  # it signs that, and the far side has no key
     # It asks for a durable handle with every open, without the oplock that it takes to be granted one.
@@ -206,7 +208,7 @@ class KernelWriter(Writer):
     def work(self):
         told = self.scenario
         # It waits for an answer for as long as the server answers its ECHOs: one every 5 s, not every minute.
-        options = ["cache=none" if told.ask == "none" else "cache=strict", "echo_interval=5"]
+        options = ["cache=none,nolease" if told.ask == "none" else "cache=strict", "echo_interval=5"]
         try:
             with kernel_client.Mount(self.stage.guest, self.stage.smbd, told.dialect, *options, share=self.share,
                                     host=self.stage.host) as mount:

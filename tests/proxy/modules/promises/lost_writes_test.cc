@@ -149,4 +149,47 @@ TEST_CASE("a renamed file takes its record along, and other clients' records sta
   CHECK(lost.has(file(u"B", 2), Use::writes));
 }
 
+TEST_CASE("the records below a folder that is renamed follow it") {
+  LostWrites lost;
+  for (const auto* path : {u"D\\A", u"D\\E\\B", u"DA", u"C"}) lost.add(file(path), {});
+  const std::size_t bytes = lost.name_bytes();
+  lost.moved(file(u"D"), file(u"NEW"));
+  CHECK(lost.waiting() == 4);
+  CHECK(lost.name_bytes() == bytes + 2 * 2 * sizeof(char16_t));
+  CHECK(lost.take(file(u"NEW\\A")));
+  CHECK(lost.take(file(u"NEW\\E\\B")));
+  CHECK(lost.take(file(u"DA")));
+  CHECK(lost.take(file(u"C")));
+  CHECK(lost.name_bytes() == 0);
+}
+
+TEST_CASE("a client's flows may lose writes while one of them is alive, a file is marked or on record") {
+  const auto lost = std::make_shared<LostWrites>();
+  const LostWrites::Ends ends = file(u"A").ends;
+  CHECK_FALSE(lost->may_lose(ends));
+  {
+    OpenMarks marks(lost);
+    marks.mark(twin::OpenKey{}, file(u"A"));
+    CHECK(lost->may_lose(ends));
+    CHECK_FALSE(lost->may_lose(file(u"A", 2).ends));
+  }
+  CHECK_FALSE(lost->may_lose(ends));
+  lost->enter(ends, nullptr);
+  CHECK(lost->may_lose(ends));
+  lost->leave(ends, nullptr);
+  CHECK_FALSE(lost->may_lose(ends));
+  lost->add(file(u"A"), {});
+  CHECK(lost->may_lose(ends));
+}
+
+TEST_CASE("all records of a client can be told by a reset") {
+  LostWrites lost;
+  for (const auto* path : {u"A", u"B"}) lost.add(file(path), {});
+  lost.add(file(u"A", 2), {});
+  CHECK(lost.told_by_reset(file(u"X").ends));
+  CHECK_FALSE(lost.told_by_reset(file(u"X").ends));
+  CHECK(lost.waiting() == 1);
+  CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 2);
+}
+
 }  // namespace longhaul::promises
