@@ -115,9 +115,9 @@ void look_at_paths(const config::Peer& peer, const HostFacts& host, HostFindings
                 : std::any_of(host.interfaces.begin(), host.interfaces.end(),
                               [&](const net::Interface& each) { return each.name == path.local; });
     if (!is_here)
-      found.warnings.push_back("The path \"" + path.name + "\" of the peer \"" + peer.name +
-                               "\" is to send from " + path.local + ", which is no " +
-                               (address ? "address" : "interface") + " of this host: the path will not work.");
+      found.warnings.push_back(
+          "The path \"" + path.name + "\" of the peer \"" + peer.name + "\" is to send from " + path.local +
+          ", which is no " + (address ? "address" : "interface") + " of this host: the path will not work.");
   }
 }
 

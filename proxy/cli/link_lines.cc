@@ -82,8 +82,8 @@ std::string path_line(const json::value& path) {
   if (!path.at("rtt_ms").is_null()) said += ", round trip " + rtt(path.at("rtt_ms"));
   if (!path.at("pacing_rate_bits").is_null())
     said += ", paced at " + rate_text(number(path.at("pacing_rate_bits")));
-  return said + ", cost " + text(path.at("cost")) + ", " + bytes_text(number(path.at("bytes_sent"))) + " sent, " +
-         text(path.at("packets_lost")) + " of " + text(path.at("packets_sent")) + " packets lost";
+  return said + ", cost " + text(path.at("cost")) + ", " + bytes_text(number(path.at("bytes_sent"))) +
+         " sent, " + text(path.at("packets_lost")) + " of " + text(path.at("packets_sent")) + " packets lost";
 }
 
 std::string reduction_line(const json::value& reduction) {

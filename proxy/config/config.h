@@ -47,8 +47,8 @@ struct PeerPath {
   std::string name;                 // the same at both sites
   std::optional<HostPort> address;  // of the peer on this line; none: the peer connects to this site
   std::string local;                // address or interface of this host to send from; empty: by the route
-  std::uint64_t rate_bits = 0;      // this side's sending rate on it, bits of IP packets a second; 0: measured
-  std::uint32_t cost = 1;           // used only while no path of a lower cost works
+  std::uint64_t rate_bits = 0;  // this side's sending rate on it, bits of IP packets a second; 0: measured
+  std::uint32_t cost = 1;       // used only while no path of a lower cost works
   bool operator==(const PeerPath&) const = default;
 };
 
@@ -68,7 +68,8 @@ struct Peer {
   std::optional<std::filesystem::path> preshared_key_file;  // an additional secret, the same at both sites
   std::vector<Network> networks;   // destinations behind this peer, and the clients at its site
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
-  std::uint64_t rate_bits = 0;     // this side's sending rate, bits of IP packets a second; 0: measured, or of each path
+  // This side's sending rate, bits of IP packets a second; 0: measured, or that of each path.
+  std::uint64_t rate_bits = 0;
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
   std::vector<std::string> groups;                       // that share the dictionary if [dictionary] share contains them
 

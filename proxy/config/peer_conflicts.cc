@@ -16,8 +16,9 @@ void refuse_conflict(const Section& section, const std::vector<Text>& keys, cons
   const std::vector<HostPort> theirs = other.addresses();
   for (const HostPort& address : peer.addresses())
     if (std::find(theirs.begin(), theirs.end(), address) != theirs.end())
-      section.fail(section.line(), "address",
-                   "= \"" + to_text(address) + "\" is already the address of the peer \"" + other.name + "\".");
+      section.fail(
+          section.line(), "address",
+          "= \"" + to_text(address) + "\" is already the address of the peer \"" + other.name + "\".");
   for (const Network& network : peer.networks)
     if (std::find(other.networks.begin(), other.networks.end(), network) != other.networks.end())
       section.fail(section.line(), "networks",

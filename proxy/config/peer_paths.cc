@@ -17,9 +17,10 @@ std::string local_end(const Section& section, const std::optional<HostPort>& add
   const auto typed = section.text("local", "10.10.100.1");
   if (!typed) return {};
   if (!address)
-    section.fail(typed->line, "local",
-                 "has no effect without address: the peer connects to this site, which answers from the address "
-                 "that the peer uses.");
+    section.fail(
+        typed->line, "local",
+        "has no effect without address: the peer connects to this site, which answers from the address "
+        "that the peer uses.");
   const auto own = parse_address(typed->value);
   if (!own) {
     if (!is_interface_name(typed->value))
@@ -50,7 +51,8 @@ PeerPath read_path(const Section& section, const Peer& peer) {
       section.fail(section.line(), "name", "= \"" + path.name + "\" is already the name of another path.");
     if (other.address.has_value() != path.address.has_value())
       section.fail(section.line(), "",
-                   "\"" + path.name + "\": either all paths of a peer have an address, or none: the site that " +
+                   "\"" + path.name +
+                       "\": either all paths of a peer have an address, or none: the site that " +
                        "connects has them, the other one does not.");
     if (path.address && other.address == path.address && other.local == path.local)
       section.fail(section.line(), "",
@@ -65,8 +67,7 @@ PeerPath read_path(const Section& section, const Peer& peer) {
 void read_paths(const Section& section, Peer& peer) {
   static constexpr std::array<std::string_view, 5> kKeys{"name", "address", "local", "rate", "cost"};
   const auto policy = section.choice<PathPolicy>(
-      "policy",
-      {{"sum", PathPolicy::sum}, {"best", PathPolicy::best}, {"failover", PathPolicy::failover}});
+      "policy", {{"sum", PathPolicy::sum}, {"best", PathPolicy::best}, {"failover", PathPolicy::failover}});
   for (const Section& each : section.tables("path", kKeys)) {
     if (peer.paths.size() == Peer::kMostPaths)
       each.fail(each.line(), "", "is one more than the 8 paths that a peer can have.");
@@ -74,7 +75,8 @@ void read_paths(const Section& section, Peer& peer) {
   }
   if (peer.paths.empty()) {
     if (policy)
-      section.fail(section.line(), "policy", "has no effect without [[peer.path]], which this peer does not have.");
+      section.fail(section.line(), "policy",
+                   "has no effect without [[peer.path]], which this peer does not have.");
     return;
   }
   if (policy) peer.policy = *policy;

@@ -133,8 +133,9 @@ class Reader {
 
   void read_peers(const Section& top) {
     static constexpr std::array<std::string_view, 11> kKeys{
-        "name", "address",           "fingerprint", "preshared_key_file", "networks", "names",
-        "rate", "dictionary_memory", "groups",      "policy",             "path"};
+        "name",     "address", "fingerprint", "preshared_key_file",
+        "networks", "names",   "rate",        "dictionary_memory",
+        "groups",   "policy",  "path"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");

@@ -13,14 +13,16 @@ double seconds(std::chrono::microseconds duration) { return std::chrono::duratio
 
 void add_paths(Families& families, const Status& status) {
   using link::PathRole;
-  auto role = families.gauge("path_role",
-                             "1 for the current use of the path, otherwise 0: carries (everything, or all but "
-                             "what others take), helps (bulk transfers), standby (works, not used), none (does "
-                             "not work).");
+  auto role =
+      families.gauge("path_role",
+                     "1 for the current use of the path, otherwise 0: carries (everything, or all but "
+                     "what others take), helps (bulk transfers), standby (works, not used), none (does "
+                     "not work).");
   auto cost = families.gauge("path_cost", "Configured cost of the path.");
   auto rtt = families.gauge("path_rtt_seconds", "Smoothed round-trip time of the path.");
   auto queue = families.gauge("path_queue_seconds", "Time that packets wait in the queue of the path.");
-  auto rate = families.gauge("path_pacing_rate_bits", "Pacing rate of the path, in bits per second of IP packets.");
+  auto rate =
+      families.gauge("path_pacing_rate_bits", "Pacing rate of the path, in bits per second of IP packets.");
   auto erasures = families.gauge("path_erasure_ratio", "Share of packets lost at random on the path.");
   auto packets = families.counter("path_packets_total", "UDP packets of the path: sent and lost.");
   auto bytes = families.counter("path_bytes_total", "Bytes of UDP payload of the path.");

@@ -117,8 +117,7 @@ std::optional<std::size_t> Outgoing::place_for_helper(CarrierId carrier) const {
     const auto id = scheduler_.bulk_at(place);
     if (!id) break;
     const Stream* stream = streams_.find(*id);
-    if (stream && stream->wants_to_send() && !stream->sending().repeats() &&
-        stream->unsent_bytes() > *above)
+    if (stream && stream->wants_to_send() && !stream->sending().repeats() && stream->unsent_bytes() > *above)
       return place;
   }
   return std::nullopt;

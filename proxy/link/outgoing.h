@@ -70,8 +70,8 @@ class Outgoing {
   std::uint64_t line_rate() const { return line_rate_; }  // 0: not known yet
   // How much a stream may hold ready beyond the sent part; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
-  // The carriers that help the one in use (Session::set_helper()): their rates together, bytes per second, and
-  // the largest backlog from which one of them helps.
+  // The carriers that help the one in use (Session::set_helper()): their rates together, bytes per second,
+  // and the largest backlog from which one of them helps.
   struct Helpers {
     std::uint64_t rate = 0;
     std::size_t backlog = 0;

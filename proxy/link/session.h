@@ -41,9 +41,9 @@ class Session final : private StreamOwner {
   // Nothing is sent again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
   CarrierId preferred() const { return carriers_.preferred(); }  // or kNoCarrier
-  // A carrier that takes bytes of bulk streams although another one is preferred: of those that have more than
-  // `backlog` to send, because what the preferred one would have sent before the helper's packet arrives is
-  // left to it. No result: no helper (any longer).
+  // A carrier that takes bytes of bulk streams although another one is preferred: of those that have more
+  // than `backlog` to send, because what the preferred one would have sent before the helper's packet arrives
+  // is left to it. No result: no helper (any longer).
   void set_helper(CarrierId carrier, std::optional<std::size_t> backlog) {
     if (auto* found = carriers_.find(carrier)) found->helps_above = backlog;
   }

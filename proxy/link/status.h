@@ -82,8 +82,8 @@ struct LinkStatus {
   std::uint64_t credit_granted = 0;      // plain bytes the peer may still send
   std::uint64_t bytes_retained = 0;      // sent and not yet acknowledged by the peer's session
   std::uint64_t carriers_attached = 0;   // TCP, since start; more than one: the link was dialled again
-  UdpStatus udp;  // with paths: of the one that carries, and the sum of all counters
-  std::vector<PathStatus> paths;  // none: the sides did not agree on any
+  UdpStatus udp;                         // with paths: of the one that carries, and the sum of all counters
+  std::vector<PathStatus> paths;         // none: the sides did not agree on any
   bool reduces = false;           // both sides make and read blocks
   reduction::Counters reduction;  // since start; sizes and fills of this session
 };

@@ -12,11 +12,10 @@ LinkCarriers::LinkCarriers(LinkShared& shared, const config::Peer& peer, Session
 Result<void> LinkCarriers::begin_udp(Agreed& agreed) {
   if (!agreed.udp.endpoint) return {};
   const auto config = [&](const udp::CarrierKeys& keys, const UdpAddress& peer) {
-    return udp::UdpCarrierConfig{.side = agreed.side,
-                                 .keys = keys,
-                                 .cipher = agreed.udp.cipher,
-                                 .peer = peer,
-                                 .new_carrier = [this] { return ++last_; }};
+    return udp::UdpCarrierConfig{
+        .side = agreed.side, .keys = keys, .cipher = agreed.udp.cipher, .peer = peer, .new_carrier = [this] {
+          return ++last_;
+        }};
   };
   if (agreed.udp.paths.empty()) {
     const auto keys = packet_keys(shared_, agreed, host_.id());

@@ -138,7 +138,7 @@ asio::awaitable<std::optional<asio::ip::tcp::socket>> PeerDial::connect() {
 }
 
 asio::awaitable<std::optional<asio::ip::tcp::socket>> PeerDial::connect(config::HostPort at,
-                                                                         net::LocalEnd local, Duration most) {
+                                                                        net::LocalEnd local, Duration most) {
   auto self = self_;
   const auto addresses = co_await shared_.resolver.resolve(at.host, kNameLimit);
   if (!*self || stopped_) co_return std::nullopt;
@@ -279,15 +279,15 @@ asio::awaitable<std::vector<UdpTerms::Path>> PeerDial::paths_to_offer() {
     if (!*self || stopped_) break;
     const auto local = net::LocalEnd::parse(path.local);
     const auto usable =
-        addresses ? std::ranges::find_if(*addresses, [&](const auto& each) { return local.fits(each.is_v6()); })
-                  : std::vector<asio::ip::address>::const_iterator{};
+        addresses
+            ? std::ranges::find_if(*addresses, [&](const auto& each) { return local.fits(each.is_v6()); })
+            : std::vector<asio::ip::address>::const_iterator{};
     if (!addresses || usable == addresses->end()) {
-      log::warn("path_unusable",
-                {{"peer", peer_.name},
-                 {"path", path.name},
-                 {"reason", addresses ? "local and address are of different IP versions"
-                                      : "cannot resolve " + path.address->host + ": " +
-                                            addresses.error().message()}});
+      log::warn("path_unusable", {{"peer", peer_.name},
+                                  {"path", path.name},
+                                  {"reason", addresses ? "local and address are of different IP versions"
+                                                       : "cannot resolve " + path.address->host + ": " +
+                                                             addresses.error().message()}});
       continue;
     }
     offer.endpoint = udp_.dialling_endpoint(path.name, local, usable->is_v6());
@@ -312,11 +312,12 @@ void PeerDial::note_paths(const std::vector<UdpTerms::Path>& agreed) {
     if (std::ranges::find(agreed, path.name, &UdpTerms::Path::name) == agreed.end())
       missing += (missing.empty() ? "" : ", ") + path.name;
   if (std::exchange(unknown_paths_, missing) == missing || missing.empty()) return;
-  log::warn("paths_not_agreed",
-            {{"peer", peer_.name},
-             {"paths", missing},
-             {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]" : "the other paths are used"},
-             {"remedy", "give both sites a [[peer.path]] of each name, and a release that knows paths"}});
+  log::warn(
+      "paths_not_agreed",
+      {{"peer", peer_.name},
+       {"paths", missing},
+       {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]" : "the other paths are used"},
+       {"remedy", "give both sites a [[peer.path]] of each name, and a release that knows paths"}});
 }
 
 asio::awaitable<void> PeerDial::accept(TlsConnection connection) {

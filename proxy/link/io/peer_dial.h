@@ -79,8 +79,9 @@ class PeerDial {
   boost::asio::awaitable<void> keep_dialling();
   boost::asio::awaitable<bool> dial_once();
   boost::asio::awaitable<std::optional<boost::asio::ip::tcp::socket>> connect();
-  boost::asio::awaitable<std::optional<boost::asio::ip::tcp::socket>> connect(
-      config::HostPort at, net::LocalEnd local, Duration most);
+  boost::asio::awaitable<std::optional<boost::asio::ip::tcp::socket>> connect(config::HostPort at,
+                                                                              net::LocalEnd local,
+                                                                              Duration most);
   boost::asio::awaitable<std::vector<UdpTerms::Path>> paths_to_offer();
   std::vector<UdpTerms::Path> paths_to_answer(const std::vector<std::string>& offered);
   void note_paths(const std::vector<UdpTerms::Path>& agreed);

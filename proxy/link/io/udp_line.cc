@@ -41,7 +41,8 @@ std::string text_of(const UdpAddress& address) {
 Result<UdpEndpoint*> UdpLine::dialling_endpoint(asio::io_context& io, const net::LocalEnd& local, bool v6) {
   for (const Dialling& each : dialling_)
     if (each.v6 == v6 && each.local == local) return each.endpoint.get();
-  auto opened = UdpEndpoint::open(io, {local.address_for(v6), 0}, UdpEndpoint::Answers::by_route, local.interface);
+  auto opened =
+      UdpEndpoint::open(io, {local.address_for(v6), 0}, UdpEndpoint::Answers::by_route, local.interface);
   if (!opened) return opened.error();
   dialling_.push_back({local, v6, std::move(*opened)});
   return dialling_.back().endpoint.get();

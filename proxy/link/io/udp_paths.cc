@@ -31,11 +31,7 @@ constexpr std::uint32_t kLastResort = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 UdpPaths::UdpPaths(asio::io_context& io, std::string peer, CarrierOwner& owner)
-    : io_(io),
-      peer_(std::move(peer)),
-      owner_(owner),
-      timer_(io),
-      self_(std::make_shared<UdpPaths*>(this)) {
+    : io_(io), peer_(std::move(peer)), owner_(owner), timer_(io), self_(std::make_shared<UdpPaths*>(this)) {
   line({});
 }
 
@@ -99,7 +95,8 @@ void UdpPaths::end() {
 
 // The path in use may be gone.
 void UdpPaths::forget_dropped() {
-  if (std::ranges::none_of(lines_, [&](const auto& line) { return line->holds(sending_); })) sending_ = nullptr;
+  if (std::ranges::none_of(lines_, [&](const auto& line) { return line->holds(sending_); }))
+    sending_ = nullptr;
 }
 
 void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
@@ -295,9 +292,8 @@ void UdpPaths::watch_for_answer(bool is_wanted, TimePoint now) {
 }
 
 void UdpPaths::watch_for_bursts() {
-  const bool drops = std::ranges::any_of(lines_, [](const auto& line) {
-    return line->newest() && line->newest()->carrier().drops_bursts();
-  });
+  const bool drops = std::ranges::any_of(
+      lines_, [](const auto& line) { return line->newest() && line->newest()->carrier().drops_bursts(); });
   if (!drops || std::exchange(drops_bursts_, true)) return;
   log::warn("udp_bursts_dropped",
             {{"peer", peer_},
@@ -310,9 +306,8 @@ void UdpPaths::watch_for_bursts() {
 // The control connection is closed and dialled again by whichever side can, which the acceptor alone could
 // not do; the session continues over the new one.
 void UdpPaths::renew_keys(CarrierId control) {
-  const bool worn_out = std::ranges::any_of(lines_, [](const auto& line) {
-    return line->newest() && line->newest()->carrier().keys_worn_out();
-  });
+  const bool worn_out = std::ranges::any_of(
+      lines_, [](const auto& line) { return line->newest() && line->newest()->carrier().keys_worn_out(); });
   if (!worn_out || std::exchange(renewing_, true)) return;
   asio::post(io_, [self = self_, control] {
     if (*self)
@@ -372,10 +367,10 @@ void UdpPaths::fill(LinkStatus& status) const {
     const bool helps = std::ranges::find(shares_.helpers, i) != shares_.helpers.end();
     const bool carries = i == shares_.preferred;
     status.paths.push_back({.name = lines_[i]->name(),
-                            .role = carries                           ? PathRole::carries
-                                    : helps                           ? PathRole::helps
+                            .role = carries                         ? PathRole::carries
+                                    : helps                         ? PathRole::helps
                                     : of_line.state == UdpState::up ? PathRole::standby
-                                                                      : PathRole::none,
+                                                                    : PathRole::none,
                             .reason = carries ? shares_.reason : "",
                             .cost = costs_[i],
                             .udp = of_line});

@@ -42,7 +42,7 @@ class UdpPaths final : private UdpPathOwner {
   struct Situation {
     config::Features features;                        // what both sides allow
     CarrierId tcp;                                    // the control connection, or kNoCarrier
-    std::uint64_t rate_bits = 0;                      // this side's configured rate, without paths; 0: measured
+    std::uint64_t rate_bits = 0;  // this side's configured rate, without paths; 0: measured
     std::uint64_t most_bits = 0;                      // measured or not; 0: no bound
     std::function<void(Bytes frames)> send_on_tcp{};  // whole frames, at once, though UDP is preferred
     std::span<const config::PeerPath> lines{};        // as configured here
@@ -93,13 +93,13 @@ class UdpPaths final : private UdpPathOwner {
   std::vector<std::unique_ptr<UdpLine>> lines_;  // the first one is that without a name; none is removed
   UdpPath* sending_ = nullptr;                   // the session was put on it and is still there
   PathSharing sharing_;
-  PathShares shares_;              // in force: places in lines_; none preferred: TCP carries
+  PathShares shares_;                 // in force: places in lines_; none preferred: TCP carries
   std::vector<std::uint32_t> costs_;  // of lines_
   config::Features features_;
 
-  const char* carrier_ = "";            // that was logged last
+  const char* carrier_ = "";                  // that was logged last
   std::optional<std::size_t> carrying_line_;  // that was logged last
-  std::vector<bool> worked_;            // lines_, as was logged
+  std::vector<bool> worked_;                  // lines_, as was logged
   std::optional<TimePoint> alone_since_;
   CarrierContest contest_;  // of the path that sends
   bool renewing_ = false;   // the control connection was ended for new keys

@@ -38,7 +38,8 @@ std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths
   // Silence on all of them is a pause of this host, or of the peer: nothing is gained by a change.
   if (usable.empty())
     for (std::size_t i = 0; i < paths.size(); ++i)
-      if (paths[i].works && (i == preferred_ || !preferred_ || !paths[*preferred_].works)) usable.push_back(i);
+      if (paths[i].works && (i == preferred_ || !preferred_ || !paths[*preferred_].works))
+        usable.push_back(i);
   std::vector<std::size_t> pool = settled.empty() ? usable : settled;
   if (pool.empty()) return pool;
   const auto cost = [&](std::size_t i) { return paths[i].cost; };

@@ -62,7 +62,8 @@ bool PathSharing::apply(const PathShares& shares, std::span<const Path> paths, S
   // What they have in flight is sent again on the preferred one, which answers.
   if (preferred && !preferred->is_late(now))
     for (const Path& path : paths)
-      if (path.carrier && path.carrier != preferred && path.carrier->is_silent(now)) path.carrier->give_way(now);
+      if (path.carrier && path.carrier != preferred && path.carrier->is_silent(now))
+        path.carrier->give_way(now);
   return is_new;
 }
 

@@ -95,8 +95,9 @@ TEST_CASE("check accepts the examples once their keys are made") {
   const std::string of = GENERATE("", "two-lines/");
   const TemporaryFolder folder;
   for (std::string site : {"branch", "datacenter"}) {
-    std::filesystem::copy_file(std::filesystem::path(LONGHAUL_SOURCE_DIR) / "examples" / (of + site + ".toml"),
-                               folder.path() / (site + ".toml"));
+    std::filesystem::copy_file(
+        std::filesystem::path(LONGHAUL_SOURCE_DIR) / "examples" / (of + site + ".toml"),
+        folder.path() / (site + ".toml"));
     const std::string file = (folder.path() / (site + ".toml")).string();
     const Typed before = type({"check", file});
     CHECK(before.exit_code == 2);

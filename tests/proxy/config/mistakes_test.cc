@@ -392,7 +392,8 @@ TEST_CASE("a TOML syntax error is explained with the likely mistake") {
 }
 
 TEST_CASE("mistakes in the paths of a peer") {
-  const std::string peer = "[link]\nlisten = \"[::]:7600\"\n[[peer]]\nname = \"b\"\n" + kFingerprint;  // lines 5 to 9
+  const std::string peer =
+      "[link]\nlisten = \"[::]:7600\"\n[[peer]]\nname = \"b\"\n" + kFingerprint;  // lines 5 to 9
   const std::string mpls = "[[peer.path]]\nname = \"mpls\"\naddress = \"10.0.0.2:7600\"\n";
   const auto [text, wanted] = GENERATE_COPY(table<std::string, std::string>({
       {"policy = \"sum\"\n",
@@ -402,12 +403,14 @@ TEST_CASE("mistakes in the paths of a peer") {
        "dir/a.toml:7: [[peer]] address must stand in each [[peer.path]] instead: this peer has paths."},
       {"rate = \"1mbit\"\n" + mpls, "dir/a.toml:7: [[peer]] rate must stand in each [[peer.path]] instead"},
       {"[peer.path]\nname = \"mpls\"\n",
-       "dir/a.toml:10: there can be several of this table; write [[peer.path]] with double brackets, not [peer.path]."},
+       "dir/a.toml:10: there can be several of this table; write [[peer.path]] with double brackets, not "
+       "[peer.path]."},
       {"[[peer.path]]\n", "dir/a.toml:10: [[peer.path]] needs the key name"},
       {"[[peer.path]]\nname = \"m\"\nlocl = \"wan1\"\n",
        "dir/a.toml:12: [[peer.path]] has no key \"locl\". Did you mean local?"},
       {mpls + "local = \"no/interface\"\n",
-       "dir/a.toml:13: [[peer.path]] local = \"no/interface\" is neither an address nor the name of an interface."},
+       "dir/a.toml:13: [[peer.path]] local = \"no/interface\" is neither an address nor the name of an "
+       "interface."},
       {mpls + "local = \"fd00::1\"\n",
        "dir/a.toml:13: [[peer.path]] local = \"fd00::1\" cannot send to 10.0.0.2"},
       {"[[peer.path]]\nname = \"m\"\nlocal = \"wan1\"\n",

@@ -331,7 +331,8 @@ TEST_CASE("a peer's paths are read with their order, and the first address is th
   const Config config = read_text(
       "site = \"a\"\n" + kIdentity + "[[peer]]\nname = \"b\"\n" + kFingerprint +
           "policy = \"failover\"\n"
-          "[[peer.path]]\nname = \"mpls\"\naddress = \"10.10.100.2:7600\"\nlocal = \"10.10.100.1\"\nrate = \"10mbit\"\n"
+          "[[peer.path]]\nname = \"mpls\"\naddress = \"10.10.100.2:7600\"\nlocal = \"10.10.100.1\"\nrate = "
+          "\"10mbit\"\n"
           "[[peer.path]]\nname = \"internet\"\naddress = \"far.example:7600\"\nlocal = \"wan1\"\ncost = 2\n",
       "a.toml");
   REQUIRE(config.peers.size() == 1);
@@ -341,15 +342,19 @@ TEST_CASE("a peer's paths are read with their order, and the first address is th
   CHECK(peer.rate_bits == 0);
   CHECK(peer.paths ==
         std::vector<PeerPath>{
-            {.name = "mpls", .address = HostPort{"10.10.100.2", 7600}, .local = "10.10.100.1", .rate_bits = 10'000'000},
+            {.name = "mpls",
+             .address = HostPort{"10.10.100.2", 7600},
+             .local = "10.10.100.1",
+             .rate_bits = 10'000'000},
             {.name = "internet", .address = HostPort{"far.example", 7600}, .local = "wan1", .cost = 2}});
   CHECK(peer.addresses() == std::vector<HostPort>{{"10.10.100.2", 7600}, {"far.example", 7600}});
 }
 
 TEST_CASE("paths to a peer that connects to this site have no address") {
-  const Config config = read_text("site = \"a\"\n" + kIdentity + "[link]\nlisten = \"[::]:7600\"\n[[peer]]\nname = \"b\"\n" +
-                                      kFingerprint + "[[peer.path]]\nname = \"mpls\"\nrate = \"20mbit\"\n",
-                                  "a.toml");
+  const Config config =
+      read_text("site = \"a\"\n" + kIdentity + "[link]\nlisten = \"[::]:7600\"\n[[peer]]\nname = \"b\"\n" +
+                    kFingerprint + "[[peer.path]]\nname = \"mpls\"\nrate = \"20mbit\"\n",
+                "a.toml");
   REQUIRE(config.peers[0].paths.size() == 1);
   CHECK(config.peers[0].policy == PathPolicy::sum);
   CHECK_FALSE(config.peers[0].address);

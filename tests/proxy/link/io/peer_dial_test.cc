@@ -205,7 +205,8 @@ TEST_CASE("PeerDial: with a peer that names no path there is one line") {
     REQUIRE(endpoint.has_value());
     of.far_site.shared.udp = std::move(*endpoint);
     const config::HostPort at{"127.0.0.1", of.listener.local_endpoint().port()};
-    of.near.peer.paths = {{.name = "mpls", .address = at}, {.name = "internet", .address = at, .local = "127.0.0.2"}};
+    of.near.peer.paths = {{.name = "mpls", .address = at},
+                          {.name = "internet", .address = at, .local = "127.0.0.2"}};
     co_await of.meet();
     REQUIRE((of.near.adopted.size() == 1 && of.far.adopted.size() == 1));
     const UdpTerms &near = of.near.adopted[0].udp, &far = of.far.adopted[0].udp;

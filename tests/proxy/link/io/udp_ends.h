@@ -149,7 +149,8 @@ struct Pair {
   }
   // New keys on both sides, as with a new control connection.
   void new_keys(int epoch) {
-    a.begin(*a.paths.dialling_endpoint({}, {}, false), epoch, {asio::ip::make_address("127.0.0.1"), relay->port()});
+    a.begin(*a.paths.dialling_endpoint({}, {}, false), epoch,
+            {asio::ip::make_address("127.0.0.1"), relay->port()});
     b.begin(*listening, epoch, {});
   }
   TimePoint now() const { return Clock::now(); }

@@ -23,10 +23,9 @@ struct PairOnLines : Pair {
   static bool works(const End& end) { return end.paths.works("first") && end.paths.works("second"); }
   void add(const std::string& line, int keys, const Relay& through) {
     const auto config = [&](End& end, const UdpAddress& peer) {
-      return UdpCarrierConfig{.side = end.side,
-                              .keys = keys_of(keys),
-                              .peer = peer,
-                              .new_carrier = [&end] { return ++end.last; }};
+      return UdpCarrierConfig{.side = end.side, .keys = keys_of(keys), .peer = peer, .new_carrier = [&end] {
+                                return ++end.last;
+                              }};
     };
     a.paths.add(line, *a.paths.dialling_endpoint(line, {}, false),
                 config(a, {asio::ip::make_address("127.0.0.1"), through.port()}));

@@ -88,9 +88,9 @@ TEST_CASE("best: the lowest round-trip time, and no change for little or for a m
 }
 
 TEST_CASE("sum: the others of the lowest cost help, and a dear path does nothing while a cheap one works") {
-  Choosing three(PathPolicy::sum, {{.works = true, .rtt = 40ms},
-                                   {.works = true, .cost = 2, .rtt = 10ms},
-                                   {.works = true, .rtt = 20ms}});
+  Choosing three(
+      PathPolicy::sum,
+      {{.works = true, .rtt = 40ms}, {.works = true, .cost = 2, .rtt = 10ms}, {.works = true, .rtt = 20ms}});
   const PathShares shares = three.after(0s);
   CHECK(shares.preferred == PathIndex(2));
   CHECK(shares.helpers == std::vector<std::size_t>{0});

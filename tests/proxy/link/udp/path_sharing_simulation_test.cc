@@ -58,9 +58,9 @@ TEST_CASE("paths: sum carries a transfer at nearly the rates of both lines toget
   const std::uint64_t seed = GENERATE(1, 2);
   INFO("seed " << seed);
   Lines two({.seed = seed,
-                  .paths = {path_of(30, 40ms), path_of(20, 90ms)},
-                  .policy = PathPolicy::sum,
-                  .features = kWithoutRepairs});
+             .paths = {path_of(30, 40ms), path_of(20, 90ms)},
+             .policy = PathPolicy::sum,
+             .features = kWithoutRepairs});
   Flow& flow = two.flows.start(0, 60'000'000 / kSlowBuild);
   two.pair.run_for(1s);
   const double rate = in_megabits(two.arrived_in(flow, 1s), 1s);
@@ -87,8 +87,7 @@ TEST_CASE("paths: while a line is cut a transfer goes on over the other one") {
   const auto policy = GENERATE(PathPolicy::sum, PathPolicy::best, PathPolicy::failover);
   const std::size_t cut = GENERATE(0, 1);
   INFO("policy " << static_cast<int>(policy) << ", cut " << cut);
-  Lines two(
-      {.paths = {path_of(20, 40ms), path_of(20, 60ms)}, .policy = policy, .features = kWithoutRepairs});
+  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}, .policy = policy, .features = kWithoutRepairs});
   Flow& flow = two.flows.start(0, 40'000'000 / kSlowBuild);
   two.pair.run_for(1s);
   two.pair.lines[cut]->cut();
@@ -101,8 +100,7 @@ TEST_CASE("paths: while a line is cut a transfer goes on over the other one") {
 
 TEST_CASE("paths: a small message waits hardly longer than for a probe when its line is cut") {
   const auto policy = GENERATE(PathPolicy::sum, PathPolicy::best, PathPolicy::failover);
-  Lines two(
-      {.paths = {path_of(20, 40ms), path_of(20, 60ms)}, .policy = policy, .features = kWithoutRepairs});
+  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}, .policy = policy, .features = kWithoutRepairs});
   Flow& flow = two.flows.start_open();
   two.pair.run_for(1s);
   two.pair.lines[0]->cut();
@@ -133,8 +131,9 @@ TEST_CASE("paths: lines that flap, lose and reorder deliver every byte") {
                          .policy = static_cast<PathPolicy>(random() % 3),
                          .features = random() % 2 ? kWithoutRepairs : config::Features{}};
     for (int i = 0; i < 2; ++i) {
-      PathOptions path = path_of(5 + static_cast<double>(random() % 30), std::chrono::milliseconds(5 + random() % 150),
-                                 static_cast<double>(random() % 6) / 100);
+      PathOptions path =
+          path_of(5 + static_cast<double>(random() % 30), std::chrono::milliseconds(5 + random() % 150),
+                  static_cast<double>(random() % 6) / 100);
       path.line.b_to_a.link.reorder = static_cast<double>(random() % 5) / 100;
       path.line.b_to_a.link.reorder_by = std::chrono::milliseconds(random() % 20);
       if (random() % 2) path.rate_bits = 0;

@@ -36,7 +36,8 @@ class PathsEnd {
         : end_(end), carrier(config, end.session, now) {}
 
     void receive(simulator::Datagram& datagram, TimePoint now) override {
-      if (auto taken = carrier.receive(datagram.payload, UdpEnd::to_asio(datagram.from), now); !taken && !end_.error)
+      if (auto taken = carrier.receive(datagram.payload, UdpEnd::to_asio(datagram.from), now);
+          !taken && !end_.error)
         end_.error = taken.error();
       end_.after_activity(now);
     }
@@ -67,17 +68,16 @@ class PathsEnd {
     simulator::Node* node = nullptr;
   };
 
-  void add(const PathOptions& path, const UdpAddress& peer, udp::CarrierKeys keys, const config::Features& features,
-           Side side, TimePoint now) {
+  void add(const PathOptions& path, const UdpAddress& peer, udp::CarrierKeys keys,
+           const config::Features& features, Side side, TimePoint now) {
     costs_.push_back(path.cost);
-    lines.push_back(std::make_unique<OnLine>(
-        *this,
-        udp::UdpCarrierConfig{.side = side,
-                              .keys = keys,
-                              .peer = peer,
-                              .rate_bits = path.rate_bits,
-                              .new_carrier = [this] { return ++last_; }},
-        now));
+    lines.push_back(std::make_unique<OnLine>(*this,
+                                             udp::UdpCarrierConfig{.side = side,
+                                                                   .keys = keys,
+                                                                   .peer = peer,
+                                                                   .rate_bits = path.rate_bits,
+                                                                   .new_carrier = [this] { return ++last_; }},
+                                             now));
     lines.back()->carrier.set_fec(features);
   }
 
@@ -148,7 +148,8 @@ class PathsPair {
     // As the loop: whoever got something to do does it soon, whichever path caused it.
     network_.every(std::chrono::milliseconds(1), [this] {
       for (PathsEnd* end : {&a, &b})
-        if (const auto due = end->session.next_timeout(); due && *due <= now()) end->session.on_timeout(now());
+        if (const auto due = end->session.next_timeout(); due && *due <= now())
+          end->session.on_timeout(now());
       wake();
     });
     wake();
@@ -157,9 +158,8 @@ class PathsPair {
   TimePoint now() const { return network_.now(); }
   bool up() const {
     const auto all = [](const PathsEnd& end) {
-      return std::ranges::all_of(end.lines, [](const auto& line) {
-        return line->carrier.state() == udp::UdpCarrier::State::up;
-      });
+      return std::ranges::all_of(
+          end.lines, [](const auto& line) { return line->carrier.state() == udp::UdpCarrier::State::up; });
     };
     return all(a) && all(b);
   }
