@@ -70,8 +70,6 @@ class PathHealth {
     in_doubt_ |= state_ == State::up && waits_for(patience(smoothed_rtt) / 2, now);
   }
 
-  // What is in flight waits for its first acknowledgement since then.
-  std::optional<TimePoint> waits_since() const { return waits_since_; }
   bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
   // Nothing was acknowledged for too long, or no probe of a path to a known peer.
   bool is_dead(TimePoint now, Duration smoothed_rtt) const {

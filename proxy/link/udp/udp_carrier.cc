@@ -98,14 +98,19 @@ Duration UdpCarrier::late_after() const { return rtt().probe_timeout(SentPackets
 
 Duration UdpCarrier::silent_after() const { return 2 * late_after() + kPause; }
 
-// Where packets follow each other, as in a transfer, the timer that probes waits for the last one.
-bool UdpCarrier::is_late(TimePoint now) const {
-  return waits(flight_.sent().timeouts_in_a_row() > 0 ? Duration{0} : late_after(), now);
+// The timer that probes is no sign of it: it runs out sooner where an acknowledgement was asked for at once.
+bool UdpCarrier::is_late(TimePoint now) const { return waits(late_after(), now); }
+
+bool UdpCarrier::waits(Duration time, TimePoint now) const {
+  return state() == State::up && unanswered_since_ && now - *unanswered_since_ >= time;
 }
 
-// Packets that search for the path's largest size may well be dropped by a path that works.
-bool UdpCarrier::waits(Duration time, TimePoint now) const {
-  return state() == State::up && flight_.bytes_against_window() > 0 && health_.waits_for(time, now);
+// Without packets that search for the path's largest size: a path that works may well drop those.
+void UdpCarrier::note_unanswered(bool answered, TimePoint now) {
+  if (flight_.bytes_against_window() == 0)
+    unanswered_since_.reset();
+  else if (answered || !unanswered_since_)
+    unanswered_since_ = now;
 }
 
 void UdpCarrier::give_way(TimePoint now) {
@@ -116,6 +121,7 @@ void UdpCarrier::give_way(TimePoint now) {
 
 void UdpCarrier::fail(TimePoint now) {
   health_.fail();
+  unanswered_since_.reset();
   maker_.on_failed();
   flight_.abandon(session_.outgoing(), now);
   // What the peer still sends is taken, under a new name: the old one is lost with all that it carried.
@@ -145,9 +151,9 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   };
   sooner(maker_.ack_at());
   sooner(health_.next_timeout(rtt().smoothed()));
-  if (watched_ && state() == State::up && health_.waits_since()) {
-    const TimePoint late = *health_.waits_since() + late_after();
-    const TimePoint silent = *health_.waits_since() + silent_after();
+  if (watched_ && state() == State::up && unanswered_since_) {
+    const TimePoint late = *unanswered_since_ + late_after();
+    const TimePoint silent = *unanswered_since_ + silent_after();
     if (last_now_ < silent) sooner(last_now_ < late ? late : silent);
   }
   if (state() == State::up) {
@@ -211,6 +217,7 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
 void UdpCarrier::settle(TimePoint now) {
   SentEvents& events = flight_.events();
   const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
+  note_unanswered(!events.acked.empty(), now);
   if (!events.acked.empty()) {
     if (health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
     health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
@@ -270,6 +277,7 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
     batch.one_by_one = flight_.bursts().one_by_one();
   }
   if (maker_.keys_worn_out() && !keys_worn_out_) wear_out(now);
+  note_unanswered(false, now);
   return !batch.bytes.empty();
 }
 

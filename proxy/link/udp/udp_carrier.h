@@ -109,6 +109,7 @@ class UdpCarrier final : private PacketReader::Carrier {
   Duration late_after() const;
   Duration silent_after() const;
   bool waits(Duration time, TimePoint now) const;
+  void note_unanswered(bool answered, TimePoint now);
 
   // PacketReader::Carrier
   void on_acknowledged(TimePoint now) override { settle(now); }
@@ -140,6 +141,7 @@ class UdpCarrier final : private PacketReader::Carrier {
   PacketReader reader_;
   bool keys_worn_out_ = false;
   bool watched_ = false;
+  std::optional<TimePoint> unanswered_since_;  // something is in flight, and nothing was acknowledged since
 };
 
 }  // namespace longhaul::link::udp
