@@ -2,6 +2,7 @@
 // Promises that a module could not keep: which files they concern, what the operator is told of them, and the
 // guards that tell the client. A module that promises nothing has none.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +26,12 @@ struct LostFile {
   std::string_view cause;
   std::vector<Interval> ranges;  // none: not known
 };
+// A report to the client of such a file.
+struct ToldFile {
+  LostFile file;
+  std::string_view how;
+  std::chrono::system_clock::time_point at;
+};
 
 // For the operator's log. Called on the loop.
 class LossLog {
@@ -36,7 +43,7 @@ class LossLog {
     bool is_certain;
   };
   virtual void lost(const Lost& lost) = 0;
-  virtual void reported(const LostFile& file, std::string_view how) = 0;
+  virtual void reported(const ToldFile& told) = 0;
   virtual void forgotten(const LostFile& file) = 0;  // never reported: too many
 };
 
@@ -55,6 +62,8 @@ class Losses {
   virtual Counts counts() const = 0;
   // Files of this client at this server, at most so many.
   virtual std::vector<LostFile> files(const Ends& ends, std::size_t most) const = 0;
+  // The last reports to this client about files at this server, the latest first.
+  virtual std::vector<ToldFile> told(const Ends& ends, std::size_t most) const = 0;
   // None by default. The log outlives this object, or is taken away.
   virtual void set_log(LossLog* log) = 0;
 

@@ -465,6 +465,9 @@ async function toggleFlow(id, button) {
       const lines = [why.sentence, 'Remedy: ' + why.remedy + '.',
         'Features: ' + Object.entries(why.features).map(([name, value]) => `${name}=${value}`).join(' ')];
       for (const lost of why.lost_files || []) lines.push(`Lost writes: ${lost.file} (${lost.cause}).`);
+      for (const told of why.told_files || []) {
+        lines.push(`Lost writes: ${told.file} (${told.cause}), reported ${new Date(1000 * told.at_s).toISOString()} (${told.how}).`);
+      }
       cell.replaceChildren(...lines.map(line => el('p', {}, line)));
     }).catch(error => setText(cell, error.message));
   }

@@ -67,7 +67,12 @@ void LostWrites::refused(const File& file, Interval range, std::uint32_t status)
 
 void LostWrites::told_late(const File& file, Told how) {
   ++counters_.reported[static_cast<std::size_t>(how)];
-  if (journal_) journal_->reported(file, how);
+  if (!journal_) return;
+  Loss loss{.cause = Cause::refused};  // of a file that was emptied since, or was forgotten for want of room
+  if (const auto of = clients_.find(file.ends.client); of != clients_.end())
+    if (const auto found = find(of->second.records, file); found != of->second.records.end())
+      loss = found->loss;
+  journal_->reported(file, loss, how);
 }
 
 bool LostWrites::take(const File& file, Use use) {
@@ -76,13 +81,10 @@ bool LostWrites::take(const File& file, Use use) {
   if (of == clients_.end()) return false;
   const auto found = find(of->second.records, file);
   if (found == of->second.records.end()) return false;
-  if (use == Use::reads) {
-    if (std::exchange(found->reader_told, true)) return false;
-  } else {
-    remove(of, found);
-  }
+  if (use == Use::reads && std::exchange(found->reader_told, true)) return false;
   ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
-  if (journal_) journal_->reported(file, Told::next_open);
+  if (journal_) journal_->reported(file, found->loss, Told::next_open);
+  if (use != Use::reads) remove(of, found);
   changed();
   return true;
 }

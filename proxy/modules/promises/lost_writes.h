@@ -223,7 +223,7 @@ class LossJournal {
  public:
   virtual ~LossJournal() = default;
   virtual void lost(const LostWrites::File& file, const LostWrites::Loss& loss) = 0;
-  virtual void reported(const LostWrites::File& file, Told how) = 0;
+  virtual void reported(const LostWrites::File& file, const LostWrites::Loss& loss, Told how) = 0;
   virtual void evicted(const LostWrites::File& file) = 0;
   virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };

@@ -78,7 +78,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
     if (!message.is_chained()) {
       switch (message.header.command) {
         case Command::read_andx:
-          if (read(frame, message)) return;
+          if (read(now, frame, message)) return;
           break;
         case Command::write_andx:
           if (const Open* open = connection_.open_of(message)) active(now, *open);
@@ -293,7 +293,7 @@ void Near::abort(Cause cause) {
 void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* ahead = std::get_if<Ahead>(&message)) {
     counters_.ahead_bytes += ahead->length;
-    cache_.pushed(*ahead, attached);
+    cache_.pushed(*ahead, attached, now);
     while (auto ready = cache_.poll_ready()) {
       const auto waiting = reads_.find(ready->message);
       if (waiting == reads_.end()) continue;

@@ -94,7 +94,7 @@ class Near final : public Half {
   void review_gate(TimePoint now);
   void request(TimePoint now, const Frame& frame, const Message& message);
   void reply(TimePoint now, const Frame& frame, const Message& message);
-  bool read(const Frame& frame, const Message& message);
+  bool read(TimePoint now, const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
   void active(TimePoint now, const Open& open);
   void review_undecided();

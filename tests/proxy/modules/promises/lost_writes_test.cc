@@ -25,8 +25,11 @@ struct Heard final : LossJournal {
   void lost(const LostWrites::File&, const LostWrites::Loss& loss) override {
     said.push_back("lost " + std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
   }
-  void reported(const LostWrites::File&, Told how) override {
-    said.push_back("reported " + std::string(kToldNames[static_cast<std::size_t>(how)]));
+  void reported(const LostWrites::File&, const LostWrites::Loss& loss, Told how) override {
+    said.push_back("reported " + std::string(kToldNames[static_cast<std::size_t>(how)]) + " " +
+                   std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
+    for (const Interval& range : loss.ranges)
+      said.back() += " " + std::to_string(range.begin) + "-" + std::to_string(range.end);
   }
   void evicted(const LostWrites::File&) override { said.push_back("evicted"); }
   void changed(const LostWrites&) override { ++changes; }
@@ -119,18 +122,22 @@ TEST_CASE("each loss and each report is counted and passed to the journal once")
   lost.told_late(file(u"A"));
   CHECK(lost.has(file(u"A"), Use::writes));  // a program may log in again and go on
   lost.forget(file(u"A"));
+  lost.told_late(file(u"A"), Told::reset);  // the file was emptied before the report
   lost.refused(file(u"A"), {0, 10}, kDiskFull);
   lost.add(file(u"A"), {.cause = Cause::refused});  // not told before the connection was reset
   lost.add(file(u"B"), {.cause = Cause::server_gone, .ranges = {{0, 10}, {10, 20}}});
   CHECK(lost.take(file(u"A")));
-  CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error", "lost refused",
-                                               "lost server_gone", "reported next_open"});
-  CHECK(heard.changes == 6);
+  CHECK(lost.take(file(u"B"), Use::reads));
+  CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error refused 0-10",
+                                               "reported reset refused", "lost refused", "lost server_gone",
+                                               "reported next_open refused",
+                                               "reported next_open server_gone 0-20"});
+  CHECK(heard.changes == 7);
   const auto records = lost.records();
   REQUIRE(records.size() == 1);
   CHECK(records.front().loss.ranges == std::vector<Interval>{{0, 20}});
   CHECK(lost.counters().lost[0] == 2);
-  CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 1, 0});
+  CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 2, 1});
 }
 
 TEST_CASE("a renamed file takes its record along, and other clients' records stay") {
