@@ -54,22 +54,14 @@ inline bool may_be_jcifs_with_kerberos(Bytes security, std::uint32_t capabilitie
 // Linux's kernel names itself there, too.
 inline bool names_linux(Bytes session_setup) { return names(session_setup, "CIFS VFS Client"); }
 
-// In SMB2 it sends NTLM's messages as they are, where most others wrap them ([MS-SPNG]), and its first one
-// offers no OEM names ([MS-NLMP] 2.2.1.1, 2.2.2.5), which other libraries do.
+// In SMB2 it announces POSIX extensions with 3.1.1 (client_habits.h). It sends NTLM's messages as they are,
+// where most others wrap them ([MS-SPNG]), and its first one offers no OEM names ([MS-NLMP] 2.2.1.1, 2.2.2.5),
+// which other libraries do. With Kerberos below 3.1.1 nothing tells it from smbclient.
 inline bool begins_ntlm_as_linux(Bytes security) {
   constexpr std::string_view kFirst("NTLMSSP\0\1\0\0\0", 12);
   constexpr std::byte kOem{2};
   return security.size() >= 16 && std::ranges::equal(security.first(kFirst.size()), as_bytes(kFirst)) &&
          (security[12] & kOem) == std::byte{};
-}
-
-// With Kerberos, and below 3.1.1, where it announces POSIX extensions, only its ClientGuid tells it: a random
-// UUID in the order of RFC 4122, or none (2.0.2). Others have Windows's order; one in 16 is taken for it.
-inline bool may_be_linux_with_kerberos(Bytes security, Bytes client_guid) {
-  const bool is_set = std::ranges::any_of(client_guid, [](std::byte each) { return each != std::byte{}; });
-  const bool is_random = (client_guid[6] & std::byte{0xf0}) == std::byte{0x40} &&
-                         (client_guid[8] & std::byte{0xc0}) == std::byte{0x80};
-  return (is_random || !is_set) && offers_kerberos(security);
 }
 
 }  // namespace longhaul::smb

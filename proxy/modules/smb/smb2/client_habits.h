@@ -15,16 +15,13 @@ class ClientHabits {
       if (const auto negotiate = parse_negotiate_request(request.bytes)) {
         client_ = negotiate->client_guid;
         capabilities_ = negotiate->capabilities;
-        has_contexts_ = !negotiate->contexts.empty();
         for (const NegotiateContext& context : negotiate->contexts)
           if (context.type == negotiate_context::posix_extensions) policy.client_hides_resets();
       }
     } else if (request.header.command == Command::session_setup) {
       const auto setup = parse_session_setup_request(request.bytes);
       if (!setup) return;
-      if (begins_ntlm_as_linux(setup->security) ||
-          (!has_contexts_ && may_be_linux_with_kerberos(setup->security, client_)))
-        policy.client_hides_resets();
+      if (begins_ntlm_as_linux(setup->security)) policy.client_hides_resets();
       if (authenticates_as_jcifs(setup->security, client_) ||
           may_be_jcifs_with_kerberos(setup->security, capabilities_))
         policy.client_hides_errors();
@@ -34,7 +31,6 @@ class ClientHabits {
  private:
   Guid client_{};
   std::uint32_t capabilities_ = ~0u;
-  bool has_contexts_ = false;  // it knows 3.1.1
 };
 
 }  // namespace longhaul::smb::smb2
