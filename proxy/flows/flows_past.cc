@@ -117,7 +117,7 @@ asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, 
     co_return end;
   }
   const Reason why_past = record.reason;
-  table_.give_reason(record, guard->reason());
+  if (const auto why_guarded = guard->reason()) table_.give_reason(record, *why_guarded);
   end = co_await relay_guarded(client, server, record.bytes, first, *guard, *guarding->memory);
   first.clear();
   if (!end) {

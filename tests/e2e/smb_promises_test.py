@@ -39,7 +39,7 @@ class Stage(unittest.TestCase):
             raise unittest.SkipTest("there is no guest: it is made by tools/setup, on x86_64")
         cls.stage = cls.enterClassContext(scenarios.Stage(guest=cls.kernel, **cls.stage_of))
 
-    def play(self, *faults, times=0, clients=5, longest=20):
+    def play(self, *faults, times=0, clients=6, longest=20):
         """A sample of the table's part of each fault, or all of it, so many times."""
         kinds = kinds_of(self.kernel)
         table, bad, promised = scenarios.Table(), [], collections.Counter()
@@ -208,7 +208,7 @@ class TheTable(unittest.TestCase):
         kinds = kinds_of()
         for fault in FAULTS:
             with self.subTest(fault):
-                told = scenarios.covering(SEED, fault, kinds, 5, 20)[0].scenarios
+                told = scenarios.covering(SEED, fault, kinds, 6, 20)[0].scenarios
                 played = {value for each in told for value in (each.dialect, each.ask, KINDS[each.kind].behaviour or each.policy)}
                 self.assertEqual(played, {value for place in scenarios.places(fault, kinds) for value in place})
 

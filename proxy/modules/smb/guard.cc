@@ -90,6 +90,14 @@ void Guard::client_ended(Out& out) {
   review(out);
 }
 
+// Where writes are outstanding or lost it must go on reading; from now on nothing is promised to this client.
+bool Guard::give_up(Out& out) {
+  if (lost_->any(ends_)) return false;
+  pass(From::client, out);
+  review(out);
+  return true;
+}
+
 // Nothing may answer for a server that has ended.
 void Guard::server_ended(Out& out) {
   pass(From::server, out);

@@ -24,9 +24,13 @@ class Guard final : public modules::Guard {
   void from_server(Slice bytes, Out& out) override;
   void client_ended(Out& out) override;
   void server_ended(Out& out) override;
+  bool give_up(Out& out) override;
   bool is_done() const override { return client_passes_ && server_passes_; }
   std::size_t held_bytes() const override { return client_.held_bytes() + server_.held_bytes(); }
-  modules::Reason reason() const override { return reasons::lost_writes; }
+  std::optional<modules::Reason> reason() const override {
+    if (!lost_->any(ends_)) return std::nullopt;
+    return reasons::lost_writes;
+  }
 
  private:
   enum class From : std::uint8_t { client, server };

@@ -33,9 +33,16 @@ class TestGuard final : public modules::Guard {
   void from_server(Slice bytes, Out& out) override { out.to_client.push_back(std::move(bytes)); }
   void client_ended(Out& out) override { let_go(out); }
   void server_ended(Out&) override {}
+  // Where it holds "(+", nobody waits for a report.
+  bool give_up(Out& out) override {
+    if (!held_.starts_with("(+")) return false;
+    done_ = true;
+    let_go(out);
+    return true;
+  }
   bool is_done() const override { return done_; }
   std::size_t held_bytes() const override { return held_.size(); }
-  modules::Reason reason() const override { return {}; }
+  std::optional<modules::Reason> reason() const override { return std::nullopt; }
 
  private:
   void let_go(Out& out) { out.to_server.push_back(Slice::copy_of(as_bytes(std::exchange(held_, {})))); }
@@ -140,6 +147,26 @@ TEST_CASE("a reset crosses a guarded relay and records which side sent it") {
     CHECK(end == (client ? RelayEnd::client_reset : RelayEnd::server_reset));
     CHECK(rest.error == asio::error::connection_reset);
   }(is_client));
+}
+
+TEST_CASE("a guard that may give up does so where memory is short, and loses nothing") {
+  asio::io_context io;
+  run(io, []() -> asio::awaitable<void> {
+    const auto b = co_await guarded_bench();
+    const std::string said = "(+" + std::string(3 << 20, 'x');
+    const auto say = [](GuardedBench& w, const std::string& text) -> asio::awaitable<void> {
+      co_await asio::async_write(w.client(), asio::buffer(text), asio::use_awaitable);
+      w.client().shutdown(tcp::socket::shutdown_send);
+    };
+    const auto answer = [](GuardedBench& w) -> asio::awaitable<std::string> {
+      const auto all = co_await read_all(w.server());
+      w.server().shutdown(tcp::socket::shutdown_send);
+      co_return all.text;
+    };
+    auto [end, at_server, at_client] = co_await (relay_all(*b) && answer(*b) && read_all(b->client()) && say(*b, said));
+    CHECK(end != RelayEnd::cancelled);
+    CHECK(at_server == said);
+  }());
 }
 
 TEST_CASE("a guard that wants it, or holds more than memory allows, has both connections reset") {
