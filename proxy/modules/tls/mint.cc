@@ -232,8 +232,8 @@ std::vector<std::string> Mint::warnings(const std::string& file) const {
   std::vector<std::string> all;
   if (std::string why = why_not(); !why.empty()) all.push_back(file + ": " + why + ", so nothing is decrypted.");
   if (std::ranges::none_of(chain_, has_permitted_names))
-    all.push_back(file + " is not limited to names (nameConstraints, permitted;DNS): whoever gets its key can be any server "
-                         "to the clients that trust it. docs/tls.md says how to make one that is.");
+    all.push_back(file + " is not limited to names (nameConstraints, permitted;DNS): a thief of its key can impersonate any "
+                         "server to the clients that trust it. docs/tls.md says how to make one that is.");
   for (const config::NamePattern& pattern : listed_)
     if (!permits((pattern.subdomains ? "name." : "") + pattern.name))
       all.push_back(file + " may not sign for " + pattern.to_text() + " (nameConstraints): connections to it stay encrypted.");

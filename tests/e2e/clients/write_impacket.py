@@ -77,8 +77,8 @@ class Impacket(writing.Client):
         return self.read_once if what == "opened" else self.size
 
     def read_held(self, offset, size):
-        """With an oplock or a lease of its own it gives back what the server breaks, and asks for it anew with the file: at once,
-        or when whoever broke it has closed the file."""
+        """With an oplock or a lease of its own the client acknowledges each break and opens the file again for a new one: at once,
+        or when the client that caused the break has closed the file."""
         while self.connection.breaks:
             with contextlib.suppress(smb_client.SmbError):  # one that takes no answer
                 self.connection.acknowledge(self.connection.breaks.pop(0))

@@ -145,7 +145,7 @@ class PathsPair {
       a.lines.back()->node = &network_.attach(*a.lines.back(), line, simulator::LineEnd::a, near);
       b.lines.back()->node = &network_.attach(*b.lines.back(), line, simulator::LineEnd::b, far);
     }
-    // As the loop: whoever got something to do does it soon, whichever path caused it.
+    // As in the event loop: an end that has something to send does so soon, whichever path caused it.
     network_.every(std::chrono::milliseconds(1), [this] {
       for (PathsEnd* end : {&a, &b})
         if (const auto due = end->session.next_timeout(); due && *due <= now())
