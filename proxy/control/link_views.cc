@@ -76,6 +76,7 @@ json::array view_paths(const std::vector<link::PathStatus>& paths) {
                     {"erasure_rate", path.udp.erasure_rate},
                     {"packets_sent", path.udp.packets_sent},
                     {"packets_lost", path.udp.packets_lost},
+                    {"spurious_losses", path.udp.spurious_losses},
                     {"bytes_sent", path.udp.bytes_sent},
                     {"bytes_received", path.udp.bytes_received}});
   return list;

@@ -182,7 +182,7 @@ function showTiles(status) {
     tile('Bytes on the LAN', bytesText(lan)),
     tile('Bytes on the WAN', bytesText(wan)),
     tile('Live flows', `${live} of ${status.flows.limit}`),
-    tile('Streams on links', String(optimised)),
+    tile('Flows over links', String(optimised)),
     tile('Interception', status.intercept.state.replace('_', ' ')));
 }
 
@@ -332,9 +332,13 @@ function startChart() {
 // ---- links
 
 function lossText(udp) {
-  if (!udp || udp.packets_sent === 0) return '–';
+  if (udp.packets_sent === 0) return '–';
   return percent((udp.packets_lost - Math.min(udp.spurious_losses, udp.packets_lost)) / udp.packets_sent);
 }
+
+const connected = link => link.state === 'up' || link.state === 'silent';
+// While TCP carries, UDP at most probes: its loss, queue and rate are not those of the link.
+const carryingUdp = link => connected(link) && link.carrier === 'udp' ? link.udp : null;
 
 function rateWords(rate) {
   const words = {configured: 'configured rate', limited: 'the line carries less than the configured rate', measured: 'measured rate'};
@@ -349,9 +353,12 @@ function linkNotes(link) {
   if (link.last_error && link.state !== 'up') notes.push('last connection error: ' + link.last_error);
   const udp = link.udp;
   if (udp && udp.state === 'up' && link.state === 'up')
-    notes.push(`UDP ${link.carrier === 'udp' ? 'carries' : 'works but is not used'}; ${rateWords(udp.rate)}; ` +
-      `${udp.repairs_sent} repair packets sent, ${udp.symbols_recovered} lost packets recovered`);
+    notes.push(link.carrier === 'udp' ? `UDP carries; ${rateWords(udp.rate)}; ` +
+      `${udp.repairs_sent} repair packets sent, ${udp.symbols_recovered} lost packets recovered`
+      : 'TCP carries; UDP works and is not used');
   if (udp && udp.state === 'failed' && link.state === 'up') notes.push('UDP is not answered; TCP carries');
+  for (const path of link.paths || [])
+    if (path.reason) notes.push(`path ${path.name} carries the link: ${path.reason}`);
   if (udp && udp.fallbacks > 0) notes.push(`fell back to TCP ${udp.fallbacks === 1 ? 'once' : udp.fallbacks + ' times'}`);
   const reduction = link.reduction;
   if (reduction && reduction.out.bytes.plain > 0)
@@ -362,24 +369,67 @@ function linkNotes(link) {
 }
 
 const kStateKinds = {up: 'good', silent: 'warn', down: 'bad', never_up: 'bad'};
+const kRoles = {carries: ['carries the link', 'good'], helps: ['carries a part of bulk transfers', 'good'],
+  standby: ['works, stands by', ''], none: ['does not work', 'bad']};
+const pathCounts = {before: new Map(), at: 0};
+
+// The links, each followed by its paths as rows with the same columns.
+function linkRows(links) {
+  const now = performance.now() / 1000;
+  const after = new Map();
+  const rows = links.flatMap(link => [linkRow(link), ...(link.paths || []).map(path => {
+    const key = `${link.peer}\n${path.name}`;
+    const before = pathCounts.before.get(key);
+    after.set(key, path);
+    const rate = of => before && path[of] >= before[of] && now > pathCounts.at
+      ? rateText(8 * (path[of] - before[of]) / (now - pathCounts.at)) : '–';
+    return pathRow(key, path, rate);
+  })]);
+  Object.assign(pathCounts, {before: after, at: now});
+  return rows;
+}
+
+function linkRow(link) {
+  const udp = carryingUdp(link);
+  return {
+    key: link.peer, name: link.peer, kind: kStateKinds[link.state],
+    state: `${link.state.replace('_', ' ')} for ${ageText(link.state_age_s)}`,
+    carrier: connected(link) ? orDash(link.carrier, carrier => carrier.toUpperCase()) : '–',
+    rtt: orDash(link.rtt_ms, msText),
+    loss: udp ? lossText(udp) : '–',
+    queue: udp ? msText(udp.rate.queue_ms) : '–',
+    sends: link.throughput ? rateText(link.throughput.out_bits) : '–',
+    receives: link.throughput ? rateText(link.throughput.in_bits) : '–',
+    rate: link.state === 'up' ? orDash(udp ? udp.pacing_rate_bits : link.delivery_rate_bits, rateText) : '–',
+    recovered: udp ? String(udp.symbols_recovered) : '–',
+    sent: bytesText(link.bytes_sent), received: bytesText(link.bytes_received), streams: String(link.streams),
+  };
+}
+
+function pathRow(key, path, rate) {
+  const [state, kind] = kRoles[path.role] || [path.role, ''];
+  const works = path.role !== 'none';
+  return {
+    key, name: path.name, isPath: true, state, kind, carrier: 'UDP',
+    rtt: works ? orDash(path.rtt_ms, msText) : '–',
+    loss: lossText(path),
+    queue: works ? msText(path.queue_ms) : '–',
+    sends: rate('bytes_sent'), receives: rate('bytes_received'),
+    rate: works ? orDash(path.pacing_rate_bits, rateText) : '–',
+    recovered: '–', sent: bytesText(path.bytes_sent), received: bytesText(path.bytes_received), streams: '–',
+  };
+}
+
 const linksTable = () => new Table(get('links'), [
-  {title: 'Peer', text: link => link.peer},
-  {title: 'State', text: link => `${link.state.replace('_', ' ')} for ${ageText(link.state_age_s)}`, kind: link => kStateKinds[link.state]},
-  {title: 'Carrier', text: link => link.state === 'up' || link.state === 'silent' ? orDash(link.carrier, carrier => carrier.toUpperCase()) : '–'},
-  {title: 'RTT', number: true, text: link => orDash(link.rtt_ms, msText)},
-  {title: 'Loss', number: true, text: link => lossText(link.udp)},
-  {title: 'Queue', number: true, text: link => link.udp && link.udp.rate ? msText(link.udp.rate.queue_ms) : '–'},
-  {title: 'Sends', number: true, text: link => link.throughput ? rateText(link.throughput.out_bits) : '–'},
-  {title: 'Receives', number: true, text: link => link.throughput ? rateText(link.throughput.in_bits) : '–'},
-  {title: 'Paced at', number: true, text: link => link.state === 'up' ? orDash(link.carrier === 'udp' && link.udp.pacing_rate_bits || link.delivery_rate_bits, rateText) : '–'},
-  {title: 'Recovered', number: true, text: link => link.udp ? String(link.udp.symbols_recovered) : '–'},
-  {title: 'Sent', number: true, text: link => bytesText(link.bytes_sent)},
-  {title: 'Received', number: true, text: link => bytesText(link.bytes_received)},
-  {title: 'Streams', number: true, text: link => String(link.streams)},
+  {title: 'Peer, path', text: row => row.name, kind: row => row.isPath ? 'path' : ''},
+  {title: 'State', text: row => row.state, kind: row => row.kind},
+  {title: 'Carrier', text: row => row.carrier},
+  ...['RTT', 'Loss', 'Queue', 'Sends', 'Receives', 'Rate', 'Recovered', 'Sent', 'Received', 'Streams'].map(title =>
+    ({title, number: true, text: row => row[title.toLowerCase()]})),
 ], {empty: 'No peer is configured.'});
 
 function showLinks(status) {
-  tables.links.show(status.links, link => link.peer);
+  tables.links.show(linkRows(status.links), row => row.key);
   const notes = status.links.flatMap(linkNotes);
   const list = get('link-notes');
   if (list.dataset.text === notes.join()) return;
@@ -485,7 +535,7 @@ const flowsTable = () => new Table(get('flows'), [
   {title: 'Server', text: flow => flow.destination},
   {title: 'Peer', text: flow => flow.peer || 'no link'},
   {title: 'Reason', text: flow => flow.reason, kind: flow => flow.reason === 'optimised' ? 'good' : 'warn'},
-  {title: 'Module', text: flow => flow.module ? flow.module.name + (flow.module.state === 'running' ? '' : ' (aside)') : '–'},
+  {title: 'Module', text: flow => flow.module ? flow.module.name + (flow.module.state === 'running' ? '' : ' (stepped aside)') : '–'},
   {title: 'Age', number: true, text: flow => orDash(flow.age_s, ageText)},
   {title: 'LAN', number: true, text: flow => bytesText(lanOf(flow.bytes))},
   {title: 'WAN', number: true, text: flow => bytesText(wanOf(flow.bytes))},
@@ -529,6 +579,9 @@ const modulesTable = () => new Table(get('modules'), [
   {title: 'Live', number: true, text: module => String(module.live)},
   {title: 'Flows', number: true, text: module => String(module.flows)},
   {title: 'Round trips saved', number: true, text: module => String(module.counters.round_trips_saved ?? 0)},
+  {title: 'Cache hits', number: true, text: module => String(module.counters.cache_hits ?? 0)},
+  {title: 'Revalidated', number: true, text: module => String(module.counters.cache_validations ?? 0)},
+  {title: 'From the cache', number: true, text: module => bytesText(module.counters.cache_bytes ?? 0)},
   {title: 'Promises', number: true, text: module => String(module.counters.promises_made ?? 0)},
   {title: 'Outstanding', number: true, text: module => String(outstanding(module.counters))},
 ], {empty: 'No flow has a module yet.'});
@@ -549,11 +602,32 @@ function showModules(status) {
 const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', fec: 'off, adaptive, or K:M such as 10:2',
   preset: 'B, T, A, F or A+F'};
 
-// `until`: the file's values of those that were changed by hand.
-function showInForce(preset, until) {
-  const changed = Object.entries(until).map(([name, value]) => `${name} (${value} after it)`);
+// `until`: the configuration file's values of features that were changed by command.
+function showInForce(preset, features, until) {
+  const word = value => value === true ? 'on' : value === false ? 'off' : String(value);
+  const changed = Object.entries(until).map(([name, value]) => `${name} is ${word(features[name])} (configuration file: ${word(value)})`);
   setText(get('in-force'), (preset ? `This is preset ${preset}.` : 'These are the values of no preset.') +
     (changed.length ? ` Changed until the next restart: ${changed.join(', ')}.` : ''));
+}
+
+// ---- exports
+
+const exportsTable = () => new Table(get('exports'), [
+  {title: 'To', text: row => row.name},
+  {title: 'Sent', number: true, text: row => row.sent},
+  {title: 'Failed', number: true, text: row => row.failed, kind: row => row.bad ? 'bad' : ''},
+]);
+
+// Only those that are configured. Counts since the start of the daemon.
+function showExports({ipfix, otlp, syslog}) {
+  const rows = [];
+  if (otlp) rows.push({name: 'OpenTelemetry collector', sent: `${otlp.sent} requests`, bad: otlp.failed + otlp.rejected_points > 0,
+    failed: `${otlp.failed} requests, ${otlp.rejected_points} data points rejected`});
+  if (ipfix) rows.push({name: 'IPFIX collector', sent: `${ipfix.messages} messages, ${ipfix.records} records`,
+    bad: ipfix.failures + ipfix.dropped_records > 0, failed: `${ipfix.failures} messages or look-ups, ${ipfix.dropped_records} records dropped`});
+  if (syslog) rows.push({name: 'syslog', sent: `${syslog.sent} lines`, bad: syslog.lost > 0, failed: `${syslog.lost} lines lost`});
+  get('exports-section').hidden = rows.length === 0;
+  tables.exports.show(rows, row => row.name);
 }
 
 function showFeatures(features) {
@@ -636,7 +710,8 @@ async function readStatus() {
   showMemory(status);
   showModules(status);
   showFeatures(status.features);
-  showInForce(status.preset, status.features_until_restart);
+  showInForce(status.preset, status.features, status.features_until_restart);
+  showExports(status.exports);
 }
 
 const kReaders = {
@@ -704,7 +779,8 @@ function tick() {
 
 function start() {
   takeTokenFromAddress();
-  Object.assign(tables, {links: linksTable(), ports: portsTable(), talkers: talkersTable(), flows: flowsTable(), modules: modulesTable()});
+  Object.assign(tables, {links: linksTable(), ports: portsTable(), talkers: talkersTable(), flows: flowsTable(), modules: modulesTable(),
+    exports: exportsTable()});
   startChart();
   startDialog();
   choice(get('by'), [['client', 'Clients'], ['server', 'Servers'], ['port', 'Ports'], ['peer', 'Peers']], talkers.by, by => {
