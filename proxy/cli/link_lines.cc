@@ -104,7 +104,7 @@ std::string reduction_line(const json::value& reduction) {
   if (number(out.at("opened_bytes")) > 0)
     said += ", " + bytes_text(number(out.at("opened_bytes"))) + " of deflate data unpacked and recompressed";
   note(number(out.at("incompressible_blocks")), " incompressible blocks");
-  note(number(out.at("horizon_stalls")), " repeats too recent to use");
+  note(number(out.at("horizon_stalls")), " repeats sent whole because the first copy was still on its way");
   note(number(out.at("needs")) + number(in.at("needs")), " blocks requested again");
   note(number(out.at("mismatches")) + number(in.at("mismatches")), " checksum mismatches");
   note(number(in.at("failed")), " flows reset");
