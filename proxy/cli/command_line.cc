@@ -72,7 +72,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   app.set_version_flag("--version", "longhaul " + std::string(version()));
   app.require_subcommand(1);
   int exit_code = kDone;
-  add_run_command(app, exit_code);
+  add_run_command(app, errors, exit_code);
   add_check_command(app, out, exit_code);
   add_keygen_command(app, out, errors, exit_code);
   add_keytab_command(app, out, errors, exit_code);
