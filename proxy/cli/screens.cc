@@ -104,6 +104,7 @@ void show_link_notes(const json::value& link, std::ostream& out) {
   if (const auto* paths = link.as_object().if_contains("paths"))
     for (const auto& path : paths->as_array()) note(path_line(path));
   if (!link.at("reduction").is_null()) note(reduction_line(link.at("reduction")));
+  if (const auto unlike = unlike_modules_line(link); !unlike.empty()) note(unlike);
   if (!link.at("last_error").is_null() && link.at("state") != "up")
     note("last connection error: " + text(link.at("last_error")));
 }
