@@ -158,6 +158,9 @@ json::object view(const link::BlockCounters& blocks) {
 }
 
 json::object view(const link::LinkStatus& link) {
+  json::array unlike;
+  for (const link::UnlikeModule& module : link.unlike_modules)
+    unlike.push_back({{"module", module.name}, {"version", module.here}, {"peer_version", number_or_null(module.there)}});
   return {{"peer", link.peer},
           {"state", to_text(link.state)},
           {"state_age_s", link.state_age.count()},
@@ -174,6 +177,7 @@ json::object view(const link::LinkStatus& link) {
           {"carriers_attached", link.carriers_attached},
           {"udp", view(link.udp)},
           {"paths", view_paths(link.paths)},
+          {"unlike_modules", std::move(unlike)},
           {"reduction", view_reduction(link)}};
 }
 

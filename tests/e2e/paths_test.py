@@ -28,7 +28,9 @@ class Paths(unittest.TestCase):
             with rules(self.lab, "branch", CUT_IPV4):
                 until(lambda: path_roles(self.branch) == after, 5, "the cut is noticed")
                 self.assertEqual(copies.wait(), copies.expected())
-                self.assertIn("path six: carries the link (no other path works)", self.branch.longhaul("status"))
+                status = self.branch.longhaul("status")
+                self.assertIn("path six: carries the link (no other path works)", status)
+                self.assertIn('The path "four" to "datacenter" does not work', status)
                 # The TCP connection was on the path that is cut; the other one takes its place.
                 until(lambda: self.branch.link()["carriers_attached"] > 1, 45, "it is made again")
         for site in self.pair.sites:

@@ -32,6 +32,7 @@ class Stage(unittest.TestCase):
 
     stage_of = {}
     kernel = False
+    only = ()  # clients
 
     @classmethod
     def setUpClass(cls):
@@ -41,11 +42,11 @@ class Stage(unittest.TestCase):
 
     def play(self, *faults, times=0, clients=6, longest=20):
         """A sample of the table's part of each fault, or all of it, so many times."""
-        kinds = kinds_of(self.kernel)
+        kinds = [name for name in kinds_of(self.kernel) if not self.only or name in self.only]
         table, bad, promised = scenarios.Table(), [], collections.Counter()
         for fault in faults:
             for seed in range(SEED, SEED + max(times, 1)):
-                rounds = scenarios.covering(seed, fault, kinds, clients, longest)
+                rounds = scenarios.covering(seed, fault, kinds, clients, longest, bool(self.stage_of.get("keys")))
                 for round_ in rounds if times else rounds[:1]:
                     for outcome in self.stage.play(round_):
                         table.add(fault, outcome)
@@ -128,6 +129,20 @@ class PromisesToClientsThatCache(Stage):
 
     def key(self, fault, told, is_whole):
         return (fault, told.ask) if is_whole else told.ask
+
+
+@early
+class PromisesToClientsThatSign(Stage):
+    """Those that the table has without promises, since they sign."""
+
+    stage_of = {"keys": True}
+    only = ("go-smb2", "smbprotocol")
+
+    def test_no_acknowledged_block_is_lost_of_clients_that_sign(self):
+        self.play("smbd killed", "near killed", "far killed", "line cut 4 s")
+
+    def key(self, fault, told, is_whole):
+        return (fault, told.kind) if is_whole else told.kind
 
 
 @early
@@ -267,6 +282,14 @@ class ManyPromisesToClientsThatCache(Stage):
     @long_test
     def test_no_acknowledged_block_is_lost_in_the_whole_table_with_oplocks_and_leases_of_their_own(self):
         self.play(*faults("near", "far", "smbd", "session"), times=1, clients=8, longest=70)
+
+
+class ManyPromisesToClientsThatSign(Stage):
+    stage_of, only, key = PromisesToClientsThatSign.stage_of, PromisesToClientsThatSign.only, PromisesToClientsThatSign.key
+
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_of_clients_that_sign(self):
+        self.play(*faults("near", "far", "smbd", "session", "line"), times=1, clients=8, longest=70)
 
 
 class ManyPromisesWithoutThePair(Stage):

@@ -206,6 +206,9 @@ TEST_CASE("either both halves run or neither does") {
       CHECK(b.near_flow().reason == reasons::module_not_at_peer);
       CHECK(b.near_flow().module == nullptr);
       CHECK(b.far_flow().module == nullptr);
+      const auto unlike = b.sites.near->links[0]->status().unlike_modules;
+      REQUIRE(unlike.size() == 1);
+      CHECK((unlike[0].name == "probe" && unlike[0].here == 1 && unlike[0].there == 2));
       co_await exchange(pair, 10, 20);
     }(bench));
   }
