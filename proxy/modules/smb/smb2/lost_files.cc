@@ -101,7 +101,7 @@ void LostFiles::on_request(const Message& message) {
 void LostFiles::on_outcome(const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim || each.request.command != Command::tree_connect) continue;
-    if (each.element)
+    if (each.element && each.element->header.status == Status::success)
       shares_.connected(each.request.id, each.request.session, each.element->header.tree_id);
     else
       shares_.refused(each.request.id);
