@@ -404,5 +404,120 @@ TEST_CASE(
   CHECK(pair.near.reason() == (is_promised ? smb::reasons::optimised : smb::reasons::smb_hides_errors));
 }
 
+TEST_CASE(
+    "SMB1: a CLOSE of a file that was written waits for the server, unless a FLUSH was answered behind") {
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  const LostWrites::File file{.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"F"};
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  {
+    Pair pair(lost, 1, far);
+    const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+    REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+    pair.run();
+    pair.server.refused[kClose] = kStatusDiskFull;
+    SECTION("not flushed: the server's error is told") {
+      CHECK_FALSE(pair.ask_here(close(fid, 12)));
+      CHECK(status_of(pair.only_answer()) == kStatusDiskFull);
+      CHECK_FALSE(pair.aborted);
+      return;
+    }
+    SECTION("written again behind the FLUSH") {
+      pair.client_sends(flush(fid, 12));
+      REQUIRE(pair.ask_here(write(fid, 100, as_bytes(some_bytes(100)), 13)));
+      CHECK(status_of(pair.only_answer()) == 0);
+      CHECK_FALSE(pair.ask_here(close(fid, 14)));
+      CHECK(status_of(pair.only_answer()) == kStatusDiskFull);
+      return;
+    }
+    SECTION("a WRITE that the server has not answered when it is asked to flush") {
+      pair.client_sends(write(fid, 0, as_bytes(some_bytes(100)), 12, kWriteThrough));
+      pair.client_sends(flush(fid, 13));
+      pair.run();
+      pair.at_client.clear();
+      CHECK_FALSE(pair.ask_here(close(fid, 14)));
+      return;
+    }
+    SECTION("flushed: an error resets the connection, and is on record") {
+      REQUIRE(status_of(pair.ask(flush(fid, 12))) == 0);
+      REQUIRE(pair.ask_here(close(fid, 13)));
+      pair.run();
+      CHECK(pair.aborted);
+      CHECK(lost->has_record(file));
+    }
+    SECTION("the near proxy fails before it hears of the error") {
+      REQUIRE(status_of(pair.ask(flush(fid, 12))) == 0);
+      REQUIRE(pair.ask_here(close(fid, 13)));
+      while (pair.move_up() || pair.server_answers()) {
+      }
+      pair.far.twin_lost();
+      CHECK(far->has_record(file));
+      return;
+    }
+  }
+  Pair pair(lost, 1, far);
+  pair.server.files["F"] = "old";
+  CHECK(status_of(pair.ask(create("F", 20))) == kTold);
+}
+
+TEST_CASE("SMB1: a file that was only read has lost nothing when its early CLOSE fails") {
+  const auto lost = std::make_shared<LostWrites>(1);
+  Pair pair(lost);
+  pair.server.files["F"] = some_bytes(100);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  pair.server.refused[kClose] = kStatusDiskFull;
+  REQUIRE(pair.ask_here(close(fid, 11)));
+  pair.run();
+  CHECK(pair.aborted);
+  CHECK(lost->waiting() == 0);
+}
+
+TEST_CASE("SMB1: FLUSH of all files waits for all that is promised, and tells of what was lost") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  const bool fails = GENERATE(false, true);
+  if (fails) pair.server.failing_writes[0] = kStatusDiskFull;
+  pair.server_waits = true;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  pair.client_sends(flush(0xFFFF, 12));
+  while (pair.move_up()) {
+  }
+  CHECK(pair.server.seen[0x05] == 0);
+  pair.server_waits = false;
+  const auto told = static_cast<std::uint32_t>(fails ? Status::lost_writebehind_data : Status::success);
+  CHECK(status_of(pair.only_answer()) == told);
+  CHECK(pair.near.audit().unreported == 0);
+  CHECK_FALSE(pair.aborted);
+}
+
+TEST_CASE(
+    "SMB1: no request that closes a file succeeds for its client before the reset that reports a loss") {
+  const auto lost = std::make_shared<LostWrites>(1);
+  Pair pair(lost);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server.failing_writes[0] = kStatusDiskFull;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x2C, 0x11, 0x71, 0x74);
+  pair.client_sends(command == 0x2C ? write_and_close(fid, 100, as_bytes(some_bytes(10)), 12)
+                                    : make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 12},
+                                                 command == 0x74 ? Fields{}.andx().bytes : Buffer{}, {}));
+  pair.run();
+  CHECK(pair.server.seen[command] == 1);
+  CHECK(pair.at_client.empty());
+  CHECK(pair.aborted);
+  CHECK(lost->waiting() == 1);
+  CHECK(pair.near.audit().adds_up());
+}
+
+TEST_CASE("SMB1: WRITE_AND_CLOSE tells of a loss that was told before, once more") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server.failing_writes[0] = kStatusDiskFull;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  CHECK(status_of(pair.ask(flush(fid, 12))) == kTold);
+  CHECK(status_of(pair.ask(write_and_close(fid, 100, as_bytes(some_bytes(10)), 13))) == kTold);
+  CHECK_FALSE(pair.aborted);
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing
