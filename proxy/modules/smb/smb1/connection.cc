@@ -31,8 +31,9 @@ Opening opening_of(const Header& header, const Block& block, const NtCreateReque
   opening.is_nt_create = true;
   opening.use = smb::use_of(request.access, request.disposition);
   Open& open = opening.open;
-  open.name = file_name(header.tid, request.name, header.is_unicode());
+  open.name = file_name(header, request.name);
   if (request.root_fid != 0) open.name.exact = false;
+  open.unnamed = open.name.stream || request.root_fid != 0;
   open.may_read = (request.access & (kReadData | kGenericRead | kGenericAll | kMaximumAllowed)) != 0;
   open.may_write = (request.access & (kWriteData | kGenericWrite | kGenericAll)) != 0;
   open.write_through = (request.options & (kOptionWriteThrough | kOptionNoBuffering)) != 0;
@@ -51,8 +52,8 @@ Opening opening_of(const Header& header, const Block& block, const OpenRequest& 
   opening.use = !keeps_data ? Use::replaces : request.writes() ? Use::writes : Use::reads;
   Open& open = opening.open;
   const std::size_t pad = header.is_unicode() && block.bytes_at % 2 ? 1 : 0;
-  open.name =
-      file_name(header.tid, block.bytes.subspan(std::min(pad, block.bytes.size())), header.is_unicode());
+  open.name = file_name(header, block.bytes.subspan(std::min(pad, block.bytes.size())));
+  open.unnamed = open.name.stream;
   open.may_read = request.reads();
   open.may_write = request.writes();
   open.write_through = request.write_through();

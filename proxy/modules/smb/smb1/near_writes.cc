@@ -21,7 +21,7 @@ void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t
 }  // namespace
 
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write) {
-  if (!open.may_write || !open.may_cache_writes() || open.settled || open.write_through ||
+  if (!open.may_write || open.unnamed || !open.may_cache_writes() || open.settled || open.write_through ||
       open.delete_on_close)
     return false;
   if (!header.has_nt_status()) return false;  // late errors are NT status codes

@@ -34,7 +34,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
   // After a reset the client would reconnect a durable handle and never learn of a loss.
   if (open.durable) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
-  if (!open.disk_file || open.directory || open.closing) return false;
+  if (!open.disk_file || open.directory || open.unnamed || open.closing) return false;
   if (open.reconnected || open.replayed || open.is_locked()) return false;
   if (!(open.access & access::write_data) || open.write_through()) return false;
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))

@@ -519,5 +519,77 @@ TEST_CASE("SMB1: WRITE_AND_CLOSE tells of a loss that was told before, once more
   CHECK_FALSE(pair.aborted);
 }
 
+TEST_CASE("SMB1: what is done to a stream neither ends the record of its file nor tells of it") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  const auto& half = GENERATE(false, true) ? far : lost;
+  Pair pair(lost, 1, far);
+  pair.server.files["F"] = pair.server.files["F:S"] = pair.server.files["F::$DATA"] = "old";
+  half->add({.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"F"}, {.cause = Cause::server_gone});
+  CHECK(status_of(pair.ask(create("F:S", 10, {.disposition = 5}))) == 0);
+  CHECK(status_of(pair.ask(create("F:S", 11))) == 0);
+  const Slice deleting = pair.ask(create("F:S", 12, {.options = kOptionDeleteOnClose}));
+  CHECK(status_of(pair.ask(close(fid_of(deleting), 13))) == 0);
+  CHECK(half->waiting() == 1);
+  CHECK(status_of(pair.ask(create("f::$Data", 14))) == kTold);
+  CHECK(status_of(pair.ask(create("F", 15))) == 0);
+}
+
+TEST_CASE("SMB1: nothing is promised through a stream") {
+  Pair pair;
+  const std::string_view name = GENERATE("F:S", "F::$DATA");
+  const std::uint16_t fid = fid_of(pair.ask(create(name, 10, {.flags = 0x06, .disposition = 5})));
+  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)).has_value() == (name == "F::$DATA"));
+}
+
+TEST_CASE("SMB1: the older requests are told of lost writes, too, and end or move records") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  const auto& half = GENERATE(false, true) ? far : lost;
+  Pair pair(lost, 1, far);
+  const LostWrites::File f{.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"F"};
+  half->add(f, {.cause = Cause::server_gone});
+  SECTION("OPEN") {
+    const auto opens = [&](unsigned access, std::uint16_t mid) {
+      return status_of(pair.ask(by_name(0x02, Fields{}.u16(access).u16(0).bytes, "\\f", mid)));
+    };
+    CHECK(opens(0x40, 20) == kTold);
+    CHECK(opens(0x40, 21) == 0);
+    CHECK(opens(0x42, 22) == kTold);
+    CHECK(opens(0x42, 23) == 0);
+    CHECK(half->waiting() == 0);
+  }
+  SECTION("CREATE") {
+    CHECK(status_of(pair.ask(by_name(0x03, Fields{}.u16(0).u32(0).bytes, "f", 20))) == 0);
+    CHECK(half->waiting() == 0);
+  }
+  SECTION("NT_RENAME") {
+    const Slice rename = by_name(0xA5, Fields{}.u16(0).u16(0x104).u32(0).bytes, "f", 20, "g");
+    const LostWrites::File below{.ends = f.ends, .share = u"T", .path = u"D\\H"};
+    half->add(below, {.cause = Cause::server_gone});
+    CHECK(status_of(pair.ask(by_name(0xA5, Fields{}.u16(0).u16(0x104).u32(0).bytes, "d", 19, "e"))) == 0);
+    CHECK_FALSE(half->has_record(below));
+    CHECK(half->waiting() == 2);
+    CHECK(status_of(pair.ask(rename)) == kTold);
+  }
+}
+
+TEST_CASE("SMB1: one file has one record, however its name is written") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1);
+  lost->add({.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"D\\F"},
+            {.cause = Cause::server_gone});
+  Pair pair(lost);
+  Slice request = create(GENERATE("\\d\\f", "d\\\\f", "d\\.\\f", "d/f"), 20);
+  SECTION("relative to the share") {}
+  SECTION("in DFS, with server and share") {
+    Buffer dfs;
+    append(dfs, create("\\s\\t\\d\\f", 20).bytes());
+    dfs[kFrameHeadBytes + 11] |= std::byte{0x10};
+    request = Slice::copy_of(dfs);
+  }
+  CHECK(status_of(pair.ask(request)) == kTold);
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing
