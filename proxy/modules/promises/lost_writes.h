@@ -60,8 +60,15 @@ class LostWrites {
     // In the form in which the protocol compares names, so that each file has one.
     std::u16string share;  // what contains the file at the server
     std::u16string path;   // in the share
+    // The path letter by letter. Empty: not known. Where a server tells names apart that compare equal, they
+    // are two files: a client is told by either name, and only the very file's loss ends.
+    std::u16string spelled;
     bool operator==(const File& other) const {
       return any_port(ends) == any_port(other.ends) && share == other.share && path == other.path;
+    }
+    // Certainly the same file, or not known to be another.
+    bool is_exactly(const File& other) const {
+      return *this == other && (spelled.empty() || other.spelled.empty() || spelled == other.spelled);
     }
   };
   struct Loss {
@@ -77,6 +84,13 @@ class LostWrites {
     File file;
     Loss loss;
     bool reader_told = false;
+    // Hashes of other spellings by which it was told, the latest ones. Not stored: after a restart it is told
+    // again.
+    struct OtherName {
+      std::size_t spelled = 0;
+      bool only_read = false;
+    };
+    std::vector<OtherName> told_by_others;
   };
   static constexpr std::size_t kMostRanges = 16;
 
@@ -108,7 +122,7 @@ class LostWrites {
 
   // Before an open: true if it must be answered with the protocol's error for lost writes. An open that may
   // write gets the report once, after which the file is forgotten; before that, one open that only reads the
-  // data.
+  // data. What was lost by a name that is spelled otherwise is reported as well, by each spelling, and stays.
   bool take(const File& file, Use use = Use::writes);
   // Whether take() would be true, or, for an open that replaces the content, whether there is anything to
   // forget: for callers that learn only later whether the client was told (telling.h).
@@ -186,7 +200,11 @@ class LostWrites {
     std::deque<Record> records;  // the oldest first
   };
   using Clients = std::map<Client, OfClient>;
-  static auto find(auto& of, const File& file) { return std::ranges::find(of, file, &Record::file); }
+  static auto find_exact(auto& of, const File& file) {
+    return std::ranges::find_if(of, [&](const Record& each) { return each.file.is_exactly(file); });
+  }
+  static bool tells(const Record& record, const File& file, Use use);
+  bool tell(const File& file, Use use, Told how);
   void insert(Record record);
   void remove(Clients::iterator of, std::deque<Record>::iterator record);
   void make_room();

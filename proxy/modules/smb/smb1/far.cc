@@ -76,7 +76,10 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     if (Open* open = connection_.open(told.open)) open->closing = true;
     leg_.send_promised(frame.bytes, {ServerLeg::Scope::Of::closing, told.open, {}}, promise,
                        [this, told](const Message& answer) {
-                         if (const auto closed = connection_.close(told.open)) losses_.closed(*closed);
+                         if (auto closed = connection_.close(told.open)) {
+                           closed->failed_promise |= answer.header.status != 0 && closed->writes != 0;
+                           losses_.closed(*closed);
+                         }
                          breaks_.erase(told.open);
                          given_up_.erase(told.open);
                          volumes_.changed();
@@ -85,6 +88,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
                        });
     return;
   }
+  if (Open* open = connection_.open(told.open)) ++open->writes;
   ServerLeg::Scope scope{ServerLeg::Scope::Of::open, told.open, {}};
   if (const auto write = parse_write_request(message, message.first())) {
     length = write->data.size();
@@ -162,8 +166,8 @@ ServerLeg::Scope Far::scope_of(const Message& message) {
   if (!message.is_chained()) {
     if (const Open* open = connection_.open_of(message))
       return {message.header.command == Command::close ? Of::closing : Of::open, open->key, {}};
-    // Pipes and the like: nothing is promised on them.
-    if (fid_of(message.first())) return {};
+    // Pipes and the like: nothing is promised on them. But FLUSH may mean all files (FID 0xFFFF).
+    if (message.header.command != Command::flush && fid_of(message.first())) return {};
   }
   return {Of::everything, {}, {}};
 }

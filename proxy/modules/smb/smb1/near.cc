@@ -117,20 +117,9 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
     }
     void_by(message);
   }
-  switch (message.header.command) {
-    case Command::write_andx:
-    case Command::flush:
-    case Command::close:
-      if (const Open* open = connection_.open_of(message);
-          open && has_answer(message) && carriers_.size() < kMostRemembered)
-        carriers_.insert_or_assign(number_of(message.header), open->key);
-      if (const Open* open = connection_.open_of(message);
-          open && message.header.command == Command::write_andx)
-        settled_.passed_write(*open, number_of(message.header));
-      break;
-    default:
-      break;
-  }
+  note_carrier(message);
+  if (const Open* open = connection_.open_of(message); open && message.header.command == Command::write_andx)
+    settled_.passed_write(*open, number_of(message.header));
   if (is_raw(message) && !raw_.under_way()) raw_.begin(message.header);
   out_.pass_on(frame.bytes);
 }
@@ -220,7 +209,7 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
       questions_.drop(open->key);
       looks_.drop();
     } else if (std::any_of(closes_.begin(), closes_.end(),
-                           [&](const auto& each) { return each.second == locking->fid; })) {
+                           [&](const auto& each) { return each.second.fid == locking->fid; })) {
       return;  // the client has closed it; the CLOSE under way answers the break
     }
   }
@@ -234,16 +223,17 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
     told_by_others_.passes(number);
   searches_.answered(message, pending);
   if (pending) questions_.answered(now, message, *pending);
-  const auto carrier = carriers_.find(number);
-  if (carrier != carriers_.end() && pending) {
-    answer_with_late_error(frame, message, *pending, carrier->second);
-    settled_.answered_write(now, carrier->second, number);
+  std::optional<Slice> told = frame.bytes;
+  if (const auto carrier = carriers_.find(number); carrier != carriers_.end() && pending) {
+    told = with_late_error(frame, message, *pending, carrier->second);
+    if (carrier->second) settled_.answered_write(now, *carrier->second, number);
     carriers_.erase(carrier);
-  } else {
-    out_.to_lan(frame.bytes);
   }
   files_.on_reply(message);
   const auto answered = connection_.on_reply(message);
+  // If that ends in a reset, no success may go out before it: a client may take it and not mind the reset.
+  for (const Open& closed : answered.closed) over(closed);
+  if (told && !aborted_) out_.to_lan(*told);
   if (!answered.request) return;
   questions_.after_answer(number);
   // An answer that crossed with a change may be older than it.
@@ -266,10 +256,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   }
   if (answered.opened) files_.opened(*answered.opened, answered.request->opening->use);
   questions_.opened(answered.opened, number);
-  for (const Open& closed : answered.closed) {
-    over(closed);
-    files_.closed(closed);
-  }
+  for (const Open& closed : answered.closed) files_.closed(closed);
   reset_if_doomed();
 }
 

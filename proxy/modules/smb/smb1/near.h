@@ -83,6 +83,11 @@ class Near final : public Half {
   const PromiseAudit& audit() const { return promises_.audit(); }
 
  private:
+  struct Closing {  // a CLOSE that is passed on behind Promised
+    std::uint16_t fid = 0;
+    Interval range;                           // what its failure may have lost
+    std::optional<LostWrites::File> written;  // if anything was
+  };
   struct Early {  // a WRITE that is passed on behind Promised
     Header header;
     std::uint32_t length = 0;
@@ -112,8 +117,9 @@ class Near final : public Half {
   void answer_early(const Early& early);
   void kept(const Kept& kept);
   void taken_back(const Break& message);
-  void answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
-                              const OpenKey& key);
+  void note_carrier(const Message& message);
+  std::optional<Slice> with_late_error(const Frame& frame, const Message& answer, const Pending& request,
+                                       const std::optional<OpenKey>& of);
   void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);
@@ -158,10 +164,10 @@ class Near final : public Half {
   static constexpr std::size_t kMostReads = 128, kMostRemembered = 4096;
   KeyedMap<MessageNumber, Header> reads_;          // that wait, by a number of ours
   KeyedMap<MessageNumber, Early> writes_;          // by our number: the client may use its MID again
-  KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
+  KeyedMap<MessageNumber, Closing> closes_;        // the same
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since known data was dropped
-  KeyedMap<MessageNumber, OpenKey>
-      carriers_;  // WRITE, FLUSH, CLOSE that were passed on: may carry a late error
+  // Requests that were passed on and whose answers may carry a late error; none: of any open.
+  KeyedMap<MessageNumber, std::optional<OpenKey>> carriers_;
   MessageNumber promised_ = 0;
   MessageNumber asked_for_ = 0;
   bool lan_over_ = false;     // the client sends nothing more that we can parse

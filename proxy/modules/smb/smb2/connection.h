@@ -51,7 +51,9 @@ struct Open {
   FileName name;
   // The path as the client spelled it, with which it can be opened again. Empty: it has no other.
   std::u16string spelled;
-  std::u16string moved_to;   // renamed through it: as records of lost writes name it now
+  std::u16string moved_to;   // renamed through it: relative to its share
+  bool dfs = false;          // `name` may begin with server and share
+  bool unnamed = false;      // a stream, or by an id: no record of lost writes could be about it
   FileGroupRef group;        // of `name`; none until the connection knows the open
   std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
   std::uint32_t options = 0;
@@ -309,6 +311,8 @@ OpenKey key_of(SessionId session, TreeId tree, const FileId& file);
 FileId file_of(const OpenKey& key);
 FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& header);
 std::u16string spelled_path_of(const CreateRequest& request, const Header& header);
+// Its name, all of it, up to the same limit.
+std::u16string name_in(const CreateRequest& request);
 // An oplock as the state of a lease.
 std::uint32_t caching_of(OplockLevel level);
 

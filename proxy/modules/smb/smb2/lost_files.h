@@ -29,6 +29,10 @@ struct GoesOn {
   LostWrites::Use use;
 };
 
+// The file that a CREATE opens in a share; none: no record is about such.
+std::optional<LostWrites::File> file_opened_by(const CreateRequest& request, const Header& header,
+                                               const LostWrites::Ends& ends, std::u16string share);
+
 // The answer that reports a loss, to a request with the session and tree that it refers to.
 Slice loss_error(const Header& request, const Pending& tracked);
 
@@ -48,7 +52,6 @@ class LostFiles {
   bool is_renaming() const;
 
   LostWrites::File of(const Open& open) const;
-  LostWrites::File of(SessionId session, TreeId tree, std::u16string_view path) const;
 
  private:
   // The effect of a successful SET_INFO.

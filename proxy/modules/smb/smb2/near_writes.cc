@@ -34,7 +34,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
   // After a reset the client would reconnect a durable handle and never learn of a loss.
   if (open.durable) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
-  if (!open.disk_file || open.directory || open.closing) return false;
+  if (!open.disk_file || open.directory || open.unnamed || open.closing) return false;
   if (open.reconnected || open.replayed || open.is_locked()) return false;
   if (!(open.access & access::write_data) || open.write_through()) return false;
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
@@ -206,6 +206,12 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
+    // Answered here, before the server: its own answer may be the first to tell of an error.
+    if (!each.interim && !each.element && each.request.command == Command::close)
+      for (const auto& closed : outcome.closed)
+        if (closed->group && closed->group->count(&FileCounts::writes) != 0)
+          closing_.insert_or_assign(each.request.id,
+                                    Closing{.file = lost_file(*closed), .end = closed->confirmed_bytes});
     if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
       told_by_others_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
@@ -285,6 +291,11 @@ void NearWrites::client_goes_on() {
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* done = std::get_if<Kept>(&message)) {
+    // The connection is reset then (near_metadata.h).
+    if (const auto closing = closing_.extract(done->message);
+        !closing.empty() && Status{done->status} != Status::success)
+      lost_->refused(closing.mapped().file, {0, std::max<std::uint64_t>(closing.mapped().end, 1)},
+                     done->status);
     if (!waiting_.contains(done->message)) return Taken::no;
     kept(now, *done);
     return Taken::yes;

@@ -83,6 +83,10 @@ class NearWrites final : public NearPart {
     bool answered = false;
     Counted promised;
   };
+  struct Closing {  // a file that was written; its CLOSE was answered before the server did
+    LostWrites::File file;
+    std::uint64_t end = 0;
+  };
   Taken write(TimePoint now, const Message& message);
   // Whether promises may be made on this open at all; if not, the reason is kept for display.
   bool policy_allows(Open& open);
@@ -102,6 +106,7 @@ class NearWrites final : public NearPart {
   // The far half asks for the room, and marks the file, right behind the answer that opened it.
   Undecided undecided_;
   KeyedMap<MessageId, Waiting> waiting_;  // promised or held
+  KeyedMap<MessageId, Closing> closing_;
   // Requests about sessions and trees without an answer. A signed one may meet an id of ours at the server,
   // which ends the connection (far.cc): so nothing may be promised after it.
   KeyedSet<MessageId> setups_;
@@ -113,7 +118,7 @@ class NearWrites final : public NearPart {
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
   ClientHabits habits_;
-  std::vector<NewStatus> late_;              // for the message whose result was reported last
+  std::vector<NewStatus> late_;  // for the message whose result was reported last
   PromisePolicy policy_;
   // Credits that the server granted beyond those of early answers: for the next ones.
   std::int64_t credits_due_ = 0;

@@ -368,4 +368,18 @@ TEST_CASE("SMB2: a pending answer is changed even if the client's requests can n
   CHECK(flow.guard->is_done());
 }
 
+TEST_CASE("SMB2: a stream is not its file, and a DFS name is one of its share") {
+  Guarded flow({u"ROBBED"});
+  connect_smb2(flow);
+  passes(flow, create_request(3, "robbed:s", with(smb2::Disposition::overwrite_if)));
+  answers(flow, answer(Command::create, 3, create_answer_body({.file = {1, 1}})));
+  passes(flow, create_request(4, "robbed:s"));
+  CHECK(flow.lost->any(kEnds));
+  const bool is_dfs = GENERATE(false, true);
+  flow.client(create_request(5, is_dfs ? "server\\data\\robbed" : "robbed::$DATA", {},
+                             {.flags = is_dfs ? smb2::header_flags::dfs : 0}));
+  expect_echo(flow, 5);
+  expect_told(flow, 5);
+}
+
 }  // namespace longhaul::smb

@@ -148,4 +148,105 @@ TEST_CASE("nothing is promised to a client with a connection that no guard reads
   CHECK(visit.promises(a, "2"));
 }
 
+TEST_CASE("what is done to a stream neither ends the record of its file nor tells of it") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  const auto& half = GENERATE(false, true) ? far : lost;
+  const LostWrites::File a{.share = u"X", .path = u"A"};
+  half->add(a, {.cause = Cause::server_gone});
+  Visit visit(lost, far);
+  visit.server.files["a:s"] = visit.server.files["a::$DATA"] = "old";
+  CHECK(visit.opens("a:s", Disposition::overwrite_if) == Status::success);
+  const FileId stream = visit.open("a:s");
+  CHECK(visit.status(visit.send_end_of_file(stream, 0)) == Status::success);
+  CHECK(visit.status(visit.send_rename(stream)) == Status::success);
+  const auto deleting = visit.create("a:s", Disposition::open, kNone, create_options::delete_on_close);
+  REQUIRE(deleting);
+  CHECK(visit.status(visit.send_close(*deleting)) == Status::success);
+  visit.settle();
+  CHECK(half->has_record(a));
+  CHECK(visit.opens("a::$DATA") == Status::lost_writebehind_data);
+  CHECK(visit.opens("a") == Status::success);
+}
+
+TEST_CASE("a file whose content was renamed to a stream keeps its name in records") {
+  const auto lost = near_daemon(1);
+  Visit visit(lost, std::make_shared<LostWrites>());
+  const FileId a = visit.open("a");
+  Buffer information;
+  LittleEndianWriter w(information);
+  w.zeros(16), w.u32(8), w.u16(':'), w.u16('n'), w.u16('e'), w.u16('w');
+  REQUIRE(visit.status(visit.send_set_info(a, file_info::rename, information)) == Status::success);
+  visit.settle();
+  lost->add({.share = u"X", .path = u"A"}, {.cause = Cause::server_gone});
+  CHECK(visit.status(visit.send_rename(a)) == Status::lost_writebehind_data);
+}
+
+TEST_CASE("nothing is promised through a stream") {
+  Visit visit(near_daemon(1), std::make_shared<LostWrites>());
+  visit.server.files["a:s"] = visit.server.files["a::$DATA"] = "old";
+  const std::string_view name = GENERATE("a:s", "a::$DATA");
+  CHECK(visit.promises(visit.open(name), "x") == (name == "a::$DATA"));
+}
+
+TEST_CASE("a file of another spelling is told, and does not end the record: on some servers it is another") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  Visit visit(lost, far);
+  visit.server.files["A"] = "old";
+  {
+    Visit old(lost, far);
+    const FileId a = old.open("a");
+    REQUIRE(old.promises(a, "new"));
+    old.near().twin_lost();
+  }
+  REQUIRE(lost->waiting() == 1);
+  CHECK(lost->records().front().file.spelled == u"a");
+  CHECK(visit.opens("A", Disposition::overwrite_if) == Status::success);
+  CHECK(visit.opens("A") == Status::lost_writebehind_data);
+  CHECK(visit.opens("A") == Status::success);
+  CHECK(visit.opens("a") == Status::lost_writebehind_data);
+  CHECK(visit.opens("a") == Status::success);
+  CHECK(lost->waiting() == 0);
+}
+
+TEST_CASE("a TREE_CONNECT that is refused renames no tree") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  const auto& half = GENERATE(false, true) ? far : lost;
+  half->add({.share = u"X", .path = u"A"}, {.cause = Cause::server_gone});
+  Visit visit(lost, far);
+  visit.server.failing[Command::tree_connect] = Status::access_denied;
+  const MessageId refused =
+      visit.send({.credit_charge = 1, .command = Command::tree_connect, .tree_id = kTree},
+                 [](LittleEndianWriter& w) { w.u16(9), w.u16(0), w.u16(72), w.u16(2), w.u16('y'); });
+  REQUIRE(visit.status(refused) == Status::access_denied);
+  CHECK(visit.opens("a") == Status::lost_writebehind_data);
+}
+
+TEST_CASE("a file is recorded by its name in its share, also if it was opened by a DFS name") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  const std::string name = GENERATE("s\\x\\a", "\\\\.\\a");
+  {
+    Visit visit(lost, far);
+    visit.server.files[name] = "old";
+    const std::string wide = utf16(name);
+    const auto flags = name[0] == 's' ? header_flags::dfs : 0u;
+    const auto file = visit.opened(visit.send(
+        {.credit_charge = 1, .command = Command::create, .flags = flags}, [&](LittleEndianWriter& w) {
+          w.u16(57), w.u8(0), w.u8(0), w.u32(2), w.u64(0), w.u64(0), w.u32(0x1F01FF), w.u32(0x80), w.u32(7);
+          w.u32(1), w.u32(0), w.u16(120), w.u16(static_cast<std::uint16_t>(wide.size())), w.u64(0);
+          w.bytes(as_bytes(wide));
+        }));
+    REQUIRE(file);
+    visit.settle();
+    REQUIRE(visit.promises(*file, "new"));
+    visit.near().twin_lost();
+  }
+  CHECK(lost->has_record({.share = u"X", .path = u"A"}));
+  Visit visit(lost, far);
+  CHECK(visit.opens("a") == Status::lost_writebehind_data);
+}
+
 }  // namespace longhaul::smb::smb2::model
