@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that are being reported to one connection's client. An error that was sent may never be read: losses
-// stay on record until the client sends something more. The protocol decides how an open is answered, and
-// which of the client's messages were sent behind that answer.
+// stay on record until its bytes have arrived at the client's host and the client has sent something more. That
+// alone proves nothing: clients have several requests under way. The protocol decides how an open is answered,
+// and which of the client's messages were sent behind that answer.
 #pragma once
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -20,7 +23,7 @@ class Telling {
   void end_live(const LostWrites::File& file) { lost_.end_live(file); }
   // The answer that reports it is sent now. `answer`: its number, for went_on_behind().
   void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = 0) {
-    told_.push_back({std::move(file), use, answer});
+    told_.push_back({std::move(file), use, answer, ++awaited_});
   }
   // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
   bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer = 0) {
@@ -50,24 +53,17 @@ class Telling {
     LostWrites::File file;
     LostWrites::Use use;
     twin::MessageNumber answer;
+    std::uint64_t number;
   };
+  struct Passed {
+    twin::MessageNumber answer;
+    std::uint64_t number;
+  };
+  static constexpr std::size_t kMostPassed = 64;  // beyond that they are reported again
   LostWrites& lost_;
   std::vector<Sent> told_;
-};
-
-// At the near half: errors for lost writes that the far half, or the server, has sent, and that the client
-// has not continued behind yet.
-class ToldByOthers {
- public:
-  void passes(twin::MessageNumber answer) {
-    if (answers_.size() < kMost) answers_.push_back(answer);
-  }
-  // The far half must hear of each (LossRead).
-  std::vector<twin::MessageNumber> client_goes_on() { return std::exchange(answers_, {}); }
-
- private:
-  static constexpr std::size_t kMost = 64;  // beyond that they are reported again
-  std::vector<twin::MessageNumber> answers_;
+  std::vector<Passed> passed_;
+  std::uint64_t awaited_ = 0, arrived_ = 0;
 };
 
 }  // namespace longhaul::promises

@@ -172,6 +172,11 @@ class FramedModule : public modules::Module {
     return first;
   }
 
+  std::uint64_t awaited() const override { return half() ? half()->awaited() : 0; }
+  void arrived(std::uint64_t outputs) override {
+    if (half()) half()->arrived(outputs);
+  }
+
   std::size_t held_bytes() const override {
     return lan_.held_bytes() + stream_.held_bytes() + protocol_.held_bytes() + attachment_.held_bytes();
   }

@@ -58,6 +58,10 @@ class Half {
   // Without the part that the account of all flows counts (ahead/ahead_cache.h).
   virtual std::size_t state_bytes() const { return 0; }
 
+  // As Module::awaited() and arrived().
+  virtual std::uint64_t awaited() const { return 0; }
+  virtual void arrived(std::uint64_t /*outputs*/) {}
+
   // As Module::set_wake().
   virtual void set_wake(const std::function<void()>&) {}
   virtual void on_surroundings(TimePoint now, const Told& surroundings) = 0;

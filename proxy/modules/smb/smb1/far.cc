@@ -386,6 +386,7 @@ void Far::stream_opaque(TimePoint) {
   settle();
 }
 
+// Only after the near half, which stays to read what its client opens.
 modules::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
   if (!quiet() || leg_.listens()) return reasons::optimised;

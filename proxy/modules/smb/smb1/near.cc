@@ -231,7 +231,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
   if (message.header.status == static_cast<std::uint32_t>(Status::lost_writebehind_data))
-    told_by_others_.passes(number);
+    telling_.passes(number);
   searches_.answered(message, pending);
   if (pending) questions_.answered(now, message, *pending);
   const auto carrier = carriers_.find(number);
@@ -387,6 +387,7 @@ bool Near::quiet() const {
          closes_.empty() && searches_.is_idle() && questions_.is_idle();
 }
 
+// As in smb2/near.cc.
 modules::Reason Near::leave_alone() const {
   if (not_understood_) return reasons::smb_not_understood;
   return connection_.why_untouchable();

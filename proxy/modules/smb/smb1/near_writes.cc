@@ -43,6 +43,7 @@ void Near::review_undecided() {
   if (undecided_.review(promises_, [&](const OpenKey& key) { return live_.is_marked(key); })) answer_held();
 }
 
+// As in smb2/near_writes.cc.
 void Near::answer_held() {
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
@@ -195,8 +196,7 @@ std::optional<LostWrites::File> Near::file_of(const OpenKey& key) {
 }
 
 void Near::client_goes_on() {
-  telling_.client_goes_on();
-  for (const MessageNumber answer : told_by_others_.client_goes_on()) out_.tell(LossRead{answer});
+  for (const MessageNumber answer : telling_.client_goes_on()) out_.tell(LossRead{answer});
 }
 
 // A client that was reset opens the file again to continue with it, or takes it for finished and renames it:

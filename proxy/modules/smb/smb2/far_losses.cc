@@ -61,7 +61,7 @@ void FarLosses::tell_marked() {
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
-  if (!doubts_.any() || side_.connection().any_untouchable()) return Taken::no;
+  if (!doubts_.any()) return Taken::no;
   bool is_lost = false;
   for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
     is_lost |= doubts_.tells(each.file, each.use, message.header().message_id);

@@ -198,7 +198,8 @@ bool Near::owes() const { return !writes_.quiet() || others_owe(); }
 bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut(); }
 
 // Only if no request has been added or answered: otherwise the ids of both connections differ, and must be
-// mapped.
+// mapped. A signed or encrypted connection stays: what its client has lost elsewhere is told by a reset, and if
+// nobody read it nothing could be promised elsewhere.
 Reason Near::leave_alone() const {
   bool untouched = !used_ && connection_.opens().empty() && quiet();
   return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : reasons::optimised;

@@ -176,6 +176,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   count();
 }
 
+// What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
@@ -207,7 +208,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
     if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
-      told_by_others_.passes(each.request.id);
+      telling_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -279,8 +280,7 @@ bool NearWrites::refuses(TimePoint now, const Message& message) {
 }
 
 void NearWrites::client_goes_on() {
-  telling_.client_goes_on();
-  for (const MessageNumber answer : told_by_others_.client_goes_on()) side_.out().tell(LossRead{answer});
+  for (const MessageNumber answer : telling_.client_goes_on()) side_.out().tell(LossRead{answer});
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {

@@ -364,6 +364,7 @@ class World {
   }
 
   void drain() {
+    if (client_acknowledges) near_.arrived(near_.awaited());
     const auto end = [this] { ended = true; };
     const auto abort = [this] { aborted = true; };
     up_.take(
