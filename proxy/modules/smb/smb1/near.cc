@@ -396,6 +396,7 @@ modules::Reason Near::leave_alone() const {
 void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
+  answer_held();
   questions_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   tell_allowance();

@@ -311,10 +311,9 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
 }
 
 void NearWrites::on_surroundings(TimePoint now, const Surroundings& surroundings) {
+  promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   review_undecided(now);
-  if (surroundings.line_bytes_per_second != 0) {
-    promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
-  }
+  answer_held(now);
 }
 
 void NearWrites::count() {
