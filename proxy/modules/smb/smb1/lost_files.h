@@ -2,6 +2,7 @@
 // Which file an open means in records of lost writes, and how this connection changes such files (like
 // smb2/lost_files.h): SMB_COM_DELETE, SMB_COM_RENAME, and files that are deleted when they are closed.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,10 +26,16 @@ struct Wanted {
 };
 std::optional<Wanted> wanted_by(const Message& message);
 
-class LostFiles {
+class LostFiles final : private OpenNames {
  public:
-  // `lost` outlives this object.
-  LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
+  // The connection whose files these are, and `lost`, outlive this object.
+  LostFiles(LostWrites& lost, const LostWrites::Ends& ends, Connection& connection)
+      : lost_(lost), ends_(ends), connection_(connection) {
+    lost_.enter_names(ends_, this);
+  }
+  ~LostFiles() override { lost_.leave_names(ends_, this); }
+  LostFiles(const LostFiles&) = delete;
+  LostFiles& operator=(const LostFiles&) = delete;
 
   void on_request(const Message& request);
   void on_reply(const Message& reply);
@@ -43,7 +50,11 @@ class LostFiles {
   // As in smb2/lost_files.h.
   bool is_renaming() const;
 
-  LostWrites::File of(const Open& open) const { return of(open.name); }
+  LostWrites::File of(const Open& open) const {
+    LostWrites::File file = of(open.name);
+    if (!open.moved_to.empty()) file.path = open.moved_to;
+    return file;
+  }
   LostWrites::File of(const FileName& name) const {
     return {.ends = ends_, .share = shares_.of(0, name.tid), .path = path_of(name.path)};
   }
@@ -52,12 +63,16 @@ class LostFiles {
   struct Change {
     FileName name;
     std::optional<FileName> to;  // renamed; else deleted
+    std::shared_ptr<void> under_way{};  // renamed: LostWrites::begin_rename()
   };
+  // OpenNames
+  void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Message& request);
   static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
+  Connection& connection_;
   ShareNames shares_;
   KeyedMap<MessageNumber, Change> asked_;  // without an answer
 };

@@ -44,8 +44,10 @@ void Near::pass_gate(TimePoint now, const Frame& frame) {
 
 bool Near::must_wait(TimePoint now, const Message& message) {
   const auto wanted = wanted_by(message);
+  const bool renames = message.header.command == Command::rename || message.header.command == Command::nt_rename;
   return wanted && wanted->use != LostWrites::Use::attributes &&
-         gate_.shuts_for(now, files_.of(wanted->name));
+         gate_.shuts_for(now, files_.of(wanted->name),
+                         renames ? LostWrites::Reach::below : LostWrites::Reach::itself);
 }
 
 void Near::review_gate(TimePoint now) {

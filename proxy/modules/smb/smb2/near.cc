@@ -44,7 +44,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 // From other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
   for (const GoesOn& each : writes_.gone_on_with(message))
-    if (gate_.shuts_for(now, each.file)) return true;
+    if (gate_.shuts_for(now, each.file, each.reach)) return true;
   return false;
 }
 
