@@ -208,7 +208,10 @@ LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLed
 
 bool LostWrites::any(const Ends& ends) const {
   const auto [first, last] = live_.equal_range(any_port(ends));
-  if (std::any_of(first, last, [](const auto& each) { return each.second->owes(); })) return true;
+  return std::any_of(first, last, [](const auto& each) { return each.second->owes(); }) || has_records(ends);
+}
+
+bool LostWrites::has_records(const Ends& ends) const {
   const auto of = clients_.find(ends.client);
   return of != clients_.end() && std::ranges::any_of(of->second.records, [&](const Record& each) {
            return any_port(each.file.ends) == any_port(ends);

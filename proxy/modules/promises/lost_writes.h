@@ -143,6 +143,8 @@ class LostWrites {
   void known_to(std::uint64_t near, const File& file);
   // Also while a flow between these addresses has outstanding writes that may soon be lost.
   bool any(const Ends& ends) const;
+  // A file between these addresses of which the client has not been told.
+  bool has_records(const Ends& ends) const;
   // Also while a flow between these addresses could still lose writes: it may promise some, or a file is
   // marked.
   bool may_lose(const Ends& ends) const;
@@ -214,7 +216,8 @@ class LostWrites {
   LossJournal* journal_ = nullptr;
   std::function<void()> on_change_;
   std::multimap<Ends, LiveLedger*> live_;
-  std::multiset<Ends> unguarded_;
+  std::multiset<Ends> unguarded_, renaming_;
+  std::multimap<Ends, OpenNames*> named_;
   std::map<std::string, Owner> owners_;
   Clients clients_;
   std::size_t waiting_ = 0, name_bytes_ = 0;
@@ -230,7 +233,37 @@ class LiveLedger {
   // its host runs next.
   virtual void give_up(const LostWrites::File& file, Cause cause, LostWrites::Reach reach) = 0;
   // Stops promising if writes of this file are outstanding.
-  virtual LostWrites::Unfinished finish(const LostWrites::File& file) = 0;
+  virtual LostWrites::Unfinished finish(const LostWrites::File& file, LostWrites::Reach reach) = 0;
+};
+
+// The names of a connection's open files, by which its promises are recorded.
+class OpenNames {
+ public:
+  virtual ~OpenNames() = default;
+  // Files that are `from`, or lie below it, are now called as name_after() says.
+  virtual void moved(const LostWrites::File& from, const LostWrites::File& to) = 0;
+};
+
+// A flow that is not read any more, or not by anyone who could tell its client: LostWrites::enter_unguarded(),
+// until it ends.
+class Unguarded {
+ public:
+  Unguarded(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
+      : lost_(std::move(lost)), ends_(ends) {}
+  ~Unguarded() {
+    if (has_begun_) lost_->leave_unguarded(ends_);
+  }
+  Unguarded(const Unguarded&) = delete;
+  Unguarded& operator=(const Unguarded&) = delete;
+
+  void begin() {
+    if (!std::exchange(has_begun_, true)) lost_->enter_unguarded(ends_);
+  }
+
+ private:
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  bool has_begun_ = false;
 };
 
 // Logs events, and stores losses that are not reported yet. Called on the loop; never waits.

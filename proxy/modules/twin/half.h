@@ -52,6 +52,15 @@ class Half {
   // Why it does less than it could, for display.
   virtual modules::Reason reason() const { return leave_alone(); }
 
+  // There is no memory for more: whether the module may step aside from the LAN now. The near half is asked, again
+  // and again if it may not yet; it begins nothing that would keep it longer.
+  enum class Leave : std::uint8_t {
+    now,
+    later,  // it owes the client something
+    never,  // only what reads this connection can tell the client what it must know: the flow is aborted
+  };
+  virtual Leave gives_up() { return Leave::now; }
+
   // Frames from the stream that wait here for answers of the LAN.
   virtual std::size_t queued_bytes() const { return 0; }
   // Approximate memory of its state about the connection: opens, requests, answers fetched in advance.

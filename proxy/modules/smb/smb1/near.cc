@@ -375,7 +375,24 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 void Near::lan_opaque(TimePoint) {
   lan_over_ = true;
-  if (gate_.is_shut()) abort(Cause::flow_cut);  // held requests would follow bytes that pass from here on
+  // Held requests would follow bytes that pass from here on; and a client that is not read is not told what is
+  // lost, or may soon be, of its promises here and elsewhere.
+  const bool may_lose = lost_->any(ends_);
+  goes_unread();
+  unguarded_.begin();
+  if (gate_.is_shut() || may_lose) abort(Cause::flow_cut);
+}
+
+// As in smb2/near.cc.
+void Near::goes_unread() {
+  if (lost_->told_by_reset(ends_)) abort(Cause::flow_cut);
+}
+
+Near::Leave Near::gives_up() {
+  stops_ = true;
+  if (promises_.waiting() != 0 || promises_.owes() || !closes_.empty() || gate_.is_shut()) return Leave::later;
+  if (lost_->has_records(ends_)) return Leave::never;
+  return lost_->any(ends_) ? Leave::later : Leave::now;
 }
 
 void Near::stream_opaque(TimePoint) {

@@ -58,6 +58,9 @@ class Near final : public Half {
   void seals() override { connection_.seals(); }
   void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
   bool quiet() const override;
+  Leave gives_up() override;
+  std::uint64_t awaited() const override { return telling_.awaited(); }
+  void arrived(std::uint64_t outputs) override { telling_.arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
     const modules::Reason why = leave_alone();
@@ -138,8 +141,8 @@ class Near final : public Half {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ToldByOthers told_by_others_;
-  LostFiles files_{*lost_, ends_};
+  LostFiles files_{*lost_, ends_, connection_};
+  Unguarded unguarded_{lost_, ends_};
   LivePromises live_{lost_, ends_, promises_, [this](const OpenKey& key) { return file_of(key); },
                      [this](Cause cause) { abort(cause); }};
   OpenGate<Frame> gate_{*lost_, live_};
@@ -148,6 +151,7 @@ class Near final : public Half {
   bool has_said_who_ = false;
   PromisePolicy policy_;
   bool doomed_ = false;  // reset when all promises are settled
+  bool stops_ = false;   // nothing is promised any more
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;

@@ -45,6 +45,7 @@ void Near::review_undecided() {
 
 // As in smb2/near_writes.cc.
 void Near::answer_held() {
+  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
@@ -55,7 +56,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || doomed_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
+  if (!open || doomed_ || stops_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
       !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
   // Its mark would have the old name at one of the halves.

@@ -21,6 +21,8 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       writes_(*this, lost, ends),
       reads_(*this, std::move(account)),
       lost_(std::move(lost)),
+      ends_(ends),
+      unguarded_(lost_, ends),
       gate_(*lost_, writes_.ledger()),
       asked_in_order_{&settled_, &channels_, &aliases_,  &opens_, &volumes_,
                       &writes_,  &metadata_, &listings_, &reads_},
@@ -169,6 +171,18 @@ void Near::lan_opaque(TimePoint now) {
   // Aliases can no longer be answered, and held requests would follow bytes that pass from here on.
   if (!aliases_.empty() || gate_.is_shut()) out_.abort();
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
+}
+
+// What the client sends may open any file, and nothing can answer it: it is reset, once for all that was lost.
+void Near::goes_unread() {
+  if (lost_->told_by_reset(ends_)) out_.abort();
+}
+
+Near::Leave Near::gives_up() {
+  writes_.stop();
+  if (!writes_.quiet() || gate_.is_shut()) return Leave::later;
+  if (lost_->has_records(ends_)) return Leave::never;
+  return lost_->any(ends_) ? Leave::later : Leave::now;
 }
 
 // The server's bytes pass unchanged from here on: none of ours may be between them. Promises and waiting

@@ -81,7 +81,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 }
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_) return Taken::no;
+  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_ || stops_) return Taken::no;
   // Its mark would have the old name at one of the halves.
   if (files_.is_renaming()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
@@ -178,6 +178,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
 
 // What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
+  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 

@@ -67,6 +67,10 @@ class NearWrites final : public NearPart {
   const PromiseAudit& audit() const { return promises_.audit(); }
   // A frame of the client has come, whether or not it must wait here, or its end in order.
   void client_goes_on();
+  Telling& telling() { return telling_; }
+  const Telling& telling() const { return telling_; }
+  // Nothing is promised any more.
+  void stop() { stops_ = true; }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return policy_.reason(); }
   void lose(Cause cause) { live_.lose(cause); }
@@ -110,6 +114,7 @@ class NearWrites final : public NearPart {
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
+  bool stops_ = false;
   ClientHabits habits_;
   std::vector<NewStatus> late_;              // for the message whose result was reported last
   PromisePolicy policy_;
