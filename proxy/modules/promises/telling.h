@@ -35,10 +35,34 @@ class Telling {
   void replaced(const LostWrites::File& file) { lost_.forget(file); }
   // The connection is reset now, where no answer can report it.
   void told_by_reset(const LostWrites::File& file) { lost_.told_by_reset(file); }
-  // The client has continued, or ended in order: it has had all earlier answers. Not for what it sent before
-  // those and what waited here: it may have left meanwhile.
-  void client_goes_on() {
-    for (const Sent& sent : std::exchange(told_, {})) (void)lost_.take(sent.file, sent.use);
+  // The same before an open: true if it must be.
+  bool tells_by_reset(const LostWrites::File& file, LostWrites::Use use) {
+    if (use == LostWrites::Use::replaces || !has(file, use)) return false;
+    told_by_reset(file);
+    return true;
+  }
+  // At a near half: an error for lost writes that the far half, or the server, has sent is passed on now.
+  void passes(twin::MessageNumber answer) {
+    if (passed_.size() < kMostPassed) passed_.push_back({answer, ++awaited_});
+  }
+  // How many of all these were sent so far, and how many of them have arrived at the client's host.
+  std::uint64_t awaited() const { return awaited_; }
+  void arrived(std::uint64_t answers) { arrived_ = std::max(arrived_, answers); }
+  // The client has continued, or ended in order: it reads what has arrived. Not for what waited here: it may
+  // have left meanwhile. Returns answers of passes() of which the far half must hear (LossRead).
+  std::vector<twin::MessageNumber> client_goes_on() {
+    std::erase_if(told_, [&](const Sent& sent) {
+      if (sent.number > arrived_) return false;
+      (void)lost_.take(sent.file, sent.use);
+      return true;
+    });
+    std::vector<twin::MessageNumber> read;
+    std::erase_if(passed_, [&](const Passed& passed) {
+      if (passed.number > arrived_) return false;
+      read.push_back(passed.answer);
+      return true;
+    });
+    return read;
   }
   // For a half that does not see when its answers reach the client: it has continued behind this one.
   void went_on_behind(twin::MessageNumber answer) {

@@ -38,6 +38,8 @@ class FarLosses {
   std::vector<Marked> poll_marked();
   // True: it must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Message& message);
+  // True: it cannot be answered, and the flow must be aborted for the same reason.
+  bool is_told_by_reset(const Message& message);
   void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 
   void client_ended() { doubts_.client_ended(); }

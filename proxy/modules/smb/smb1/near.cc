@@ -59,10 +59,14 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
     raw_.from_client();
     return out_.pass_on(frame.bytes);
   }
-  if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
+  if (frame.kind != FrameKind::smb1) {
+    goes_unread();
+    return out_.pass_on(frame.bytes);
+  }
   const auto message = parse_message(frame.message());
   if (!message || message->header.is_reply() || message->header.pid == kOwnPid) {
     not_understood_ = true;  // or indistinguishable from requests of our own
+    goes_unread();
     return out_.pass_on(frame.bytes);
   }
   if (must_wait(now, *message)) return gate_.hold(frame);
@@ -75,6 +79,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 }
 
 void Near::request(TimePoint now, const Frame& frame, const Message& message) {
+  if (connection_.why_untouchable() != reasons::optimised && is_told_by_reset(message)) return;
   if (connection_.is_ready() && !raw_.under_way()) {
     if (goes_on_with_lost(message)) return;
     if (!message.is_chained()) {
@@ -408,8 +413,8 @@ bool Near::quiet() const {
 
 // As in smb2/near.cc.
 modules::Reason Near::leave_alone() const {
-  if (not_understood_) return reasons::smb_not_understood;
-  return connection_.why_untouchable();
+  const modules::Reason why = connection_.why_untouchable();
+  return not_understood_ || why == reasons::smb_not_understood ? reasons::smb_not_understood : reasons::optimised;
 }
 
 void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {

@@ -63,7 +63,8 @@ class Near final : public Half {
   void arrived(std::uint64_t outputs) override { telling_.arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
-    const modules::Reason why = leave_alone();
+    const modules::Reason why =
+        not_understood_ ? modules::Reason(reasons::smb_not_understood) : connection_.why_untouchable();
     return why != reasons::optimised ? why : policy_.reason();
   }
   void set_wake(const std::function<void()>& wake) override { live_.on_news(wake); }
@@ -93,6 +94,7 @@ class Near final : public Half {
   void pass_gate(TimePoint now, const Frame& frame);
   void take_frame(TimePoint now, const Frame& frame);
   void client_goes_on();
+  void goes_unread();
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);
   void request(TimePoint now, const Frame& frame, const Message& message);
@@ -123,6 +125,7 @@ class Near final : public Half {
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   std::optional<LostWrites::File> file_of(const OpenKey& key);
   bool goes_on_with_lost(const Message& message);
+  bool is_told_by_reset(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
   bool features(bool Features::*feature) const {

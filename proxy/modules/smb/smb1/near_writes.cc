@@ -214,4 +214,12 @@ bool Near::goes_on_with_lost(const Message& message) {
   return true;
 }
 
+// The same where nothing may be answered.
+bool Near::is_told_by_reset(const Message& message) {
+  const auto wanted = wanted_by(message);
+  if (!wanted || !telling_.tells_by_reset(files_.of(wanted->name), wanted->use)) return false;
+  abort(Cause::flow_cut);
+  return true;
+}
+
 }  // namespace longhaul::smb::smb1

@@ -60,6 +60,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (message && must_wait(now, *message)) return gate_.hold(frame);
   if (!message) {
     if (!aliases_.empty()) out_.abort();  // it may name one
+    goes_unread();
     return out_.pass_on(frame.bytes);
   }
   if (!aliases_.empty()) message = aliases_.resolved(now, std::move(*message));
@@ -67,10 +68,12 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (aliases_.close(now, *message) == Taken::yes) return;
   for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
   give_up_same_name(now, *message);
-  if (!connection_.any_untouchable()) {
-    // Behind the answer of a CREATE the far half may add requests of its own.
-    used_ = used_ || message->header().command == Command::create || !message->single();
-    if (writes_.refuses(now, *message)) return;
+  const bool is_touchable = !connection_.any_untouchable();
+  // Behind the answer of a CREATE the far half may add requests of its own.
+  if (is_touchable) used_ = used_ || message->header().command == Command::create || !message->single();
+  // Also where nothing else is answered any more: a client that is not told here goes on here.
+  if (writes_.refuses(now, *message)) return;
+  if (is_touchable) {
     for (NearPart* part : asked_in_order_)
       if (part->on_request(now, *message, changes) == Taken::yes) return;
   }
@@ -168,8 +171,12 @@ void Near::stream_ended(TimePoint, Ending ending) {
 void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 
 void Near::lan_opaque(TimePoint now) {
-  // Aliases can no longer be answered, and held requests would follow bytes that pass from here on.
-  if (!aliases_.empty() || gate_.is_shut()) out_.abort();
+  // Aliases can no longer be answered, held requests would follow bytes that pass from here on, and a client
+  // that is not read is not told what is lost, or may soon be, of its promises here and elsewhere.
+  const bool may_lose = lost_->any(ends_);
+  goes_unread();
+  unguarded_.begin();
+  if (!aliases_.empty() || gate_.is_shut() || may_lose) out_.abort();
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
 }
 
@@ -215,8 +222,9 @@ bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut();
 // mapped. A signed or encrypted connection stays: what its client has lost elsewhere is told by a reset, and if
 // nobody read it nothing could be promised elsewhere.
 Reason Near::leave_alone() const {
-  bool untouched = !used_ && connection_.opens().empty() && quiet();
-  return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : reasons::optimised;
+  const bool untouched = !used_ && connection_.opens().empty() && quiet();
+  const Reason why = connection_.why_untouchable();
+  return why == reasons::smb_not_understood && untouched && !lost_->any(ends_) ? why : reasons::optimised;
 }
 
 // ---- surroundings and time

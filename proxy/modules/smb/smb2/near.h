@@ -87,6 +87,7 @@ class Near final : public Half, private NearSide {
   void review_gate(TimePoint now);
   void watch_contact(TimePoint now, const link::Contact& contact);
   void give_up_same_name(TimePoint now, const Message& message);
+  void goes_unread();
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
   bool owes() const;

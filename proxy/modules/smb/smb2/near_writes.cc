@@ -270,6 +270,11 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
 // its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
 bool NearWrites::refuses(TimePoint now, const Message& message) {
   bool is_lost = false;
+  if (!side_.connection().may_be_answered()) {
+    for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells_by_reset(each.file, each.use);
+    if (is_lost) side_.out().abort();
+    return is_lost;
+  }
   for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells(each.file, each.use);
   if (!is_lost) return false;
   for (const Element& element : message.elements) {
