@@ -43,7 +43,7 @@ class Stage(unittest.TestCase):
     def play(self, *faults, times=0, clients=6, longest=20):
         """A sample of the table's part of each fault, or all of it, so many times."""
         kinds = [name for name in kinds_of(self.kernel) if not self.only or name in self.only]
-        table, bad, promised = scenarios.Table(), [], collections.Counter()
+        table, bad, promised, in_place = scenarios.Table(), [], collections.Counter(), collections.Counter()
         for fault in faults:
             for seed in range(SEED, SEED + max(times, 1)):
                 rounds = scenarios.covering(seed, fault, kinds, clients, longest, bool(self.stage_of.get("keys")))
@@ -52,6 +52,10 @@ class Stage(unittest.TestCase):
                         table.add(fault, outcome)
                         if self.stage.may_promise(outcome.told):
                             promised[self.key(fault, outcome.told, bool(times))] += outcome.promised
+                            if outcome.at_work:
+                                in_place[(fault, *self.place(outcome.told))] += outcome.promised
+                        if fault == "nothing" and outcome.end != "success":
+                            bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: {outcome.end}, errors {outcome.errors}")
                         if outcome.lost or outcome.unflushed or outcome.wrong:
                             bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: lost {outcome.lost}, lost after flush "
                                        f"{outcome.unflushed}, wrong {outcome.wrong}, errors {outcome.errors}")
@@ -59,16 +63,24 @@ class Stage(unittest.TestCase):
         print("\n".join((f"LONGHAUL_PROMISES_SEED={SEED}" + "".join(f", without {name}" for name in missing), *table.lines())))
         if bad:
             self.fail("\n".join(bad))
-        for key, bytes_ in promised.items():
+        for key, bytes_ in (*promised.items(), *in_place.items()):
             self.assertGreater(bytes_, 0, f"{key}: nothing was acknowledged early, so nothing was tried")
 
     def key(self, fault, told, is_whole):
         """Of what must have been promised something: each fault, and in the whole table each dialect, too."""
         return (fault, told.dialect) if is_whole else fault
 
+    @staticmethod
+    def place(told):
+        """The same of each place of the table in which a client was at work when the fault began."""
+        return KINDS[told.kind].behaviour or told.policy, told.dialect, told.ask
+
 
 @early
 class Promises(Stage):
+    def test_every_program_ends_in_success_where_nothing_breaks(self):
+        self.play("nothing")
+
     def test_no_acknowledged_block_is_lost_where_smbd_is_killed_or_restarted(self):
         self.play("smbd killed", "smbd restarted")
 

@@ -175,6 +175,8 @@ void LostWrites::moved(const File& file, const File& to) {
   if (file.is_exactly(to)) return;
   if (file != to) forget(to);  // else only its spelling changes
   marks_->moved(file, to);
+  const auto [first, last] = named_.equal_range(any_port(file.ends));
+  for (auto each = first; each != last; ++each) each->second->moved(file, to);
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
   Owner& owner = of->second.owner->second;
@@ -221,23 +223,37 @@ void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
   }
 }
 
-void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but) {
+void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but, Reach reach) {
   const auto [first, last] = live_.equal_range(any_port(file.ends));
   bool given_up = false;
   for (auto each = first; each != last; ++each) {
     if (each->second == but || !each->second->owes()) continue;
-    each->second->give_up(file, cause);
+    each->second->give_up(file, cause, reach);
     given_up |= !each->second->owes();
   }
   if (given_up && on_given_up_) on_given_up_();
 }
 
-LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLedger& own) {
+void LostWrites::leave_names(const Ends& ends, OpenNames* names) {
+  const auto [first, last] = named_.equal_range(any_port(ends));
+  for (auto each = first; each != last; ++each) {
+    if (each->second != names) continue;
+    named_.erase(each);
+    return;
+  }
+}
+
+std::shared_ptr<void> LostWrites::begin_rename(const Ends& ends) {
+  renaming_.insert(any_port(ends));
+  return {nullptr, [this, ends](void*) { renaming_.extract(any_port(ends)); }};
+}
+
+LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLedger& own, Reach reach) {
   Unfinished all;
   const auto [first, last] = live_.equal_range(any_port(file.ends));
   for (auto each = first; each != last; ++each) {
     if (each->second == &own || !each->second->owes()) continue;
-    const Unfinished one = each->second->finish(file);
+    const Unfinished one = each->second->finish(file, reach);
     if (one.bytes == 0) continue;
     all.bytes += one.bytes;
     all.moved_at = std::max(all.moved_at, one.moved_at);
@@ -247,7 +263,10 @@ LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLed
 
 bool LostWrites::any(const Ends& ends) const {
   const auto [first, last] = live_.equal_range(any_port(ends));
-  if (std::any_of(first, last, [](const auto& each) { return each.second->owes(); })) return true;
+  return std::any_of(first, last, [](const auto& each) { return each.second->owes(); }) || has_records(ends);
+}
+
+bool LostWrites::has_records(const Ends& ends) const {
   const auto of = clients_.find(ends.client);
   return of != clients_.end() && std::ranges::any_of(of->second.records, [&](const Record& each) {
            return any_port(each.file.ends) == any_port(ends);

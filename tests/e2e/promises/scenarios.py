@@ -153,6 +153,7 @@ class Outcome:
     unflushed: list  # the same of blocks that a FLUSH has covered, however the run ended
     wrong: list  # neither what was written nor what was there before
     promised: int = 0  # bytes acknowledged early on one of its connections before the fault began
+    at_work: bool = False  # its program had not ended by then
 
 
 class Stage:
@@ -245,9 +246,10 @@ class Stage:
             watched = writers[round_.watched]
             enough = max(1, int(round_.moment * watched.scenario.blocks))
             self._wait(lambda: promised.look() or watched.progress() >= enough or watched.has_ended(), 30)
-            # A fault before the first promise breaks none.
+            # A fault before the first promise to a client breaks none of its.
             able = [writer for writer in writers if self.may_promise(writer.scenario)]
-            self._wait(lambda: promised.look() or promised.any() or all(writer.has_ended() for writer in able), 10)
+            self._wait(lambda: promised.look() or all(promised.bytes[writer] or writer.has_ended() for writer in able), 10)
+            at_work = {writer for writer in writers if not writer.has_ended()}
             fault.begin(self, round_.pause)
             longest = max(told.timeout for told in round_.scenarios)
             self._wait(lambda: all(writer.has_ended() for writer in writers), 30 + fault.patience + 2 * longest)
@@ -259,7 +261,7 @@ class Stage:
         if any(isinstance(writer, KernelWriter) and not writer.has_ended() for writer in writers):
             self.guest.__exit__(None, None, None)  # it does nothing else while a program hangs
             self.guest = Guest(self.lab).__enter__()
-        return [self._judged(writer, promised.bytes[writer]) for writer in writers]
+        return [dataclasses.replace(self._judged(writer, promised.bytes[writer]), at_work=writer in at_work) for writer in writers]
 
     def may_promise(self, told):
         """Whether the pair should acknowledge writes of this scenario early."""
@@ -329,9 +331,6 @@ class Promised:
     def __init__(self, stage, writers):
         self.stage, self.bytes = stage, collections.Counter()
         self.writer_of = {writer.popen.pid: writer for writer in writers if writer.popen and stage.pair}
-
-    def any(self):
-        return any(self.bytes.values())
 
     def owner(self, pid):
         """The writer whose process it is, or a child of that."""

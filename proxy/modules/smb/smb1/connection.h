@@ -34,6 +34,7 @@ struct Open {
   std::uint32_t pid = 0;
   std::uint16_t flags2 = 0;  // of the request that opened it
   FileName name;
+  std::u16string moved_to;  // it, or a folder that contains it, was renamed: as records of lost writes name it now
   std::uint64_t end_of_file = 0;             // as the answer had it
   std::uint64_t confirmed_bytes = 0;         // the server has confirmed that the file reached that size
   bool unpromised = false;                   // counted as written without early answers (near_writes.cc)

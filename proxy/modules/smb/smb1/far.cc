@@ -119,6 +119,7 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
     connection_.answered_here(number_of(header));
     return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   }
+  if (losses_.is_told_by_reset(message)) return out_.abort();
   const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
@@ -390,9 +391,10 @@ void Far::stream_opaque(TimePoint) {
   settle();
 }
 
+// Only after the near half, which stays to read what its client opens.
 modules::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
-  if (!quiet() || leg_.listens()) return reasons::optimised;
+  if (!stream_over_ || stream_ended_ || !quiet() || leg_.listens()) return reasons::optimised;
   return connection_.why_untouchable();
 }
 

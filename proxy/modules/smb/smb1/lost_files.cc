@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/lost_files.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "proxy/modules/smb/smb1/fields.h"
 
@@ -106,8 +106,12 @@ std::optional<Wanted> wanted_by(const Message& message) {
 }
 
 bool LostFiles::is_renaming() const {
-  return asked_.size() >= kMostAsked ||
-         std::ranges::any_of(asked_, [](const auto& each) { return each.second.to.has_value(); });
+  return asked_.size() >= kMostAsked || lost_.is_renaming(ends_);
+}
+
+void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
+  for (auto& [fid, open] : connection_.opens())
+    if (auto name = name_after(of(open), from, to)) open.moved_to = name->spelled.empty() ? name->path : name->spelled;
 }
 
 std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
@@ -127,8 +131,10 @@ void LostFiles::on_request(const Message& request) {
   if (auto share = share_connected_by(request))
     shares_.connecting(number_of(request.header), std::move(*share));
   if (asked_.size() >= kMostAsked) return;
-  if (auto change = change_of(request))
-    asked_.insert_or_assign(number_of(request.header), std::move(*change));
+  auto change = change_of(request);
+  if (!change) return;
+  if (change->to) change->under_way = lost_.begin_rename(ends_);
+  asked_.insert_or_assign(number_of(request.header), std::move(*change));
 }
 
 void LostFiles::on_reply(const Message& reply) {

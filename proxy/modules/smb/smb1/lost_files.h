@@ -3,6 +3,7 @@
 // smb2/lost_files.h): SMB_COM_DELETE, RENAME, NT_RENAME, CREATE, and files that are deleted when they are
 // closed.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,10 +33,16 @@ inline LostWrites::File file_of(const LostWrites::Ends& ends, std::u16string sha
   return file_named(ends, std::move(share), name.spelled, name.dfs ? NameForm::dfs : NameForm::plain);
 }
 
-class LostFiles {
+class LostFiles final : private OpenNames {
  public:
-  // `lost` outlives this object.
-  LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
+  // The connection whose files these are, and `lost`, outlive this object.
+  LostFiles(LostWrites& lost, const LostWrites::Ends& ends, Connection& connection)
+      : lost_(lost), ends_(ends), connection_(connection) {
+    lost_.enter_names(ends_, this);
+  }
+  ~LostFiles() override { lost_.leave_names(ends_, this); }
+  LostFiles(const LostFiles&) = delete;
+  LostFiles& operator=(const LostFiles&) = delete;
 
   void on_request(const Message& request);
   void on_reply(const Message& reply);
@@ -50,19 +57,26 @@ class LostFiles {
   // As in smb2/lost_files.h.
   bool is_renaming() const;
 
-  LostWrites::File of(const Open& open) const { return of(open.name); }
+  LostWrites::File of(const Open& open) const {
+    return open.moved_to.empty() ? of(open.name)
+                                 : file_named(ends_, shares_.of(0, open.name.tid), open.moved_to);
+  }
   LostWrites::File of(const FileName& name) const { return file_of(ends_, shares_.of(0, name.tid), name); }
 
  private:
   struct Change {
     FileName name;
     std::optional<FileName> to;  // renamed; else deleted or emptied
+    std::shared_ptr<void> under_way{};  // renamed: LostWrites::begin_rename()
   };
+  // OpenNames
+  void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Message& request);
   static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
+  Connection& connection_;
   ShareNames shares_;
   KeyedMap<MessageNumber, Change> asked_;  // without an answer
 };

@@ -44,8 +44,10 @@ void Near::pass_gate(TimePoint now, const Frame& frame) {
 
 bool Near::must_wait(TimePoint now, const Message& message) {
   const auto wanted = wanted_by(message);
+  const bool renames = message.header.command == Command::rename || message.header.command == Command::nt_rename;
   return wanted && wanted->use != LostWrites::Use::attributes &&
-         gate_.shuts_for(now, files_.of(wanted->name));
+         gate_.shuts_for(now, files_.of(wanted->name),
+                         renames ? LostWrites::Reach::below : LostWrites::Reach::itself);
 }
 
 void Near::review_gate(TimePoint now) {
@@ -57,10 +59,14 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
     raw_.from_client();
     return out_.pass_on(frame.bytes);
   }
-  if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
+  if (frame.kind != FrameKind::smb1) {
+    goes_unread();
+    return out_.pass_on(frame.bytes);
+  }
   const auto message = parse_message(frame.message());
   if (!message || message->header.is_reply() || message->header.pid == kOwnPid) {
     not_understood_ = true;  // or indistinguishable from requests of our own
+    goes_unread();
     return out_.pass_on(frame.bytes);
   }
   if (must_wait(now, *message)) return gate_.hold(frame);
@@ -73,6 +79,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 }
 
 void Near::request(TimePoint now, const Frame& frame, const Message& message) {
+  if (connection_.why_untouchable() != reasons::optimised && is_told_by_reset(message)) return;
   if (connection_.is_ready() && !raw_.under_way()) {
     if (goes_on_with_lost(message)) return;
     if (!message.is_chained()) {
@@ -220,7 +227,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
   if (message.header.status == static_cast<std::uint32_t>(Status::lost_writebehind_data))
-    told_by_others_.passes(number);
+    telling_.passes(number);
   searches_.answered(message, pending);
   if (pending) questions_.answered(now, message, *pending);
   std::optional<Slice> told = frame.bytes;
@@ -360,7 +367,24 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 void Near::lan_opaque(TimePoint) {
   lan_over_ = true;
-  if (gate_.is_shut()) abort(Cause::flow_cut);  // held requests would follow bytes that pass from here on
+  // Held requests would follow bytes that pass from here on; and a client that is not read is not told what is
+  // lost, or may soon be, of its promises here and elsewhere.
+  const bool may_lose = lost_->any(ends_);
+  goes_unread();
+  unguarded_.begin();
+  if (gate_.is_shut() || may_lose) abort(Cause::flow_cut);
+}
+
+// As in smb2/near.cc.
+void Near::goes_unread() {
+  if (lost_->told_by_reset(ends_)) abort(Cause::flow_cut);
+}
+
+Near::Leave Near::gives_up() {
+  stops_ = true;
+  if (promises_.waiting() != 0 || promises_.owes() || !closes_.empty() || gate_.is_shut()) return Leave::later;
+  if (lost_->has_records(ends_)) return Leave::never;
+  return lost_->any(ends_) ? Leave::later : Leave::now;
 }
 
 void Near::stream_opaque(TimePoint) {
@@ -374,14 +398,16 @@ bool Near::quiet() const {
          closes_.empty() && searches_.is_idle() && questions_.is_idle();
 }
 
+// As in smb2/near.cc.
 modules::Reason Near::leave_alone() const {
-  if (not_understood_) return reasons::smb_not_understood;
-  return connection_.why_untouchable();
+  const modules::Reason why = connection_.why_untouchable();
+  return not_understood_ || why == reasons::smb_not_understood ? reasons::smb_not_understood : reasons::optimised;
 }
 
 void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
+  answer_held();
   questions_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   tell_allowance();

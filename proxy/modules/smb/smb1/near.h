@@ -58,9 +58,13 @@ class Near final : public Half {
   void seals() override { connection_.seals(); }
   void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
   bool quiet() const override;
+  Leave gives_up() override;
+  std::uint64_t awaited() const override { return telling_.awaited(); }
+  void arrived(std::uint64_t outputs) override { telling_.arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
-    const modules::Reason why = leave_alone();
+    const modules::Reason why =
+        not_understood_ ? modules::Reason(reasons::smb_not_understood) : connection_.why_untouchable();
     return why != reasons::optimised ? why : policy_.reason();
   }
   void set_wake(const std::function<void()>& wake) override { live_.on_news(wake); }
@@ -95,6 +99,7 @@ class Near final : public Half {
   void pass_gate(TimePoint now, const Frame& frame);
   void take_frame(TimePoint now, const Frame& frame);
   void client_goes_on();
+  void goes_unread();
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);
   void request(TimePoint now, const Frame& frame, const Message& message);
@@ -126,6 +131,7 @@ class Near final : public Half {
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   std::optional<LostWrites::File> file_of(const OpenKey& key);
   bool goes_on_with_lost(const Message& message);
+  bool is_told_by_reset(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
   bool features(bool Features::*feature) const {
@@ -144,8 +150,8 @@ class Near final : public Half {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ToldByOthers told_by_others_;
-  LostFiles files_{*lost_, ends_};
+  LostFiles files_{*lost_, ends_, connection_};
+  Unguarded unguarded_{lost_, ends_};
   LivePromises live_{lost_, ends_, promises_, [this](const OpenKey& key) { return file_of(key); },
                      [this](Cause cause) { abort(cause); }};
   OpenGate<Frame> gate_{*lost_, live_};
@@ -154,6 +160,7 @@ class Near final : public Half {
   bool has_said_who_ = false;
   PromisePolicy policy_;
   bool doomed_ = false;  // reset when all promises are settled
+  bool stops_ = false;   // nothing is promised any more
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;

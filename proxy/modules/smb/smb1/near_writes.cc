@@ -43,7 +43,9 @@ void Near::review_undecided() {
   if (undecided_.review(promises_, [&](const OpenKey& key) { return live_.is_marked(key); })) answer_held();
 }
 
+// As in smb2/near_writes.cc.
 void Near::answer_held() {
+  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
@@ -54,7 +56,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || doomed_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
+  if (!open || doomed_ || stops_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
       !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
   // Its mark would have the old name at one of the halves.
@@ -231,8 +233,7 @@ std::optional<LostWrites::File> Near::file_of(const OpenKey& key) {
 }
 
 void Near::client_goes_on() {
-  telling_.client_goes_on();
-  for (const MessageNumber answer : told_by_others_.client_goes_on()) out_.tell(LossRead{answer});
+  for (const MessageNumber answer : telling_.client_goes_on()) out_.tell(LossRead{answer});
 }
 
 // A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
@@ -246,6 +247,14 @@ bool Near::goes_on_with_lost(const Message& message) {
   }
   connection_.answered_here(number_of(message.header));
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
+  return true;
+}
+
+// The same where nothing may be answered.
+bool Near::is_told_by_reset(const Message& message) {
+  const auto wanted = wanted_by(message);
+  if (!wanted || !telling_.tells_by_reset(files_.of(wanted->name), wanted->use)) return false;
+  abort(Cause::flow_cut);
   return true;
 }
 

@@ -214,6 +214,8 @@ class Connection {
   // Some session of this connection must pass unchanged: only obligations are fulfilled from then on.
   bool any_untouchable() const { return why_untouchable_ != reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
+  // A request may still be answered in the server's place: at most, sessions have expired.
+  bool may_be_answered() const { return !any_untouchable() || (!all_untouchable_ && !ids_are_fixed_); }
   // Messages may be signed or encrypted: none may get another id, and no request of ours may be sent. If the
   // only problem was an unparsable message, ids continue to be kept apart.
   bool ids_are_fixed() const { return ids_are_fixed_; }

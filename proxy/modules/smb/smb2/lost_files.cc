@@ -101,8 +101,10 @@ void LostFiles::on_request(const Message& message) {
       if (auto share = share_connected_by(element))
         shares_.connecting(element.header.message_id, std::move(*share));
     if (element.header.command != Command::set_info || asked_.size() >= kMostAsked) continue;
-    if (auto change = change_of(element))
-      asked_.insert_or_assign(element.header.message_id, std::move(*change));
+    auto change = change_of(element);
+    if (!change) continue;
+    if (change->kind == Change::Kind::renamed) change->under_way = lost_.begin_rename(ends_);
+    asked_.insert_or_assign(element.header.message_id, std::move(*change));
   }
 }
 
@@ -165,26 +167,31 @@ std::vector<GoesOn> LostFiles::gone_on_with(const Message& message, Connection& 
       const auto request = parse_create_request(element.bytes);
       if (!request) continue;
       auto use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition));
+      auto reach = LostWrites::Reach::itself;
       const std::span<const Element> elements(message.elements.data(), message.elements.size());
       if (use != LostWrites::Use::replaces && gives_name_to_opened(elements.subspan(i + 1)))
-        use = LostWrites::Use::writes;
+        use = LostWrites::Use::writes, reach = LostWrites::Reach::below;
       if (use == LostWrites::Use::attributes) continue;
       if (auto file =
               file_opened_by(*request, element.header, ends_, share ? *share : shares_.of(session, tree)))
-        all.push_back({std::move(*file), use});
+        all.push_back({std::move(*file), use, reach});
     } else if (gives_name(element)) {
       if (const Open* open = connection.open(parse_set_info_request(element.bytes)->file);
           open && !open->unnamed)
-        all.push_back({of(*open), LostWrites::Use::writes});
+        all.push_back({of(*open), LostWrites::Use::writes, LostWrites::Reach::below});
     }
   }
   return all;
 }
 
 bool LostFiles::is_renaming() const {
-  return asked_.size() >= kMostAsked || std::ranges::any_of(asked_, [](const auto& each) {
-           return each.second.kind == Change::Kind::renamed;
-         });
+  return asked_.size() >= kMostAsked || lost_.is_renaming(ends_);
+}
+
+void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
+  Connection& connection = connection_();
+  for (const auto& [id, open] : connection.opens())
+    if (auto name = name_after(of(*open), from, to)) connection.moved(*open, name->spelled.empty() ? name->path : name->spelled);
 }
 
 LostWrites::File LostFiles::of(const Open& open) const {

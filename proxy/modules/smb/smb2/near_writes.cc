@@ -81,7 +81,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 }
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_) return Taken::no;
+  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_ || stops_) return Taken::no;
   // Its mark would have the old name at one of the halves.
   if (files_.is_renaming()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
@@ -176,7 +176,9 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   count();
 }
 
+// What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
+  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 
@@ -213,7 +215,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
           closing_.insert_or_assign(each.request.id,
                                     Closing{.file = lost_file(*closed), .end = closed->confirmed_bytes});
     if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
-      told_by_others_.passes(each.request.id);
+      telling_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -274,6 +276,11 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
 // its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
 bool NearWrites::refuses(TimePoint now, const Message& message) {
   bool is_lost = false;
+  if (!side_.connection().may_be_answered()) {
+    for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells_by_reset(each.file, each.use);
+    if (is_lost) side_.out().abort();
+    return is_lost;
+  }
   for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells(each.file, each.use);
   if (!is_lost) return false;
   for (const Element& element : message.elements) {
@@ -285,8 +292,7 @@ bool NearWrites::refuses(TimePoint now, const Message& message) {
 }
 
 void NearWrites::client_goes_on() {
-  telling_.client_goes_on();
-  for (const MessageNumber answer : told_by_others_.client_goes_on()) side_.out().tell(LossRead{answer});
+  for (const MessageNumber answer : telling_.client_goes_on()) side_.out().tell(LossRead{answer});
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
@@ -322,10 +328,9 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
 }
 
 void NearWrites::on_surroundings(TimePoint now, const Surroundings& surroundings) {
+  promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   review_undecided(now);
-  if (surroundings.line_bytes_per_second != 0) {
-    promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
-  }
+  answer_held(now);
 }
 
 void NearWrites::count() {

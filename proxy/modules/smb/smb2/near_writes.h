@@ -58,16 +58,19 @@ class NearWrites final : public NearPart {
     return files_.gone_on_with(message, side_.connection());
   }
   // Before any part may answer it: true if one of those files has lost promised writes, so that the whole
-  // message was answered with the error for that.
+  // message was answered with the error for that, or the flow aborted where nothing may be answered.
   bool refuses(TimePoint now, const Message& message);
   const LiveLedger& ledger() const { return live_; }
   // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
   // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
-  // A frame of the client has come, whether or not it must wait here, or its end in order: it has had all
-  // answers.
+  // A frame of the client has come, whether or not it must wait here, or its end in order.
   void client_goes_on();
+  Telling& telling() { return telling_; }
+  const Telling& telling() const { return telling_; }
+  // Nothing is promised any more.
+  void stop() { stops_ = true; }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return policy_.reason(); }
   void lose(Cause cause) { live_.lose(cause); }
@@ -112,11 +115,11 @@ class NearWrites final : public NearPart {
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ToldByOthers told_by_others_;
-  LostFiles files_{*lost_, ends_};
+  LostFiles files_{*lost_, ends_, [this]() -> Connection& { return side_.connection(); }};
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
+  bool stops_ = false;
   ClientHabits habits_;
   std::vector<NewStatus> late_;  // for the message whose result was reported last
   PromisePolicy policy_;

@@ -96,6 +96,21 @@ TEST_CASE("SMB2: the next open of a file reports lost writes, once, and the serv
   CHECK(flow.guard->held_bytes() == 0);
 }
 
+TEST_CASE("SMB2: a frame that was sent before the error came to its client's host does not count as having read it") {
+  Guarded flow({u"ROBBED"});
+  flow.client_acknowledges = false;
+  connect_smb2(flow);
+  flow.client(create_request(3, "robbed"));
+  expect_echo(flow, 3);
+  expect_told(flow, 3);
+  passes(flow, echo(4));
+  CHECK(flow.lost->any(kEnds));
+  flow.guard->arrived(flow.guard->awaited());
+  CHECK(flow.lost->any(kEnds));
+  passes(flow, echo(5));
+  CHECK_FALSE(flow.lost->any(kEnds));
+}
+
 TEST_CASE("SMB2: a client that closes in order has read the error, and one that aborts has not") {
   const bool in_order = GENERATE(true, false);
   Guarded flow({u"ROBBED"});

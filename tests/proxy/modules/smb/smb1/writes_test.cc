@@ -377,6 +377,85 @@ TEST_CASE("SMB1: what waited behind an open was sent before its error, which may
   CHECK(status_of(pair.ask(create("F", 21))) == 0);
 }
 
+TEST_CASE("SMB1: what a client had sent before an error came to its host does not count as having read it") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1);
+  const LostWrites::File f{.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"F"};
+  lost->add(f, {.cause = promises::Cause::server_gone});
+  Pair pair(lost);
+  pair.server.files["F"] = pair.server.files["G"] = "old";
+  pair.client_acknowledges = false;
+  CHECK(status_of(pair.ask(create("F", 20))) == kTold);
+  CHECK(status_of(pair.ask(create("G", 21))) == 0);
+  CHECK(lost->has_record(f));
+  pair.client_acknowledges = true;
+  pair.pass(std::chrono::milliseconds(1));
+  CHECK(status_of(pair.ask(create("G", 22))) == 0);
+  CHECK_FALSE(lost->has_record(f));
+}
+
+TEST_CASE("SMB1: a half gives up a connection for want of memory only when it owes its client nothing") {
+  using Leave = Near::Leave;
+  const auto lost = std::make_shared<LostWrites>(1);
+  Pair pair(lost);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server_waits = true;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  CHECK(pair.near.gives_up() == Leave::later);
+  CHECK_FALSE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
+  if (GENERATE(false, true)) {
+    pair.server_waits = false;
+    pair.run();
+    CHECK(pair.near.gives_up() == Leave::now);
+  } else {
+    pair.near.lan_opaque(pair.now);  // that is no time to wait for
+    pair.pass(std::chrono::milliseconds(0));
+    CHECK(pair.aborted);
+    CHECK(lost->waiting() == 1);
+  }
+}
+
+TEST_CASE("SMB1: a client that signs is reset when it goes on with a file that has lost writes, and not before") {
+  const auto lost = std::make_shared<LostWrites>(1);
+  Pair pair(lost);
+  pair.server.files["F"] = pair.server.files["G"] = "old";
+  lost->add({.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"F"}, {.cause = promises::Cause::server_gone});
+  pair.near.cannot_open(smb::reasons::smb_signed);
+  CHECK(pair.near.leave_alone() == smb::reasons::optimised);
+  CHECK(pair.near.reason() == smb::reasons::smb_signed);
+  CHECK(status_of(pair.ask(create("G", 20))) == 0);
+  CHECK_FALSE(pair.aborted);
+  pair.client_sends(create("F", 21));
+  CHECK(pair.aborted);
+  CHECK(lost->waiting() == 0);
+}
+
+TEST_CASE("SMB1: the files of a folder that another connection renames keep their records") {
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  Pair old(lost, 1, far), next(lost, 1, far);
+  const std::uint16_t fid = fid_of(old.ask(create("D\\F", 10, {.disposition = 5})));
+  next.server.files["D"] = "";
+  const auto rename = [&](std::uint16_t mid) {
+    return make_frame({.command = 0x07, .tid = kTid, .uid = kUid, .mid = mid}, Fields{}.u16(0).bytes,
+                      Fields{}.u8(4).text("D").u8(0).u8(4).text("Y").u8(0).bytes);
+  };
+  SECTION("nothing is promised meanwhile") {
+    next.server_waits = true;
+    next.client_sends(rename(31));
+    CHECK_FALSE(old.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  }
+  SECTION("what is promised then has the new name") {
+    REQUIRE(status_of(next.ask(rename(31))) == 0);
+    old.ask(write(fid, 0, as_bytes(some_bytes(100)), 11));  // after this both halves have it marked
+    old.server_waits = true;
+    REQUIRE(old.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
+    old.near.stream_ended(old.now, modules::Ending::reset);
+    const auto records = lost->records();
+    REQUIRE(records.size() == 1);
+    CHECK(records.front().file.path == u"Y\\F");
+  }
+}
+
 TEST_CASE("SMB1: nothing is promised while a rename is without an answer") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
