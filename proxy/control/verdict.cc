@@ -22,7 +22,7 @@ std::uint64_t files_not_reported(const Status& status) {
 }
 
 // A path is examined for some round trips before it is used.
-constexpr std::chrono::seconds kTrial{10};
+constexpr std::chrono::seconds kTrial{3};
 
 void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {
   for (const link::PathStatus& path : link.paths) {

@@ -27,7 +27,8 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
   module = agree_on(module, decision.policy.features, record, link);
   // A program that has lost its connection could go on here with what it wrote there, and is told nothing.
   if (!module)
-    if (const auto why = must_be_guarded(record)) return start_guarded(std::move(accepted), record, *why);
+    if (const auto why = why_guarded(record.client.address(), record.destination))
+      return start_guarded(std::move(accepted), record, *why);
   if (module) {
     request.module = module->descriptor.name;
     request.module_version = module->descriptor.version;
