@@ -309,17 +309,20 @@ class CleanSystem(unittest.TestCase):
         return {str(path).removeprefix(str(root)) for path in root.rglob("*")}
 
     @long_test
-    def test_the_tarball_runs_without_the_libraries_of_the_system(self):
+    def test_the_tarball_runs_in_a_system_that_has_nothing_else(self):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
         run(REPOSITORY / "tools/package", "--out", folder, "tarball", env={"LONGHAUL_BUILD": str(BUILD)})
-        root = folder / "system"
-        run("mmdebstrap", "--variant=essential", "bookworm", root)
+        root = folder / "empty"
+        for name in ("opt", "proc", "etc/ssl"):
+            (root / name).mkdir(parents=True)
         run("tar", "-C", root / "opt", "-xf", next(folder.glob("*.tar.gz")))
         inside = ("unshare", "--mount", "--pid", "--fork", "--root", root, "--mount-proc")  # $ORIGIN needs /proc
         self.assertIn("longhaul 0.", run(*inside, "/opt/longhaul/bin/longhaul", "--version").stdout)
         for tool in TOOLS:
             run(*inside, f"/opt/longhaul/bin/longhaul-{tool}", "--help")
+        # Names are resolved by the C library's own services.
+        self.assertIn("sha256:", run(*inside, "/opt/longhaul/bin/longhaul", "keygen", "site").stdout)
 
     @long_test
     def test_the_container_image_is_built_and_its_program_runs(self):
