@@ -352,6 +352,27 @@ class CleanSystem(unittest.TestCase):
         self.assertTrue(made[0] == made[1], "the packages differ")
 
     @long_test
+    def test_the_packages_are_built_in_a_system_that_has_only_what_the_source_package_names(self):
+        """From an export, with everything compiled: a quarter of an hour on two cores."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        control = (REPOSITORY / "debian/control").read_text()
+        needs = re.sub(r"\([^)]*\)|\[[^]]*\]|:any|\s", "", re.search(r"^Build-Depends:((?:.|\n )*)", control, re.M)[1]).split(",")
+        needs[needs.index("debhelper-compat")] = "debhelper"
+        root = folder / "system"
+        run("mmdebstrap", "--variant=buildd", f"--include={','.join(needs)}", "bookworm", root, timeout=1200)
+        source = root / "build/longhaul"
+        source.mkdir(parents=True)
+        run("sh", "-c", 'git -C "$1" archive HEAD | tar -C "$2" -xf -', "sh", REPOSITORY, source)
+        run("unshare", "--mount", "--pid", "--fork", "--kill-child", "--root", root, "--mount-proc", "sh", "-c",
+            "cd /build/longhaul && dpkg-buildpackage -b -us -uc", timeout=3000)
+        version = run(source / "build/package/proxy/longhaul", "--version").stdout.split()[1]
+        self.assertIn("+git", version)
+        for name in ("longhaul", "longhaul-tools"):
+            with self.subTest(name):
+                self.assertEqual(len(list((root / "build").glob(f"{name}_{version}-*.deb"))), 1)
+
+    @long_test
     def test_two_clones_in_different_directories_compile_to_the_same_packages(self):
         """Everything is compiled twice, without a compiler cache: half an hour on two cores."""
         made = []
