@@ -365,7 +365,7 @@ class CleanSystem(unittest.TestCase):
         source.mkdir(parents=True)
         run("sh", "-c", 'git -C "$1" archive HEAD | tar -C "$2" -xf -', "sh", REPOSITORY, source)
         run("unshare", "--mount", "--pid", "--fork", "--kill-child", "--root", root, "--mount-proc", "sh", "-c",
-            "cd /build/longhaul && dpkg-buildpackage -b -us -uc", timeout=3000)
+            "cd /build/longhaul && env -u LONGHAUL_BUILD dpkg-buildpackage -b -us -uc", timeout=3000)
         version = run(source / "build/package/proxy/longhaul", "--version").stdout.split()[1]
         self.assertIn("+git", version)
         for name in ("longhaul", "longhaul-tools"):
@@ -379,7 +379,8 @@ class CleanSystem(unittest.TestCase):
         for name in ("first", "a-longer-name/second"):
             folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
             run("git", "clone", "-q", REPOSITORY, folder / name)
-            run(folder / name / "tools/package", "--out", folder / "out", timeout=3000, env={"CCACHE_DISABLE": "1"})
+            run("env", "-u", "LONGHAUL_BUILD", folder / name / "tools/package", "--out", folder / "out", timeout=3000,
+                env={"CCACHE_DISABLE": "1"})
             made.append({file.name: file.read_bytes() for file in (folder / "out").iterdir()})
         self.assertEqual(len(made[0]), 3)
         for name, content in made[0].items():
