@@ -95,7 +95,8 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, identi
       service_(service),
       identity_(std::move(identity)),
       web_(std::move(web)),
-      key_log_(config.link.key_log ? std::make_shared<link::KeyLog>(config.state_dir / *config.link.key_log) : nullptr),
+      key_log_(config.link.key_log ? std::make_shared<link::KeyLog>(config.state_dir / *config.link.key_log)
+                                   : nullptr),
       tls_(identity_, key_log_),
       features_(config.features),
       plan_(memory_plan(config)),
@@ -107,10 +108,12 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, identi
            .cache_bytes = plan_.ahead_bytes / 4,
            .daemon_number = random_number(),
            .owner_of = [this](const modules::Address& client) { return peer_of_client(client); },
-           .wall_seconds = [] {
-             const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-             return std::int64_t{std::chrono::duration_cast<std::chrono::seconds>(since_1970).count()};
-           }})),
+           .wall_seconds =
+               [] {
+                 const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+                 return std::int64_t{std::chrono::duration_cast<std::chrono::seconds>(since_1970).count()};
+               },
+           .now = [] { return modules::TimePoint::clock::now(); }})),
       pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),

@@ -42,6 +42,16 @@ void LossLog::reported(const modules::ToldFile& told) {
                                    {"not_logged", *left_out}});
 }
 
+void LossLog::ended(const modules::LostFile& file, std::string_view why) {
+  const std::string client = flows::address_text(file.ends.client);
+  if (const auto left_out = ended_.may_write(client, std::chrono::steady_clock::now()))
+    log::info("promise_ended", {{"file", file.name},
+                                {"client", client},
+                                {"server", flows::address_text(file.ends.server)},
+                                {"why", why},
+                                {"not_logged", *left_out}});
+}
+
 void LossLog::forgotten(const modules::LostFile& file) {
   const std::string client = flows::address_text(file.ends.client);
   if (const auto left_out = forgotten_.may_write(client, std::chrono::steady_clock::now()))

@@ -11,12 +11,13 @@ class LossLog final : public modules::LossLog {
  public:
   void lost(const Lost& lost) override;
   void reported(const modules::ToldFile& told) override;
+  void ended(const modules::LostFile& file, std::string_view why) override;
   void forgotten(const modules::LostFile& file) override;
 
  private:
   // Of one client in a minute: as many as one failure can leave behind.
   static constexpr unsigned kLines = modules::kMostLostFiles;
-  log::LineLimit lost_{kLines}, reported_{kLines}, forgotten_{kLines};
+  log::LineLimit lost_{kLines}, reported_{kLines}, ended_{kLines}, forgotten_{kLines};
 };
 
 }  // namespace longhaul

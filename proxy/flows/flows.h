@@ -117,6 +117,7 @@ class Flows {
   // To be held while neither a guard nor a half reads it.
   std::vector<std::shared_ptr<void>> unguarded(const FlowRecord& record) const;
   void start_guarded(Accepted accepted, FlowRecord& record, Reason why);
+  bool tells_by_reset(const modules::Ends& ends) const;
   LinkedFlow::TellReason tell_reason();
   void log_reason(const FlowRecord& record);
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,

@@ -124,6 +124,14 @@ void Flows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool woul
                             : "add the destination to [link] allow of this site, then longhaul reload");
 }
 
+// A flow that no module reads, of a client that has to be told of lost writes: another near daemon may not
+// know.
+bool Flows::tells_by_reset(const modules::Ends& ends) const {
+  bool is_told = false;
+  for (modules::Losses* losses : losses_of(ends.server_port)) is_told |= losses->told_by_reset(ends);
+  return is_told;
+}
+
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again) {
   Dialled dialled = co_await dialer_.dial(request);
   auto found = linked_.find(id);
@@ -137,13 +145,16 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
   if (dialled.source_fallback) table_.give_reason(flow.record(), reasons::source_fallback);
   link::OpenAnswer answer{.outcome = ConnectOutcome::connected, .source_fallback = dialled.source_fallback};
   const link::OpenRequest& opened = flow.stream()->request();
-  if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
+  // Losses are recorded under the client's address, which a peer can choose freely.
+  const auto client = flow.record().client.address();
+  const modules::Ends ends = peer_speaks_for(flow.link(), client)
+                                 ? ends_of(client, opened.destination)
+                                 : ends_of_peers_client(flow.record().peer, client, opened.destination);
+  const auto* module = modules::find(modules_, opened.module, opened.module_version);
+  // Not a failed connection, after which other clients would be sent past the link.
+  if (!module && tells_by_reset(ends)) co_return flow.refuse_far(ConnectOutcome::connected);
+  if (module) {
     answer.module_accepted = true;
-    // Losses are recorded under the client's address, which a peer can choose freely.
-    const auto client = flow.record().client.address();
-    const modules::Ends ends = peer_speaks_for(flow.link(), client)
-                                   ? ends_of(client, opened.destination)
-                                   : ends_of_peers_client(flow.record().peer, client, opened.destination);
     flow.use_module(*module, module->instance->make_far(ends, bytes_of(dialled.server.address())), tell_reason());
     enter_doubt(flow, ends);
   }

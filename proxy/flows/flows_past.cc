@@ -123,7 +123,7 @@ void Flows::start_guarded(Accepted accepted, FlowRecord& record, Reason why) {
   table_.leave_link(record, why);
   if (refused)
     for (modules::Losses* losses : losses_of(record.destination.port))
-      losses->told_by_reset(ends_of(record.client.address(), record.destination));
+      (void)losses->told_by_reset(ends_of(record.client.address(), record.destination));
   start_past(std::move(accepted), record, refused);
 }
 

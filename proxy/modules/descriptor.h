@@ -58,6 +58,7 @@ struct Resources {
   // The peer whose client that is; empty: this site's.
   std::function<std::string(const Address& client)> owner_of = [](const Address&) { return std::string(); };
   std::function<std::int64_t()> wall_seconds = [] { return std::int64_t{0}; };  // since 1970, by this host's clock
+  std::function<TimePoint()> now = [] { return TimePoint{}; };                  // by the loop's clock
 };
 
 // What the first bytes of a client say.

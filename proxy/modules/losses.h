@@ -44,7 +44,8 @@ class LossLog {
   };
   virtual void lost(const Lost& lost) = 0;
   virtual void reported(const ToldFile& told) = 0;
-  virtual void forgotten(const LostFile& file) = 0;  // never reported: too many
+  virtual void ended(const LostFile& file, std::string_view why) = 0;  // nothing is left to report
+  virtual void forgotten(const LostFile& file) = 0;                    // never reported: too many
 };
 
 class Losses {
@@ -70,8 +71,9 @@ class Losses {
   // For a flow outside the link; null: there is nothing to report to its client, nor will there be because of
   // what it does elsewhere now.
   virtual std::unique_ptr<Guard> make_guard(const Ends& ends) = 0;
-  // For one that no guard can read either: its client is reset now, which has to tell it about all its files.
-  virtual void told_by_reset(const Ends& ends) = 0;
+  // For one that no guard can read either: its client must be reset now, which tells it about all its files.
+  // False: it has nothing to be told.
+  virtual bool told_by_reset(const Ends& ends) = 0;
   // Held while neither a guard nor a half of the module reads a flow between these: it is too late for one then, so
   // nothing is promised to its client.
   virtual std::shared_ptr<void> unguarded(const Ends& ends) = 0;

@@ -53,8 +53,9 @@ TEST_CASE("a loss and its report are logged with file, client, server, ranges an
     log.lost({.file = unknown, .status = "0x00000000", .is_certain = false});
     log.reported({.file = robbed(), .how = "next_open", .at = {}});
     log.forgotten(robbed());
+    log.ended(robbed(), "replaced");
   });
-  REQUIRE(lines.size() == 4);
+  REQUIRE(lines.size() == 5);
   CHECK(lines[0] == json::object{{"level", "error"},
                                  {"event", "promise_lost"},
                                  {"file", "SHARE\\robbed"},
@@ -77,6 +78,13 @@ TEST_CASE("a loss and its report are logged with file, client, server, ranges an
                                  {"how", "next_open"},
                                  {"not_logged", 0}});
   CHECK(lines[3].at("server") == "10.0.2.2");
+  CHECK(lines[4] == json::object{{"level", "info"},
+                                 {"event", "promise_ended"},
+                                 {"file", "SHARE\\robbed"},
+                                 {"client", "10.0.0.1"},
+                                 {"server", "10.0.2.2"},
+                                 {"why", "replaced"},
+                                 {"not_logged", 0}});
 }
 
 TEST_CASE("each of the files that one failure can leave behind has its line") {

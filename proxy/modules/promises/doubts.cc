@@ -6,7 +6,11 @@
 namespace longhaul::promises {
 
 Doubts::Doubts(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-    : lost_(std::move(lost)), ends_(ends), telling_(*lost_), marks_(lost_) {}
+    : lost_(std::move(lost)), ends_(ends), telling_(*lost_), marks_(lost_) {
+  lost_->enter_names(ends_, this);
+}
+
+Doubts::~Doubts() { lost_->leave_names(ends_, this); }
 
 void Doubts::allowed(Allowed now) {
   allowed_.early |= now.early;
@@ -25,6 +29,11 @@ void Doubts::settled(const OpenKey& open) {
   std::erase_if(failed_, [&](const Failed& each) { return each.open == open; });
 }
 
+void Doubts::moved(const LostWrites::File& from, const LostWrites::File& to) {
+  for (Failed& each : failed_)
+    if (auto name = name_after(each.file, from, to)) each.file = std::move(*name);
+}
+
 void Doubts::drop_what_near_knows(const LostWrites::File& file) {
   lost_->known_to(near_.near, file);
   lost_->known_to(near_.before, file);
@@ -38,6 +47,11 @@ bool Doubts::tells(const LostWrites::File& file, LostWrites::Use use, twin::Mess
 bool Doubts::tells_by_reset(const LostWrites::File& file, LostWrites::Use use) {
   drop_what_near_knows(file);
   return telling_.tells_by_reset(file, use);
+}
+
+bool Doubts::tells_all_by_reset() {
+  for (const std::uint64_t near : {near_.near, near_.before}) lost_->known_to(near, ends_);
+  return lost_->told_by_reset(ends_);
 }
 
 void Doubts::lose(Cause cause, std::span<const LostWrites::File> files) {

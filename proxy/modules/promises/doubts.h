@@ -17,9 +17,10 @@
 
 namespace longhaul::promises {
 
-class Doubts {
+class Doubts final : private OpenNames {
  public:
   Doubts(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends);
+  ~Doubts() override;
   Doubts(const Doubts&) = delete;
   Doubts& operator=(const Doubts&) = delete;
 
@@ -32,16 +33,19 @@ class Doubts {
   void near_is(const Remembers& near) { near_ = near; }
   // Whether the near half may promise WRITEs of an open that may be written behind. `on_behalf`: under the
   // far half's own oplock.
-  bool may_promise(bool on_behalf) const { return allowed_.early && (on_behalf || allowed_.cached); }
+  // Not while its client has a flow here that nobody reads, and in which it could go on after a loss.
+  bool may_promise(bool on_behalf) const {
+    return allowed_.early && (on_behalf || allowed_.cached) && !lost_->has_unguarded(ends_);
+  }
 
   // ---- marks
 
-  // Called on the loop when poll_marked() may have something new.
+  // Called on the loop when poll_marks() may have something new.
   void on_news(std::function<void()> call) { marks_.on_news(std::move(call)); }
   void mark(const OpenKey& open, const LostWrites::File& file) { marks_.mark(open, file, near_.near); }
   void unmark(const OpenKey& open) { marks_.unmark(open); }
   // Opens that the near half must hear of (Marked), each once.
-  std::vector<OpenKey> poll_marked() { return marks_.poll_durable(); }
+  std::vector<OpenMarks::News> poll_marks() { return marks_.poll(); }
 
   // ---- opens that end
 
@@ -64,6 +68,8 @@ class Doubts {
 
   // The same where nothing can be answered: the flow must be aborted now.
   bool tells_by_reset(const LostWrites::File& file, LostWrites::Use use);
+  // The same before something that may be an open of any file.
+  bool tells_all_by_reset();
 
   // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost. Cause::flow_cut
   // says nothing new of those that have a record.
@@ -76,6 +82,8 @@ class Doubts {
     LostWrites::File file;
   };
 
+  // OpenNames
+  void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   void drop_what_near_knows(const LostWrites::File& file);
 
   std::shared_ptr<LostWrites> lost_;

@@ -23,7 +23,7 @@ LivePromises::~LivePromises() {
 
 std::optional<bool> LivePromises::is_marked(const OpenKey& open) const {
   const auto state = marks_.state(open);
-  if (state == OpenMarks::State::refused) return false;
+  if (state == OpenMarks::State::refused || marks_.is_refused_at_twin(open)) return false;
   if (state == OpenMarks::State::pending || !marks_.is_marked_at_twin(open)) return std::nullopt;
   return true;
 }

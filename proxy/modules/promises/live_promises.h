@@ -10,6 +10,7 @@
 #include "proxy/modules/promises/ledger.h"
 #include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/promises/marks.h"
+#include "proxy/modules/promises/messages.h"
 
 namespace longhaul::promises {
 
@@ -35,7 +36,9 @@ class LivePromises final : public LiveLedger {
   void mark(const OpenKey& open, const LostWrites::File& file) { marks_.mark(open, file); }
   // Nothing is promised through it any more.
   void unmark(const OpenKey& open) { marks_.unmark(open); }
-  void marked_at_twin(const OpenKey& open) { marks_.marked_at_twin(open); }
+  void marked_at_twin(const Marked& told) {
+    told.refused ? marks_.refused_at_twin(told.open) : marks_.marked_at_twin(told.open);
+  }
   // Whether it is marked on the disks of both sides; none: not yet.
   std::optional<bool> is_marked(const OpenKey& open) const;
 

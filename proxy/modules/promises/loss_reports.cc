@@ -114,6 +114,10 @@ void LossReports::reported(const LostWrites::File& file, const LostWrites::Loss&
   }
 }
 
+void LossReports::ended(const LostWrites::File& file, const LostWrites::Loss& loss, Ended why) {
+  if (log_) log_->ended(shown(file, loss), kEndedNames[static_cast<std::size_t>(why)]);
+}
+
 void LossReports::evicted(const LostWrites::File& file) {
   if (log_) log_->forgotten(shown(file));
 }

@@ -106,8 +106,8 @@ void LostWrites::told_late(const File& file, Told how) {
   journal_->reported(file, loss, how);
 }
 
-bool LostWrites::tells(const Record& record, const File& file, Use use) {
-  if (record.file != file) return false;
+bool LostWrites::tells(const Record& record, const File& file, Use use) const {
+  if (record.file != file || is_over(record)) return false;
   if (record.file.is_exactly(file)) return use != Use::reads || !record.reader_told;
   if (use == Use::replaces) return false;
   const auto told =
@@ -116,7 +116,7 @@ bool LostWrites::tells(const Record& record, const File& file, Use use) {
 }
 
 // All that tells(), each record once.
-bool LostWrites::tell(const File& file, Use use, Told how) {
+bool LostWrites::tell(const File& file, Use use) {
   bool any = false;
   for (;;) {
     const auto of = clients_.find(file.ends.client);
@@ -126,8 +126,8 @@ bool LostWrites::tell(const File& file, Use use, Told how) {
         std::ranges::find_if(records, [&](const Record& each) { return tells(each, file, use); });
     if (found == records.end()) break;
     any = true;
-    ++counters_.reported[static_cast<std::size_t>(how)];
-    if (journal_) journal_->reported(found->file, found->loss, how);
+    ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
+    if (journal_) journal_->reported(found->file, found->loss, Told::next_open);
     if (!found->file.is_exactly(file))
       remember(found->told_by_others, {hash_of(file.spelled), use == Use::reads});
     else if (use == Use::reads)
@@ -140,7 +140,7 @@ bool LostWrites::tell(const File& file, Use use, Told how) {
 }
 
 bool LostWrites::take(const File& file, Use use) {
-  return use != Use::attributes && use != Use::replaces && tell(file, use, Told::next_open);
+  return use != Use::attributes && use != Use::replaces && tell(file, use);
 }
 
 bool LostWrites::has(const File& file, Use use) const {
@@ -151,24 +151,54 @@ bool LostWrites::has(const File& file, Use use) const {
 
 bool LostWrites::has_record(const File& file) const {
   const auto of = clients_.find(file.ends.client);
-  return of != clients_.end() && find_exact(of->second.records, file) != of->second.records.end();
+  if (of == clients_.end()) return false;
+  const auto found = find_exact(of->second.records, file);
+  return found != of->second.records.end() && !is_over(*found);
 }
 
 void LostWrites::forget(const File& file) {
+  remove_where(file.ends.client, Ended::replaced,
+               [&](const Record& each) { return each.file.is_exactly(file); });
+}
+
+void LostWrites::told_by_reset(const File& file) {
+  drop_over(file.ends.client);
+  const auto of = clients_.find(file.ends.client);
+  if (of == clients_.end()) return;
+  bool any = false;
+  for (Record& record : of->second.records) {
+    if (!tells(record, file, Use::writes) || record.reset_at) continue;
+    any = true;
+    ++counters_.reported[static_cast<std::size_t>(Told::reset)];
+    if (journal_) journal_->reported(record.file, record.loss, Told::reset);
+    if (record.file.is_exactly(file))
+      record.reset_at = clock_();
+    else
+      remember(record.told_by_others, {hash_of(file.spelled), false});
+  }
+  if (any) changed();
+}
+
+void LostWrites::remove_where(const Client& client, std::optional<Ended> why,
+                              const std::function<bool(const Record&)>& is_void) {
   bool any = false;
   for (;; any = true) {
-    const auto of = clients_.find(file.ends.client);
+    const auto of = clients_.find(client);
     if (of == clients_.end()) break;
-    const auto found = find_exact(of->second.records, file);
+    const auto found = std::ranges::find_if(of->second.records, is_void);
     if (found == of->second.records.end()) break;
+    if (why && journal_) journal_->ended(found->file, found->loss, *why);
     remove(of, found);
   }
   if (any) changed();
 }
 
-void LostWrites::told_by_reset(const File& file) { (void)tell(file, Use::writes, Told::reset); }
+void LostWrites::drop_over(const Client& client) {
+  remove_where(client, std::nullopt, [&](const Record& each) { return is_over(each); });
+}
 
 bool LostWrites::told_by_reset(const Ends& ends) {
+  drop_over(ends.client);
   std::vector<File> files;
   const auto of = clients_.find(ends.client);
   if (of == clients_.end()) return false;
@@ -208,17 +238,16 @@ void LostWrites::moved(const File& file, const File& to) {
 }
 
 void LostWrites::known_to(std::uint64_t near, const File& file) {
-  bool any = false;
-  for (; near != 0; any = true) {
-    const auto of = clients_.find(file.ends.client);
-    if (of == clients_.end()) break;
-    auto& records = of->second.records;
-    const auto found = std::ranges::find_if(
-        records, [&](const Record& each) { return each.file == file && each.loss.near == near; });
-    if (found == records.end()) break;
-    remove(of, found);
-  }
-  if (any) changed();
+  if (near == 0) return;
+  remove_where(file.ends.client, Ended::not_lost,
+               [&](const Record& each) { return each.file == file && each.loss.near == near; });
+}
+
+void LostWrites::known_to(std::uint64_t near, const Ends& ends) {
+  if (near == 0) return;
+  remove_where(ends.client, Ended::not_lost, [&](const Record& each) {
+    return any_port(each.file.ends) == any_port(ends) && each.loss.near == near;
+  });
 }
 
 void LostWrites::leave(const Ends& ends, LiveLedger* ledger) { erase_one(live_, any_port(ends), ledger); }
@@ -262,7 +291,7 @@ bool LostWrites::any(const Ends& ends) const {
 bool LostWrites::has_records(const Ends& ends) const {
   const auto of = clients_.find(ends.client);
   return of != clients_.end() && std::ranges::any_of(of->second.records, [&](const Record& each) {
-           return any_port(each.file.ends) == any_port(ends);
+           return any_port(each.file.ends) == any_port(ends) && !is_over(each);
          });
 }
 
@@ -273,7 +302,8 @@ bool LostWrites::may_lose(const Ends& ends) const {
 std::vector<LostWrites::Ends> LostWrites::all_ends() const {
   std::vector<Ends> all;
   for (const auto& [client, of] : clients_)
-    for (const Record& record : of.records) all.push_back(record.file.ends);
+    for (const Record& record : of.records)
+      if (!is_over(record)) all.push_back(record.file.ends);
   std::ranges::sort(all);
   const auto same = std::ranges::unique(all);
   all.erase(same.begin(), same.end());

@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,13 @@ enum class Told : std::uint8_t {
   reset,       // only CLOSE could have told: its answer is withheld, and the connection is reset
 };
 inline constexpr std::array<std::string_view, 3> kToldNames{"late_error", "next_open", "reset"};
+
+// Why nothing is left to report of a loss, although the client was not told.
+enum class Ended : std::uint8_t {
+  replaced,  // the client replaced or deleted the content
+  not_lost,  // only suspected by a far half: the near daemon knows better
+};
+inline constexpr std::array<std::string_view, 2> kEndedNames{"replaced", "not_lost"};
 
 class LossJournal;
 class LiveLedger;
@@ -86,6 +94,8 @@ class LostWrites {
     File file;
     Loss loss;
     bool reader_told = false;
+    // The first reset that told it, see kResetsFor. Not stored.
+    std::optional<link::TimePoint> reset_at;
     // Hashes of other spellings by which it was told, the latest ones. Not stored: after a restart it is told
     // again.
     struct OtherName {
@@ -110,6 +120,9 @@ class LostWrites {
   Marks& marks() const { return *marks_; }
   // None by default. It outlives this object, or is removed before.
   void set_journal(LossJournal* journal) { journal_ = journal; }
+  // By default time stands still.
+  using Clock = std::function<link::TimePoint()>;
+  void set_clock(Clock clock) { clock_ = std::move(clock); }
 
   // The purpose of an open. Replaces: it removes the content, so nothing is lost any more once it has
   // succeeded.
@@ -145,9 +158,12 @@ class LostWrites {
   Unfinished finish_others(const File& file, const LiveLedger& own, Reach reach = Reach::itself);
   // This client replaced or deleted the content.
   void forget(const File& file);
-  // Nothing but the reset that follows can tell the client.
+  // Nothing but the reset that follows can tell the client. A program that logs in again and continues has
+  // not understood it: every further connection is reset too, for this long, unless an answer tells it
+  // before. Then the file is forgotten. Longer than Windows and most libraries try again.
+  static constexpr std::chrono::seconds kResetsFor{120};
   void told_by_reset(const File& file);
-  // The same of every file between these addresses; false: there is none.
+  // The same of every file between these addresses; false: there is none (any more).
   bool told_by_reset(const Ends& ends);
   // This client renamed it, replacing any file of the new name; what lies below it, if it is a folder, too. Its
   // open files follow, through whichever connection they were opened.
@@ -155,6 +171,8 @@ class LostWrites {
   // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's
   // suspicion about this file is void.
   void known_to(std::uint64_t near, const File& file);
+  // The same about all files between these addresses.
+  void known_to(std::uint64_t near, const Ends& ends);
   // Also while a flow between these addresses has outstanding writes that may soon be lost.
   bool any(const Ends& ends) const;
   // A file between these addresses of which the client has not been told.
@@ -220,8 +238,14 @@ class LostWrites {
   static auto find_exact(auto& of, const File& file) {
     return std::ranges::find_if(of, [&](const Record& each) { return each.file.is_exactly(file); });
   }
-  static bool tells(const Record& record, const File& file, Use use);
-  bool tell(const File& file, Use use, Told how);
+  bool tells(const Record& record, const File& file, Use use) const;
+  bool is_over(const Record& record) const {
+    return record.reset_at && clock_() - *record.reset_at >= kResetsFor;
+  }
+  void drop_over(const Client& client);
+  void remove_where(const Client& client, std::optional<Ended> why,
+                    const std::function<bool(const Record&)>& is_void);
+  bool tell(const File& file, Use use);
   void insert(Record record);
   void remove(Clients::iterator of, std::deque<Record>::iterator record);
   void make_room();
@@ -232,6 +256,7 @@ class LostWrites {
   std::unique_ptr<Marks> marks_;
   std::function<void()> on_given_up_;
   LossJournal* journal_ = nullptr;
+  Clock clock_ = [] { return link::TimePoint{}; };
   std::function<void()> on_change_;
   std::multimap<Ends, LiveLedger*> live_;
   std::multiset<Ends> unguarded_, renaming_;
@@ -290,6 +315,7 @@ class LossJournal {
   virtual ~LossJournal() = default;
   virtual void lost(const LostWrites::File& file, const LostWrites::Loss& loss) = 0;
   virtual void reported(const LostWrites::File& file, const LostWrites::Loss& loss, Told how) = 0;
+  virtual void ended(const LostWrites::File& file, const LostWrites::Loss& loss, Ended why) = 0;
   virtual void evicted(const LostWrites::File& file) = 0;
   virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };

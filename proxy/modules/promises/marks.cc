@@ -132,6 +132,12 @@ void Marks::moved(const File& file, const File& to) {
     const Mark before = each->second;
     const File from = each->first;
     const File target = *name_after(from, file, to);
+    if (name_bytes_ + lost_.name_bytes() + bytes_of_name(target) >
+        LostWrites::kMostNameBytes + bytes_of_name(from)) {
+      if (OpenMarks* owner = before.owner) owner->refuse(before.open);
+      erase(each);
+      continue;
+    }
     pending_.erase(before.number);
     auto node = marks_.extract(each);
     name_bytes_ += bytes_of_name(target) - bytes_of_name(from);
@@ -192,7 +198,7 @@ void Marks::stored(bool done) {
       mark->second.durable = true;
       if (owner) owner->untold_.insert(mark->second.open);
     } else if (owner) {
-      owner->marks_.erase(mark->second.open);
+      owner->refuse(mark->second.open);
       release(mark);
     }
   }
@@ -241,16 +247,24 @@ OpenMarks::~OpenMarks() {
 void OpenMarks::mark(const OpenKey& open, const LostWrites::File& file, std::uint64_t near) {
   if (marks_.contains(open)) return;
   const auto mark = lost_->marks().add(file, open, near, *this);
-  if (!mark) return;
+  if (!mark) return refuse(open);
+  refused_.erase(open);
   marks_.emplace(open, *mark);
   if ((*mark)->second.durable) untold_.insert(open);
 }
 
 void OpenMarks::unmark(const OpenKey& open) {
   at_twin_.erase(open);
+  refused_at_twin_.erase(open);
   untold_.erase(open);
+  refused_.erase(open);
   const auto found = marks_.extract(open);
   if (!found.empty()) lost_->marks().release(found.mapped());
+}
+
+void OpenMarks::refuse(const OpenKey& open) {
+  marks_.erase(open);
+  if (refused_.insert(open).second) untold_.insert(open);
 }
 
 OpenMarks::State OpenMarks::state(const OpenKey& open) const {
@@ -260,11 +274,12 @@ OpenMarks::State OpenMarks::state(const OpenKey& open) const {
   return lost_->marks().is_failing_ ? State::refused : State::pending;
 }
 
-std::vector<OpenKey> OpenMarks::poll_durable() {
-  std::vector<OpenKey> durable;
+std::vector<OpenMarks::News> OpenMarks::poll() {
+  std::vector<News> news;
   for (const OpenKey& open : std::exchange(untold_, {}))
-    if (state(open) == State::durable) durable.push_back(open);
-  return durable;
+    if (const State now = state(open); now == State::durable || refused_.contains(open))
+      news.push_back({.open = open, .is_marked = now == State::durable});
+  return news;
 }
 
 }  // namespace longhaul::promises

@@ -43,7 +43,8 @@ class Marks final : public modules::Journal {
 
   // LostWrites': the client has been told, or has replaced the file. Its old marks are of no use any more.
   void record_gone(const File& file);
-  // And what lies below it, if it is a folder.
+  // And what lies below it, if it is a folder. Marks that have no room for their new names are given up, and
+  // so are further promises through their opens.
   void moved(const File& file, const File& to);
 
   // What takes the file beyond kMostFileBytes replaces it by what still counts. In all, what lost_writes.h
@@ -110,18 +111,31 @@ class OpenMarks {
   enum class State : std::uint8_t { refused, pending, durable };
   State state(const OpenKey& open) const;
   // The other half has marked it as well, under the name that it has now.
-  void marked_at_twin(const OpenKey& open) { at_twin_.insert(open); }
+  void marked_at_twin(const OpenKey& open) {
+    at_twin_.insert(open);
+    refused_at_twin_.erase(open);
+  }
   bool is_marked_at_twin(const OpenKey& open) const { return at_twin_.contains(open); }
-  // Opens whose marks have become durable, each once.
-  std::vector<OpenKey> poll_durable();
+  // It has not: its disk fails, or has no room.
+  void refused_at_twin(const OpenKey& open) { refused_at_twin_.insert(open); }
+  bool is_refused_at_twin(const OpenKey& open) const { return refused_at_twin_.contains(open); }
+  // Opens whose marks have become durable, or were refused, each once.
+  struct News {
+    OpenKey open;
+    bool is_marked = false;
+  };
+  std::vector<News> poll();
 
  private:
   friend Marks;
+  void refuse(const OpenKey& open);
+
   std::shared_ptr<LostWrites> lost_;
   std::function<void()> on_news_;
   std::unordered_map<OpenKey, Marks::All::iterator, OpenKeyHash> marks_;
-  std::unordered_set<OpenKey, OpenKeyHash> at_twin_;
-  std::unordered_set<OpenKey, OpenKeyHash> untold_;  // by poll_durable()
+  std::unordered_set<OpenKey, OpenKeyHash> at_twin_, refused_at_twin_;
+  std::unordered_set<OpenKey, OpenKeyHash> refused_;  // until they are marked, or are over
+  std::unordered_set<OpenKey, OpenKeyHash> untold_;   // by poll()
 };
 
 }  // namespace longhaul::promises

@@ -59,12 +59,14 @@ struct Settled {
   OpenKey open;
   static constexpr std::tuple kFields{&Settled::open};
 };
-// far -> near: the file of this open is marked on the far half's disk, so WRITEs may be promised. Holds until
-// the next Settled; `settled`: how many of them the far half has had about this open.
+// far -> near: the file of this open is marked on the far half's disk, so WRITEs may be promised; `refused`:
+// it cannot be. Holds until the next Settled; `settled`: how many of them the far half has had about this
+// open.
 struct Marked {
   OpenKey open;
   std::uint32_t settled = 0;
-  static constexpr std::tuple kFields{&Marked::open, &Marked::settled};
+  bool refused = false;
+  static constexpr std::tuple kFields{&Marked::open, &Marked::settled, &Marked::refused};
 };
 
 }  // namespace longhaul::promises

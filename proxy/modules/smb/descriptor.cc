@@ -38,6 +38,7 @@ modules::Recognised recognise(Bytes first) {
 Site site_with(const modules::Resources& resources) {
   Site site;
   site.lost = std::make_shared<LostWrites>(resources.daemon_number, resources.owner_of);
+  site.lost->set_clock(resources.now);
   site.ahead->most_bytes = std::min(site.ahead->most_bytes, resources.ahead_bytes);
   return site;
 }

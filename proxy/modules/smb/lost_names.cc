@@ -52,6 +52,26 @@ LostWrites::File file_named(const LostWrites::Ends& ends, std::u16string share, 
   return file;
 }
 
+bool may_be_in(std::u16string_view name, std::u16string_view path) {
+  if (name.size() < path.size()) return false;
+  while (name.starts_with(u'\\')) name.remove_prefix(1);
+  // What file_named() would change.
+  if (name.find_first_of(u"/:") != name.npos || name.starts_with(u'.') || name.find(u"\\.") != name.npos ||
+      name.find(u"\\\\") != name.npos)
+    return true;
+  const auto begins = [&](std::u16string_view with) {
+    return with.size() >= path.size() && std::equal(path.begin(), path.end(), with.begin(),
+                                                    [](char16_t a, char16_t b) { return a == folded(b); });
+  };
+  if (begins(name)) return true;
+  for (int part = 0; part < 2; ++part) {  // NameForm::dfs
+    const auto end = name.find(u'\\');
+    if (end == name.npos) return false;
+    name.remove_prefix(end + 1);
+  }
+  return begins(name);
+}
+
 bool names_stream(std::u16string_view name) {
   const std::size_t colon = name.find(u':');
   return colon != std::u16string_view::npos && folded(name.substr(colon)) != u"::$DATA";

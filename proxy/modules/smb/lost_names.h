@@ -18,6 +18,10 @@ std::u16string share_of(std::u16string_view unc);
 enum class NameForm : bool { plain, dfs };
 LostWrites::File file_named(const LostWrites::Ends& ends, std::u16string share, std::u16string_view name,
                             NameForm form = NameForm::plain);
+// False: a file of that name, told in whatever form, is neither the one with this path nor below it. Quicker
+// than file_named(): a rename looks at all files that its client has open.
+bool may_be_in(std::u16string_view name, std::u16string_view path);
+constexpr std::uint64_t kWorkPerName = 100;  // of that (codecs/work.h)
 // A named stream of a file or folder; `::$DATA` is the file itself ([MS-FSCC] 2.1.5). Nothing is recorded of
 // streams, nor promised through them: what is done to one neither replaces the file's content nor reports to
 // the program that wrote it.

@@ -37,8 +37,9 @@ LOOKS = ("held", "opened", "size", "names")
 WITHOUT = {("pysmb", "held")}  # what these clients do not do
 # Clients that look at a file under their own oplock or lease, and answer its breaks.
 OWN = {"impacket": ("oplock", "lease"), "kernel": ("lease",)}
-# By whom it is changed: a program on the server, that smbd knows nothing of; a client beside the server.
-CHANGERS = ("local", "client")
+# By whom it is changed: a program on the server, that smbd knows nothing of; a client beside the server; a client through the
+# pair (of the direct run: over the line).
+CHANGERS = ("local", "client", "neighbour")
 BYTES = BLOCK * BLOCKS  # of a file that is looked at
 UNSEEN = 15.0  # seconds, after which a change counts as not seen
 GUEST_PACE = 3.0  # between two changes that the guest looks for, which tells of none before the end
@@ -56,7 +57,7 @@ class Watch:
 
     def allowed_ms(self, changer):
         """What a program on the server changes breaks no oplock."""
-        return ALLOWED_OWN_MS if self.ask != "none" and changer == "client" else ALLOWED_MS
+        return ALLOWED_OWN_MS if self.ask != "none" and changer != "local" else ALLOWED_MS
 
 
 def all_watches(kinds, dialects=("NT1", "2.1", "3.1.1")):
@@ -82,13 +83,16 @@ class Target:
         self.path.parent.mkdir()
         self.path.write_bytes(content("first"))
         self.turns = itertools.count(1)
-        self.beside = None
+        self.clients = {}
 
     def change(self, changer):
         """Makes something new, and gives what a look will show of it, with the time at which it was there."""
         turn = next(self.turns)
         shown = str(BYTES + turn) if self.watch.look == "size" else f"{changer}-{turn}"
-        (self.change_locally if changer == "local" else self.change_by_client)(shown)
+        if changer == "local":
+            self.change_locally(shown)
+        else:
+            self.change_by_client({"client": "server", "neighbour": "client"}[changer], shown)
         return shown, time.time()
 
     def change_locally(self, shown):
@@ -98,18 +102,19 @@ class Target:
         with open(self.path, "r+b") as file:
             file.truncate(int(shown)) if self.watch.look == "size" else file.write(content(shown))
 
-    def change_by_client(self, shown):
-        if not self.beside:
-            self.beside = smb_client.connect(self.stage.lab, self.stage.smbd, "3.1.1", node="server")
+    def change_by_client(self, node, shown):
+        """The change is at the server when its file is closed, also where writes are acknowledged early."""
+        if node not in self.clients:
+            self.clients[node] = smb_client.connect(self.stage.lab, self.stage.smbd, "3.1.1", node=node)
         if self.watch.look == "names":
-            self.beside.open(f"{self.folder}/{shown}", smb_client.WRITE, smb_client.CREATE).close()
+            self.clients[node].open(f"{self.folder}/{shown}", smb_client.WRITE, smb_client.CREATE).close()
             return
-        with self.beside.open(self.name, smb_client.READ | smb_client.WRITE) as file:
+        with self.clients[node].open(self.name, smb_client.READ | smb_client.WRITE) as file:
             file.truncate(int(shown)) if self.watch.look == "size" else file.write(0, content(shown))
 
     def close(self):
-        if self.beside:
-            self.beside.close()
+        for client in self.clients.values():
+            client.close()
 
 
 class Stage:
@@ -204,7 +209,7 @@ class Stage:
             words = self.words(watch, target)
             words[words.index("--name") + 1] = f"{mount.folder}/{target.name}"
             ahead = min((self.clock_ahead() for _ in range(3)), key=lambda pair: pair[1])[0]
-            last = 2 * changes
+            last = len(CHANGERS) * changes
             lines = []
             end = str(BYTES + last) if watch.look == "size" else f"{CHANGERS[-1]}-{last}"
             thread = threading.Thread(target=lambda: lines.extend(self.guest.python(

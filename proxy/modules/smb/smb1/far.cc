@@ -46,9 +46,13 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
     leg_.send_raw_data(frame.bytes);
     return settle();
   }
-  if (frame.kind != FrameKind::smb1) return out_.to_lan(frame.bytes);
+  const bool is_smb1 = frame.kind == FrameKind::smb1;
+  if (!is_smb1 && (is_session_packet(frame.kind) || !losses_.is_told_unread()))
+    return out_.to_lan(frame.bytes);
+  if (!is_smb1) return out_.abort();
   const auto message = parse_message(frame.message());
   if (!message) {
+    if (losses_.is_told_unread()) return out_.abort();
     asked_.reset();
     promised_.reset();
     leg_.send(frame.bytes, 0, false, {ServerLeg::Scope::Of::everything, {}, {}});
@@ -319,7 +323,7 @@ void Far::on_timeout(TimePoint now) {
 }
 
 void Far::tell_marked() {
-  for (const Marked& marked : losses_.poll_marked()) out_.tell(marked);
+  for (const Marked& marked : losses_.poll_marks()) out_.tell(marked);
 }
 
 // Requests that waited for something that is over now.
@@ -380,6 +384,7 @@ void Far::lan_opaque(TimePoint) {
 
 void Far::stream_opaque(TimePoint) {
   stream_over_ = true;
+  if (losses_.is_told_unread()) return out_.abort();
   if (!stream_ended_) leg_.flush();  // later requests do not wait behind it
   reads_.stop();
   searches_.stop();

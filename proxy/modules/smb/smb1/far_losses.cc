@@ -23,10 +23,11 @@ void FarLosses::mark(const Open& open) {
   if (may_promise(open)) doubts_.mark(open.key, file_of(open));
 }
 
-std::vector<Marked> FarLosses::poll_marked() {
+std::vector<Marked> FarLosses::poll_marks() {
   std::vector<Marked> told;
-  for (const OpenKey& key : doubts_.poll_marked())
-    if (const Open* open = connection_.open(key)) told.push_back({key, open->times_settled});
+  for (const auto& [key, is_marked] : doubts_.poll_marks())
+    if (const Open* open = connection_.open(key))
+      told.push_back({.open = key, .settled = open->times_settled, .refused = !is_marked});
   return told;
 }
 

@@ -33,13 +33,15 @@ class FarLosses {
   void closed(const Open& open);
   // It is a new one: what has failed through an earlier one of the same FID is over.
   void unmark_earlier(const Open& open) { doubts_.unmark(open.key); }
-  // WRITEs through it may be promised, if they may at all: it is marked. Told by poll_marked().
+  // WRITEs through it may be promised, if they may at all: it is marked. Told by poll_marks().
   void mark(const Open& open);
-  std::vector<Marked> poll_marked();
+  std::vector<Marked> poll_marks();
   // True: it must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Message& message);
   // True: it cannot be answered, and the flow must be aborted for the same reason.
   bool is_told_by_reset(const Message& message);
+  // Something that may open any file: true: as above.
+  bool is_told_unread() { return doubts_.tells_all_by_reset(); }
   void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 
   void client_ended() { doubts_.client_ended(); }

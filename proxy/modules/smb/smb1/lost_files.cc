@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "codecs/work.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/fields.h"
 
 namespace longhaul::smb::smb1 {
@@ -105,13 +107,13 @@ std::optional<Wanted> wanted_by(const Message& message) {
   return std::nullopt;
 }
 
-bool LostFiles::is_renaming() const {
-  return asked_.size() >= kMostAsked || lost_.is_renaming(ends_);
-}
-
 void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
-  for (auto& [fid, open] : connection_.opens())
-    if (auto name = name_after(of(open), from, to)) open.moved_to = name->spelled.empty() ? name->path : name->spelled;
+  count_work(connection_.opens().size() * kWorkPerName);
+  for (auto& [fid, open] : connection_.opens()) {
+    if (!may_be_in(open.moved_to.empty() ? open.name.spelled : open.moved_to, from.path)) continue;
+    if (auto name = name_after(of(open), from, to))
+      open.moved_to = name->spelled.empty() ? name->path : name->spelled;
+  }
 }
 
 std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
@@ -130,9 +132,12 @@ std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
 void LostFiles::on_request(const Message& request) {
   if (auto share = share_connected_by(request))
     shares_.connecting(number_of(request.header), std::move(*share));
-  if (asked_.size() >= kMostAsked) return;
   auto change = change_of(request);
   if (!change) return;
+  if (asked_.size() >= kMostAsked) {
+    if (!untracked_) untracked_ = lost_.begin_rename(ends_);
+    return;
+  }
   if (change->to) change->under_way = lost_.begin_rename(ends_);
   asked_.insert_or_assign(number_of(request.header), std::move(*change));
 }
@@ -143,6 +148,8 @@ void LostFiles::on_reply(const Message& reply) {
   else
     shares_.refused(number_of(reply.header));
   const auto asked = asked_.extract(number_of(reply.header));
+  if (reply.header.status == 0 && reply.header.command == Command::tree_disconnect)
+    shares_.disconnected(0, reply.header.tid);
   if (asked.empty() || reply.header.status != 0) return;
   const Change& change = asked.mapped();
   if (change.to)

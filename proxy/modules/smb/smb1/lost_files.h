@@ -55,7 +55,7 @@ class LostFiles final : private OpenNames {
   }
 
   // As in smb2/lost_files.h.
-  bool is_renaming() const;
+  bool may_be_misnamed() const { return !shares_.knows_all() || lost_.is_renaming(ends_); }
 
   LostWrites::File of(const Open& open) const {
     return open.moved_to.empty() ? of(open.name)
@@ -72,13 +72,14 @@ class LostFiles final : private OpenNames {
   // OpenNames
   void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Message& request);
-  static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
+  static constexpr std::size_t kMostAsked = 512;  // beyond that as in smb2/lost_files.h
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
   Connection& connection_;
   ShareNames shares_;
   KeyedMap<MessageNumber, Change> asked_;  // without an answer
+  std::shared_ptr<void> untracked_;        // LostWrites::begin_rename(), for good
 };
 
 }  // namespace longhaul::smb::smb1

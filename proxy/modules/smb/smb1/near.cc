@@ -316,7 +316,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
     }
   } else if (const auto* marked = std::get_if<Marked>(&message)) {
     if (const Open* open = connection_.open(marked->open); open && open->times_settled == marked->settled) {
-      live_.marked_at_twin(marked->open);
+      live_.marked_at_twin(*marked);
       review_undecided();
     }
   } else if (const auto* watched = std::get_if<Watched>(&message)) {

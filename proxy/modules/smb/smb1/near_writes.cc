@@ -45,7 +45,7 @@ void Near::review_undecided() {
 
 // As in smb2/near_writes.cc.
 void Near::answer_held() {
-  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
+  if (stops_ || files_.may_be_misnamed() || lost_->has_unguarded(ends_)) return;
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
@@ -60,7 +60,7 @@ bool Near::write(const Frame& frame, const Message& message) {
       !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
   // Its mark would have the old name at one of the halves.
-  if (files_.is_renaming()) return false;
+  if (files_.may_be_misnamed()) return false;
   if (lost_->has_unguarded(ends_)) return policy_.declines(*open, reasons::smb_other_paths, counters_);
   const OpenKey key = open->key;
   const auto marked = live_.is_marked(key);

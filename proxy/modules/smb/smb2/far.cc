@@ -37,7 +37,10 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
 void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   if (holds(frame)) return;
   auto message = connection_.parse(frame);
-  if (!message) return out_.to_lan(frame.bytes);
+  if (!message) {
+    const bool is_told = !is_session_packet(frame.kind) && losses_.is_told_unread();
+    return is_told ? out_.abort() : out_.to_lan(frame.bytes);
+  }
   if (ids_.is_scattered()) return out_.abort();
   message = aliases_.resolved(std::move(*message));
   Changes changes = connection_.on_request(*message);
@@ -271,6 +274,7 @@ void Far::lan_opaque(TimePoint now) { stream_opaque(now); }
 void Far::stream_opaque(TimePoint now) {
   if (holds(Opaque{})) return;
   opaque_ = true;
+  if (losses_.is_told_unread()) return out_.abort();
   for (FarPart* part : parts_) part->stream_ended(now);
 }
 

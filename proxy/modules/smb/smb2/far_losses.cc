@@ -56,8 +56,9 @@ void FarLosses::after_response(TimePoint, const Connection::Outcome& outcome) {
 }
 
 void FarLosses::tell_marked() {
-  for (const OpenKey& key : doubts_.poll_marked())
-    if (const Open* open = side_.connection().open(key)) side_.out().tell(Marked{key, open->times_settled});
+  for (const auto& [key, is_marked] : doubts_.poll_marks())
+    if (const Open* open = side_.connection().open(key))
+      side_.out().tell(Marked{.open = key, .settled = open->times_settled, .refused = !is_marked});
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {

@@ -39,6 +39,8 @@ class FarLosses final : public FarPart {
   }
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
+  // Before something that may open any file: true: the flow must be aborted, because it was told of a loss.
+  bool is_told_unread() { return doubts_.tells_all_by_reset(); }
   void client_ended() { doubts_.client_ended(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codecs/little_endian.h"
+#include "codecs/work.h"
 #include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/records_query.h"
@@ -100,11 +101,16 @@ void LostFiles::on_request(const Message& message) {
     if (element.header.command == Command::tree_connect)
       if (auto share = share_connected_by(element))
         shares_.connecting(element.header.message_id, std::move(*share));
-    if (element.header.command != Command::set_info || asked_.size() >= kMostAsked) continue;
+    if (element.header.command != Command::set_info) continue;
     auto change = change_of(element);
     if (!change) continue;
+    const std::size_t bytes = change->path.size() * sizeof(char16_t);
+    if (asked_.size() >= kMostAsked || asked_bytes_ + bytes > kMostAskedBytes) {
+      if (!untracked_) untracked_ = lost_.begin_rename(ends_);
+      continue;
+    }
     if (change->kind == Change::Kind::renamed) change->under_way = lost_.begin_rename(ends_);
-    asked_.insert_or_assign(element.header.message_id, std::move(*change));
+    if (asked_.try_emplace(element.header.message_id, std::move(*change)).second) asked_bytes_ += bytes;
   }
 }
 
@@ -123,14 +129,22 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim || each.request.command != Command::set_info) continue;
     auto asked = asked_.extract(each.request.id);
+    if (!asked.empty()) asked_bytes_ -= asked.mapped().path.size() * sizeof(char16_t);
     Open* open = connection.open(each.request.file);
+    // Closed by the same message: a compound.
+    for (const auto& closed : outcome.closed)
+      if (!open && closed->key == key_of(each.request.session, each.request.tree, each.request.file))
+        open = closed.get();
     if (asked.empty() || !open || open->unnamed || !each.element ||
         each.element->header.status != Status::success)
       continue;
     Change& change = asked.mapped();
     if (change.kind == Kind::renamed) {
       const LostWrites::File before = of(*open);
-      connection.moved(*open, std::move(change.path));
+      if (connection.open(each.request.file))
+        connection.moved(*open, std::move(change.path));
+      else
+        open->moved_to = std::move(change.path);
       lost_.moved(before, of(*open));
     } else if (change.kind == Kind::emptied) {
       lost_.forget(of(*open));
@@ -146,6 +160,12 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
     } else if (change.kind == smb2::Change::Kind::closed && change.open->deletes) {
       lost_.forget(of(*change.open));
     }
+  }
+  for (const Connection::Answered& each : outcome.answered) {
+    if (each.interim || !each.element || each.element->header.status != Status::success) continue;
+    if (each.request.command == Command::tree_disconnect)
+      shares_.disconnected(each.request.session, each.request.tree);
+    if (each.request.command == Command::logoff) shares_.logged_off(each.request.session);
   }
 }
 
@@ -184,14 +204,18 @@ std::vector<GoesOn> LostFiles::gone_on_with(const Message& message, Connection& 
   return all;
 }
 
-bool LostFiles::is_renaming() const {
-  return asked_.size() >= kMostAsked || lost_.is_renaming(ends_);
-}
-
 void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
   Connection& connection = connection_();
-  for (const auto& [id, open] : connection.opens())
-    if (auto name = name_after(of(*open), from, to)) connection.moved(*open, name->spelled.empty() ? name->path : name->spelled);
+  count_work(connection.opens().size() * kWorkPerName);
+  for (const auto& [id, open] : connection.opens()) {
+    if (!may_be_in(name_of(*open), from.path)) continue;
+    if (auto name = name_after(of(*open), from, to))
+      connection.moved(*open, name->spelled.empty() ? name->path : name->spelled);
+  }
+}
+
+std::u16string_view LostFiles::name_of(const Open& open) {
+  return !open.moved_to.empty() ? open.moved_to : !open.spelled.empty() ? open.spelled : open.name.path;
 }
 
 LostWrites::File LostFiles::of(const Open& open) const {

@@ -60,7 +60,7 @@ class LostFiles final : private OpenNames {
   std::vector<GoesOn> gone_on_with(const Message& message, Connection& connection) const;
   // Files of this client may have other names than these parts know: nothing may be promised that would be
   // recorded.
-  bool is_renaming() const;
+  bool may_be_misnamed() const { return !shares_.knows_all() || lost_.is_renaming(ends_); }
 
   LostWrites::File of(const Open& open) const;
 
@@ -74,13 +74,17 @@ class LostFiles final : private OpenNames {
   // OpenNames
   void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Element& element);
-  static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
+  static std::u16string_view name_of(const Open& open);  // as it was told last
+  // Beyond that changes are not tracked, and nothing more is promised to this client.
+  static constexpr std::size_t kMostAsked = 512, kMostAskedBytes = 1 << 20;
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
   ConnectionOf connection_;
   ShareNames shares_;
   KeyedMap<MessageId, Change> asked_;  // without an answer
+  std::size_t asked_bytes_ = 0;        // of their paths
+  std::shared_ptr<void> untracked_;    // LostWrites::begin_rename(), for good
 };
 
 }  // namespace longhaul::smb::smb2

@@ -180,7 +180,7 @@ void Near::lan_opaque(TimePoint now) {
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
 }
 
-// What the client sends may open any file, and nothing can answer it: it is reset, once for all that was lost.
+// What the client sends may open any file, and nothing can answer it: it is reset for all that was lost.
 void Near::goes_unread() {
   if (lost_->told_by_reset(ends_)) out_.abort();
 }

@@ -83,7 +83,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_ || stops_) return Taken::no;
   // Its mark would have the old name at one of the halves.
-  if (files_.is_renaming()) return Taken::no;
+  if (files_.may_be_misnamed()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();
@@ -178,7 +178,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
 
 // What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
-  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
+  if (stops_ || files_.may_be_misnamed() || lost_->has_unguarded(ends_)) return;
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 
@@ -315,7 +315,7 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
   if (const auto* marked = std::get_if<Marked>(&message)) {
     const Open* open = side_.connection().open(marked->open);
     if (!open || open->times_settled != marked->settled) return Taken::yes;
-    live_.marked_at_twin(marked->open);
+    live_.marked_at_twin(*marked);
     review_undecided(now);
     return Taken::yes;
   }

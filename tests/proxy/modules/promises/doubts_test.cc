@@ -67,8 +67,11 @@ TEST_CASE("a mark stays behind an open that was closed with a failed promise, wi
   };
   doubts.mark(key_of_doubt(0), named(u"A"));
   host.write();
-  CHECK(doubts.poll_marked() == std::vector{key_of_doubt(0)});
-  CHECK(doubts.poll_marked().empty());
+  const auto news = doubts.poll_marks();
+  REQUIRE(news.size() == 1);
+  CHECK(news.front().open == key_of_doubt(0));
+  CHECK(news.front().is_marked);
+  CHECK(doubts.poll_marks().empty());
   doubts.unmark(key_of_doubt(0));
   CHECK(host.marks().size() == 0);
   fail(1);
@@ -76,6 +79,47 @@ TEST_CASE("a mark stays behind an open that was closed with a failed promise, wi
   CHECK(host.marks().size() == 0);
   for (std::uint64_t i = 1; i <= 100; ++i) fail(i);
   CHECK(host.marks().size() == 64);
+}
+
+TEST_CASE("a file that was closed with a failed promise, and renamed, is lost under its new name") {
+  test::Host host(1);
+  Doubts doubts(host.lost, named(u"A").ends);
+  doubts.allowed({.early = true});
+  doubts.closed_failed(key_of_doubt(1), named(u"D\\A"));
+  host.lost->moved(named(u"D"), named(u"E"));
+  doubts.lose(Cause::near_vanished, {});
+  CHECK(host.lost->has_record(named(u"E\\A")));
+  CHECK_FALSE(host.lost->has_record(named(u"D\\A")));
+}
+
+TEST_CASE("what cannot be read is reset for what the near daemon does not know of") {
+  test::Host host(1);
+  Doubts doubts(host.lost, named(u"A").ends);
+  host.lost->add(named(u"A"), {.cause = Cause::near_vanished, .near = 7});
+  host.lost->add(named(u"B"), {.cause = Cause::near_vanished, .near = 6});
+  host.lost->add(named(u"C", 2), {.cause = Cause::near_vanished, .near = 7});
+  SECTION("the same daemon, and the one after it") {
+    doubts.near_is({.near = 7, .before = 6});
+    CHECK_FALSE(doubts.tells_all_by_reset());
+  }
+  SECTION("another") {
+    doubts.near_is({.near = 9, .before = 7});
+    CHECK(doubts.tells_all_by_reset());
+    CHECK(host.lost->has_record(named(u"B")));
+  }
+  CHECK_FALSE(host.lost->has_record(named(u"A")));
+  CHECK(host.lost->has_record(named(u"C", 2)));
+}
+
+TEST_CASE("nothing may be promised to a client with a flow here that nobody reads") {
+  test::Host host(1);
+  Doubts doubts(host.lost, named(u"A").ends);
+  doubts.allowed({.early = true});
+  CHECK(doubts.may_promise(true));
+  host.lost->enter_unguarded(named(u"A").ends);
+  CHECK_FALSE(doubts.may_promise(true));
+  host.lost->leave_unguarded(named(u"A").ends);
+  CHECK(doubts.may_promise(true));
 }
 
 }  // namespace longhaul::promises

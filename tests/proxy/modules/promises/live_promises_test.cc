@@ -117,7 +117,7 @@ TEST_CASE("an open is marked when both disks have it, and until it ends") {
   host.write();
   CHECK(news == 1);
   CHECK(flow.live.is_marked(open_key(1)) == std::nullopt);
-  flow.live.marked_at_twin(open_key(1));
+  flow.live.marked_at_twin({.open = open_key(1)});
   CHECK(flow.live.is_marked(open_key(1)) == true);
 
   SECTION("which leaves no mark") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which open of a file is told that promised writes were lost, and what is kept of it until then.
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks.h"
 
 #include <catch2/catch.hpp>
 
@@ -30,6 +31,9 @@ struct Heard final : LossJournal {
                    std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
     for (const Interval& range : loss.ranges)
       said.back() += " " + std::to_string(range.begin) + "-" + std::to_string(range.end);
+  }
+  void ended(const LostWrites::File&, const LostWrites::Loss&, Ended why) override {
+    said.push_back("ended " + std::string(kEndedNames[static_cast<std::size_t>(why)]));
   }
   void evicted(const LostWrites::File&) override { said.push_back("evicted"); }
   void changed(const LostWrites&) override { ++changes; }
@@ -129,8 +133,8 @@ TEST_CASE("each loss and each report is counted and passed to the journal once")
   CHECK(lost.take(file(u"A")));
   CHECK(lost.take(file(u"B"), Use::reads));
   CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error refused 0-10",
-                                               "reported reset refused", "lost refused", "lost server_gone",
-                                               "reported next_open refused",
+                                               "ended replaced", "reported reset refused", "lost refused",
+                                               "lost server_gone", "reported next_open refused",
                                                "reported next_open server_gone 0-20"});
   CHECK(heard.changes == 7);
   const auto records = lost.records();
@@ -189,14 +193,47 @@ TEST_CASE("a client's flows may lose writes while one of them is alive, a file i
   CHECK(lost->may_lose(ends));
 }
 
-TEST_CASE("all records of a client can be told by a reset") {
+TEST_CASE(
+    "all records of a client can be told by resets: of each connection for two minutes, reported once") {
   LostWrites lost;
+  link::TimePoint now{};
+  lost.set_clock([&] { return now; });
   for (const auto* path : {u"A", u"B"}) lost.add(file(path), {});
   lost.add(file(u"A", 2), {});
-  CHECK(lost.told_by_reset(file(u"X").ends));
-  CHECK_FALSE(lost.told_by_reset(file(u"X").ends));
-  CHECK(lost.waiting() == 1);
-  CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 2);
+  const LostWrites::Ends ends = file(u"X").ends;
+  const auto by_reset = [&] { return lost.counters().reported[static_cast<std::size_t>(Told::reset)]; };
+  for (const int seconds : {0, 1, 118}) {
+    now += std::chrono::seconds(seconds);
+    CHECK(lost.told_by_reset(ends));
+    CHECK(lost.waiting() == 3);
+    CHECK(by_reset() == 2);
+  }
+  SECTION("an answer tells it before") {
+    CHECK(lost.take(file(u"A")));
+    CHECK(lost.take(file(u"B")));
+    CHECK_FALSE(lost.told_by_reset(ends));
+  }
+  SECTION("lost again: from the beginning") {
+    lost.add(file(u"A"), {});
+    CHECK(lost.told_by_reset(ends));
+    CHECK(by_reset() == 3);
+    now += std::chrono::seconds(1);
+    CHECK(lost.told_by_reset(ends));
+    CHECK(lost.has_record(file(u"A")));
+    CHECK_FALSE(lost.has_record(file(u"B")));
+  }
+  SECTION("the time is over") {
+    now += std::chrono::seconds(1);
+    CHECK_FALSE(lost.has(file(u"A"), Use::writes));
+    CHECK_FALSE(lost.has_record(file(u"A")));
+    CHECK_FALSE(lost.any(ends));
+    CHECK(lost.all_ends() == std::vector{file(u"A", 2).ends});
+    CHECK_FALSE(lost.take(file(u"A")));
+    CHECK_FALSE(lost.told_by_reset(ends));
+    CHECK(by_reset() == 2);
+  }
+  CHECK(lost.waiting() <= 2);
+  CHECK(lost.has_record(file(u"A", 2)));
 }
 
 TEST_CASE("a file whose name differs only in its spelling is told, and may be another: nothing of it ends") {

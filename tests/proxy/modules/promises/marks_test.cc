@@ -31,12 +31,12 @@ TEST_CASE("marks made at a time share one sync, after which their flow is told")
   other.mark(open(3), named(u"C"));
   CHECK(host.news > 0);
   CHECK(flow.state(open(1)) == State::pending);
-  CHECK(flow.poll_durable().empty());
+  CHECK(flow.poll().empty());
   host.write();
   CHECK(host.syncs == 1);
   CHECK(told == 1);
-  CHECK(flow.poll_durable().size() == 2);
-  CHECK(flow.poll_durable().empty());
+  CHECK(flow.poll().size() == 2);
+  CHECK(flow.poll().empty());
   CHECK(other.state(open(3)) == State::durable);
   CHECK(flow.state(open(4)) == State::refused);
   flow.unmark(open(1));
@@ -122,14 +122,14 @@ TEST_CASE("a renamed file is marked under its new name before anything more is p
   flow.mark(open(1), named(u"A"));
   host.write();
   flow.marked_at_twin(open(1));
-  CHECK(flow.poll_durable().size() == 1);
+  CHECK(flow.poll().size() == 1);
   host.lost->moved(named(u"A"), named(u"B"));
   CHECK(flow.state(open(1)) == State::pending);
   CHECK_FALSE(flow.is_marked_at_twin(open(1)));
   CHECK(Host(2, host.synced).lost->has_record(named(u"A")));
   host.write();
   CHECK(flow.state(open(1)) == State::durable);
-  CHECK(flow.poll_durable().size() == 1);
+  CHECK(flow.poll().size() == 1);
   Host next(2, host.synced);
   CHECK(next.lost->has_record(named(u"B")));
   CHECK_FALSE(next.lost->has_record(named(u"A")));
@@ -243,6 +243,32 @@ TEST_CASE("marks of a daemon that did not spell their names are read") {
   Host next(8, file);
   CHECK(next.understood);
   CHECK(next.lost->has_record(named(u"A")));
+}
+
+TEST_CASE("a mark that has no room for its new name is given up, and its flow is told") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  const std::u16string deep(2000, u'x');
+  for (std::uint64_t i = 0; i < 200; ++i) flow.mark(open(i), named(u"D\\" + deep + letter(i)));
+  host.write();
+  CHECK(flow.poll().size() == 200);
+  host.lost->moved(named(u"D"), named(std::u16string(2000, u'y')));
+  host.write();
+  const auto news = flow.poll();
+  const auto kept = static_cast<std::size_t>(std::ranges::count_if(news, &OpenMarks::News::is_marked));
+  CHECK(news.size() == 200);
+  CHECK(kept > 0);
+  CHECK(kept < 200);
+  CHECK(host.marks().size() == kept);
+  CHECK(host.synced.size() <= Marks::kMostFileBytes);
+  Host next(2, host.synced);
+  CHECK(next.understood);
+  CHECK(next.lost->waiting() == kept);
+  // Asked again, it is refused again, without news.
+  const auto refused = std::ranges::find(news, false, &OpenMarks::News::is_marked);
+  flow.mark(refused->open, named(std::u16string(300'000, u'z')));
+  CHECK(flow.state(refused->open) == State::refused);
+  CHECK(flow.poll().empty());
 }
 
 }  // namespace longhaul::promises

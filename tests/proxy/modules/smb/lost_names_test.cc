@@ -39,6 +39,15 @@ TEST_CASE("names that a server takes for one file are one in records") {
   CHECK(file_named({}, u"DATA", u"").path.empty());
 }
 
+TEST_CASE("a quick look at a name excludes no file that has the path, or lies below it") {
+  for (const auto* name :
+       {u"a\\b", u"A\\B", u"a\\\\b", u"a\\.\\b", u"a/b", u"a\\c\\..\\b", u"\\a\\b\\", u"a\\b::$data",
+        u"..\\a\\b", u"server\\data\\a\\b", u"\\server\\data\\a\\b", u"a\\b\\c.txt"})
+    CHECK(may_be_in(name, u"A\\B"));
+  for (const auto* name : {u"", u"a", u"c\\b.txt", u"ab\\c", u"server\\data\\c\\b"})
+    CHECK_FALSE(may_be_in(name, u"A\\B"));
+}
+
 TEST_CASE("a stream is told from its file, which has an unnamed one") {
   CHECK(names_stream(u"a:b"));
   CHECK(names_stream(u"a:b:$DATA"));

@@ -52,6 +52,9 @@ TEST_CASE("a WRITE is promised when both sides have marked the file, and waits f
     near.write();
     far.write(false);
     CHECK_FALSE(visit.is_answered(write));
+    visit.send_write(file, 0, "newer");
+    visit.settle();
+    CHECK(visit.near().reason() == reasons::smb_not_recorded);
   }
   SECTION("not when the near disk fails") {
     far.write();

@@ -178,11 +178,12 @@ class World {
           w.u8(0);
     });
   }
-  std::pair<MessageId, MessageId> send_create_and_rename(std::string_view name) {
-    return send_create_and(name, {.access = 0x10080}, Command::set_info, [](LittleEndianWriter& w) {
+  std::pair<MessageId, MessageId> send_create_and_rename(std::string_view name, bool closes = false) {
+    const auto rename = [](LittleEndianWriter& w) {
       w.u16(33), w.u8(1), w.u8(file_info::rename), w.u32(24), w.u16(96), w.u16(0), w.u32(0), w.u64(~0ull);
       w.u64(~0ull), w.zeros(16), w.u32(2), w.u16('y'), w.u16(0);
-    });
+    };
+    return send_create_and(name, {.access = 0x10080}, Command::set_info, rename, closes);
   }
   // The answer, or nothing when the connection is reset or the world stands still.
   std::optional<Message> wait(MessageId id) {
@@ -338,7 +339,8 @@ class World {
     std::uint32_t options = 0;
   };
   std::pair<MessageId, MessageId> send_create_and(std::string_view name, const How& how, Command command,
-                                                  const std::function<void(LittleEndianWriter&)>& second) {
+                                                  const std::function<void(LittleEndianWriter&)>& second,
+                                                  bool closes = false) {
     const std::string wide = utf16(name);
     Header head{.credit_charge = 1, .command = Command::create, .credits = 5, .message_id = next_id_++};
     head.session_id = kSession, head.tree_id = kTree;
@@ -357,8 +359,20 @@ class World {
     next.session_id = kSession, next.tree_id = kTree;
     body.clear();
     second(w);
+    if (closes) {
+      while ((kHeaderBytes + body.size()) % 8 != 0) w.u8(0);
+      next.next_command = static_cast<std::uint32_t>(kHeaderBytes + body.size());
+    }
     write_header(next, frame);
     append(frame, body);
+    if (closes) {
+      Header last = next;
+      last.command = Command::close, last.message_id = next_id_++, last.next_command = 0;
+      body.clear();
+      w.u16(24), w.u16(0), w.u32(0), w.u64(~0ull), w.u64(~0ull);
+      write_header(last, frame);
+      append(frame, body);
+    }
     std::byte front[kFrameHeadBytes];
     write_frame_head(frame.size(), front);
     near_.frame_from_lan(now, Frame{FrameKind::smb2, Slice::joined(front, frame)});

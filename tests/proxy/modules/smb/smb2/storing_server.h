@@ -58,6 +58,7 @@ class Server {
   std::vector<Durable> durable_asked;  // by each CREATE
   bool grants_durable = true;          // with batch oplocks
   bool refuses_room = false;
+  bool joins_answers = false;       // of a compound: they are one, too
   std::optional<Command> puts_off;  // does no such request
   std::uint32_t times_asked_for_room = 0;
   std::vector<std::string> listing;  // names, for QUERY_DIRECTORY
@@ -74,6 +75,7 @@ class Server {
       auto frame = splitter_.next();
       REQUIRE(frame.has_value());
       if (!*frame) return;
+      if ((*frame)->kind == FrameKind::smb2_transform) continue;  // it has no keys
       auto message = parse_message(**frame);
       REQUIRE(message.has_value());
       if (message->header().command == Command::cancel) {
@@ -199,16 +201,37 @@ class Server {
   }
 
   // Of a CREATE and what is to be done with its file: at once, each answered by itself, as servers may
-  // (3.3.4.1.3).
+  // (3.3.4.1.3), or all together.
   void perform_compound(const Message& message) {
+    std::deque<Slice> before = std::exchange(out_, {});
+    perform_elements(message);
+    if (joins_answers) {
+      Buffer joined;
+      for (std::size_t i = 0; i < out_.size(); ++i) {
+        Buffer one;
+        append(one, out_[i].bytes().subspan(kFrameHeadBytes));
+        while (i + 1 < out_.size() && one.size() % 8 != 0) one.push_back({});
+        if (i + 1 < out_.size()) store_le(one.data() + 20, static_cast<std::uint32_t>(one.size()));
+        append(joined, one);
+      }
+      std::byte front[kFrameHeadBytes];
+      write_frame_head(joined.size(), front);
+      out_ = {Slice::joined(front, joined)};
+    }
+    out_.insert(out_.begin(), before.begin(), before.end());
+  }
+
+  void perform_elements(const Message& message) {
     for (const Element& element : message.elements) {
       Header header = element.header;
       header.flags &= ~header_flags::related;
       header.next_command = 0;
       Buffer body;
       append(body, element.body());
-      if (header.command == Command::query_directory || header.command == Command::write) {
-        const std::size_t file_at = header.command == Command::write ? 16 : 8;
+      if (header.command == Command::query_directory || header.command == Command::write ||
+          header.command == Command::set_info || header.command == Command::close) {
+        const bool is_late = header.command == Command::write || header.command == Command::set_info;
+        const std::size_t file_at = is_late ? 16 : 8;
         store_le(body.data() + file_at, next_file_ - 1);
         store_le(body.data() + file_at + 8, next_file_ - 1);
       }
