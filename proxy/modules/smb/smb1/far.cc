@@ -119,11 +119,11 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   connection_.on_request(message);
   losses_.request(message);
   volumes_.request(message);
-  if (connection_.is_ready() && losses_.goes_on_with_lost(message)) {
+  if (connection_.is_ready() && !lan_over_ && losses_.goes_on_with_lost(message)) {
     connection_.answered_here(number_of(header));
     return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   }
-  if (losses_.is_told_by_reset(message)) return out_.abort();
+  if (losses_.is_told_by_reset(message, lan_over_)) return out_.abort();
   const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
@@ -323,6 +323,7 @@ void Far::on_timeout(TimePoint now) {
 }
 
 void Far::tell_marked() {
+  if (lan_over_) return;
   for (const Marked& marked : losses_.poll_marks()) out_.tell(marked);
 }
 

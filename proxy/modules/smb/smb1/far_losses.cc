@@ -16,7 +16,12 @@ void FarLosses::request(const Message& message) {
 }
 
 bool FarLosses::may_promise(const Open& open) const {
-  return policy_.may_allow(features_) && may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
+  return may_have_promised(open) && doubts_.may_promise(open.on_behalf);
+}
+
+bool FarLosses::may_have_promised(const Open& open) const {
+  return policy_.may_allow(features_) && may_be_written_behind(open) &&
+         doubts_.may_have_promised(open.on_behalf);
 }
 
 void FarLosses::mark(const Open& open) {
@@ -56,8 +61,9 @@ bool FarLosses::goes_on_with_lost(const Message& message) {
   return wanted && doubts_.tells(files_.of(wanted->name), wanted->use, number_of(message.header));
 }
 
-bool FarLosses::is_told_by_reset(const Message& message) {
-  if (connection_.why_untouchable() == reasons::optimised || !doubts_.any()) return false;
+bool FarLosses::is_told_by_reset(const Message& message, bool is_mute) {
+  if (!is_mute && connection_.why_untouchable() == reasons::optimised) return false;
+  if (!doubts_.any()) return false;
   const auto wanted = wanted_by(message);
   return wanted && doubts_.tells_by_reset(files_.of(wanted->name), wanted->use);
 }
@@ -68,7 +74,7 @@ void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<Open
     if (const Open* open = connection_.open(key)) files.push_back(file_of(*open));
   if (stream == Stream::open)
     for (const auto& [fid, open] : connection_.opens())
-      if (may_promise(open) && (!open.settled || open.failed_promise)) files.push_back(file_of(open));
+      if (may_have_promised(open) && (!open.settled || open.failed_promise)) files.push_back(file_of(open));
   doubts_.lose(cause, files);
 }
 

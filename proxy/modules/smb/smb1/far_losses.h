@@ -38,8 +38,9 @@ class FarLosses {
   std::vector<Marked> poll_marks();
   // True: it must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Message& message);
-  // True: it cannot be answered, and the flow must be aborted for the same reason.
-  bool is_told_by_reset(const Message& message);
+  // `is_mute`: nothing can be answered any more. True: it cannot be answered, and the flow must be aborted
+  // for the same reason.
+  bool is_told_by_reset(const Message& message, bool is_mute);
   // Something that may open any file: true: as above.
   bool is_told_unread() { return doubts_.tells_all_by_reset(); }
   void loss_read(const LossRead& read) { doubts_.loss_read(read); }
@@ -53,6 +54,7 @@ class FarLosses {
  private:
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
   bool may_promise(const Open& open) const;
+  bool may_have_promised(const Open& open) const;
 
   Connection& connection_;
   std::shared_ptr<LostWrites> lost_;  // files_ refers to it

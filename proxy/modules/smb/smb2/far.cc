@@ -82,7 +82,7 @@ void Far::release(TimePoint now) {
     if (auto* frame = std::get_if<Frame>(&input)) frame_from_stream(now, *frame);
     if (auto* told = std::get_if<1>(&input)) from_twin(now, told->first, told->second);
     if (auto* ending = std::get_if<Ending>(&input)) stream_ended(now, *ending);
-    if (std::holds_alternative<Opaque>(input)) stream_opaque(now);
+    if (const auto* opaque = std::get_if<Opaque>(&input)) go_opaque(now, *opaque);
     // Others must be opened at the server first: the rest waits again, in order.
     if (aliases_.busy()) held_ = std::exchange(held, {});
   }
@@ -269,13 +269,20 @@ void Far::stream_ended(TimePoint now, Ending ending) {
   settle(now);
 }
 
-void Far::lan_opaque(TimePoint now) { stream_opaque(now); }
+void Far::lan_opaque(TimePoint now) {
+  losses_.server_opaque();
+  go_opaque(now, {.of_server = true});
+}
 
-void Far::stream_opaque(TimePoint now) {
-  if (holds(Opaque{})) return;
+void Far::stream_opaque(TimePoint now) { go_opaque(now, {}); }
+
+void Far::go_opaque(TimePoint now, Opaque opaque) {
+  if (holds(opaque)) return;
   opaque_ = true;
-  if (losses_.is_told_unread()) return out_.abort();
-  for (FarPart* part : parts_) part->stream_ended(now);
+  if (!opaque.of_server && losses_.is_told_unread()) return out_.abort();
+  // The near half may promise until it hears of it.
+  for (FarPart* part : parts_)
+    if (!opaque.of_server || part != &losses_) part->stream_ended(now);
 }
 
 void Far::settle(TimePoint) {

@@ -116,8 +116,11 @@ class Far final : public Half, private FarSide {
   bool own_answer(TimePoint now, const Message& message);
   Message in_clients_numbers(Message message);
   // Messages from the client's side wait while aliases are opened at the server.
-  struct Opaque {};
+  struct Opaque {
+    bool of_server = false;  // else of the client
+  };
   using Input = std::variant<Frame, std::pair<TwinMessage, Slice>, modules::Ending, Opaque>;
+  void go_opaque(TimePoint now, Opaque opaque);
   bool holds(Input input);
   static std::size_t bytes_of(const Input& input);
   void wait(Outgoing outgoing);

@@ -41,8 +41,12 @@ void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 }
 
 bool FarLosses::may_promise(const Open& open) const {
+  return may_have_promised(open) && doubts_.may_promise(open.on_behalf);
+}
+
+bool FarLosses::may_have_promised(const Open& open) const {
   return policy_.may_allow(side_.surroundings().features) && may_be_written_behind(open) &&
-         doubts_.may_promise(open.on_behalf);
+         doubts_.may_have_promised(open.on_behalf);
 }
 
 // Behind the answer that opens it, and Held.
@@ -56,6 +60,7 @@ void FarLosses::after_response(TimePoint, const Connection::Outcome& outcome) {
 }
 
 void FarLosses::tell_marked() {
+  if (is_mute_) return;
   for (const auto& [key, is_marked] : doubts_.poll_marks())
     if (const Open* open = side_.connection().open(key))
       side_.out().tell(Marked{.open = key, .settled = open->times_settled, .refused = !is_marked});
@@ -64,7 +69,7 @@ void FarLosses::tell_marked() {
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
   if (!doubts_.any()) return Taken::no;
   bool is_lost = false;
-  if (!side_.connection().may_be_answered()) {
+  if (is_mute_ || !side_.connection().may_be_answered()) {
     for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
       is_lost |= doubts_.tells_by_reset(each.file, each.use);
     if (is_lost) side_.out().abort();
@@ -113,7 +118,8 @@ void FarLosses::lose_doubtful(Cause cause) {
       if (const Open* open = side_.connection().open(key)) files.push_back(file_of(*open));
   } else {
     for (const auto& [id, open] : side_.connection().opens())
-      if (may_promise(*open) && (!open->settled || open->failed_promise)) files.push_back(file_of(*open));
+      if (may_have_promised(*open) && (!open->settled || open->failed_promise))
+        files.push_back(file_of(*open));
   }
   doubts_.lose(cause, files);
 }

@@ -41,6 +41,8 @@ class FarLosses final : public FarPart {
   void stream_ended(TimePoint) override { ended_ = true; }
   // Before something that may open any file: true: the flow must be aborted, because it was told of a loss.
   bool is_told_unread() { return doubts_.tells_all_by_reset(); }
+  // The server's bytes pass unread: nothing is answered or told any more.
+  void server_opaque() { is_mute_ = true; }
   void client_ended() { doubts_.client_ended(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }
@@ -51,6 +53,7 @@ class FarLosses final : public FarPart {
   void lose_doubtful(Cause cause);
   // Whether the near half may promise WRITEs through it, unless it has said that it does not any more.
   bool may_promise(const Open& open) const;
+  bool may_have_promised(const Open& open) const;
   void tell_marked();
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
 
@@ -59,7 +62,7 @@ class FarLosses final : public FarPart {
   LostFiles files_;
   Doubts doubts_;
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
-  bool ended_ = false;
+  bool ended_ = false, is_mute_ = false;
   ClientHabits habits_;
   PromisePolicy policy_;
 };

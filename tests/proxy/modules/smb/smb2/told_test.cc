@@ -374,6 +374,32 @@ TEST_CASE(
   CHECK(far->counters().reported[static_cast<std::size_t>(Told::reset)] == (knows ? 0 : 1));
 }
 
+TEST_CASE(
+    "a far half that cannot read its server any more still records what may have been promised, and answers "
+    "nothing") {
+  const auto far = std::make_shared<LostWrites>();
+  Visit visit(near_daemon(1), far);
+  const FileId a = visit.open("a");
+  visit.server_idle = true;
+  REQUIRE(visit.status(visit.send_write(a, 0, "1")) == Status::success);
+  visit.settle();
+  SECTION("the near daemon fails") {
+    visit.link_cut = true;
+    visit.send_write(a, 1, "2");
+    visit.far().lan_opaque(visit.now);
+    visit.far().twin_lost();
+    CHECK(far->has_record({.share = u"X", .path = u"A"}));
+  }
+  SECTION("the client goes on with a file that has lost writes") {
+    far->add({.share = u"X", .path = u"B"}, {.cause = Cause::near_vanished, .near = 9});
+    visit.far().lan_opaque(visit.now);
+    const MessageId create = visit.send_create("b", Disposition::open, kNone);
+    visit.settle();
+    CHECK(visit.aborted);
+    CHECK_FALSE(visit.answers.contains(create));
+  }
+}
+
 TEST_CASE("nothing is promised to a client with a connection that no guard reads") {
   const auto lost = near_daemon(1);
   Visit visit(lost, std::make_shared<LostWrites>());
