@@ -117,11 +117,13 @@ void add_memory(std::vector<Case>& cases, Extent extent) {
     const Bounds any{.policy = policy, .flushes = false, .blocks = is_longer ? 2U : 1U, .failures = 1};
     cases.push_back(make(program + "; the near daemon is short of memory: any one failure", nullptr, {},
                          short_of(any, Short::near)));
+    if (extent == Extent::small) continue;
     cases.push_back(
         make(program + " on a second connection; the near daemon is short of memory: any one failure",
              nullptr, {}, with_spare(short_of(any, Short::near))));
-    cases.push_back(make(program + "; the far daemon is short of memory, and stays in doubt: any one failure",
-                         nullptr, {.doubts_behind_aside = true}, short_of(any, Short::far)));
+    cases.push_back(make(
+        program + "; the far daemon is short of memory, stays in doubt and shares records: any one failure",
+        nullptr, {.shares_records = true, .doubts_behind_aside = true}, short_of(any, Short::far)));
   }
   cases.push_back(make("the near half steps aside while it owes something", kMissing,
                        {.aside_owes_nothing = false}, short_of(one(Failure::disk_full), Short::near)));
