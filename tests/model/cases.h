@@ -19,5 +19,7 @@ struct Case {
 enum class Extent : std::uint8_t { small, large };
 std::vector<Case> write_cases(Extent extent);
 std::vector<Case> read_cases(Extent extent);
+// Renames, named streams, sealed connections and memory.
+std::vector<Case> further_cases(Extent extent);
 
 }  // namespace longhaul::model

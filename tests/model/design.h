@@ -34,10 +34,32 @@ struct Design {
   bool late_errors_name_no_cause =
       true;  // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
   bool resets_for_close =
-      true;  // a late error that only a CLOSE could bear: the client's connection is reset
-  bool marks_files = true;              // before its first promise a file is marked on both disks
+      true;                 // a late error that only a CLOSE could bear: the client's connection is reset
+  bool marks_files = true;  // before its first promise a file is marked on both disks
   bool writes_records_at_once = false;  // before the client's connection is reset
   bool shares_records = false;          // each half gives the other one its records, if it reaches it
+
+  // ---- renames
+  bool tells_renames = true;   // a rename continues with the file, as an OPEN for writing does
+  bool names_follow = true;    // open files have the new name in later records
+  bool records_follow = true;  // records and marks have it as well
+  // No case breaks without it, because a program here waits for the answer to its RENAME.
+  bool waits_for_renames = true;  // near: nothing is promised while a rename has no answer
+
+  // ---- named streams
+  bool streams_are_apart = true;    // emptying a stream is not emptying the file
+  bool not_through_streams = true;  // nothing is promised through a stream: no OPEN of one is told
+
+  // ---- signed and encrypted connections
+  bool resets_sealed = true;       // a guard resets a connection that it cannot answer
+  bool reset_ends_record = true;   // and that is the report
+  bool stays_where_sealed = true;  // the near half reads connections that it cannot answer, and resets them
+
+  // ---- memory
+  bool aside_owes_nothing = true;     // the near half steps aside only when each promise is settled
+  bool aside_without_records = true;  // and only where its client has nothing to be told
+  bool counts_unread = true;          // nothing is promised while a connection of the client is not read
+  bool doubts_behind_aside = false;   // far: promises may be on their way after it has stepped aside itself
 };
 
 enum class Policy : std::uint8_t {
@@ -50,6 +72,7 @@ enum class Policy : std::uint8_t {
   waits_for_space,  // repeats a WRITE that was refused for lack of space
   starts_over,      // after an error: writes the file again from the start, once
   insists,          // goes on after the late error, too
+  reopens_idle,  // a connection that is lost between requests is opened again; one lost in a request ends it
 };
 
 enum class Failure : std::uint8_t {
@@ -69,6 +92,23 @@ constexpr std::uint16_t only(Failure failure) {
 }
 constexpr std::uint16_t kAllFailures = (1U << kFailureKinds) - 1;
 
+// Something that the program does once between two blocks, or behind the last one.
+enum class Extra : std::uint8_t {
+  none,
+  renames,         // the file, by its handle, and continues under the new name
+  empties_stream,  // creates a named stream of the file, or empties it
+};
+
+// Who can change what crosses a connection.
+enum class Seal : std::uint8_t {
+  none,       // everyone
+  keys,       // signed, and the far side has the server's keys: both halves, but no guard
+  first_key,  // the same, but only the first login used a key that the far side has
+};
+
+// Which daemon may be short of memory, from any moment on.
+enum class Short : std::uint8_t { none, near, far };
+
 struct Bounds {
   Policy policy = Policy::continues;
   bool flushes = true;  // before CLOSE
@@ -78,6 +118,13 @@ struct Bounds {
   unsigned logins = 3;
   bool fails_open = true;  // with both daemons down a client reaches the server all the same
   bool told_once = false;  // also check that a loss is told once
+  Extra extra = Extra::none;
+  unsigned extra_at = 1;   // how many blocks come before it
+  bool in_stream = false;  // what the program writes is a named stream
+  Seal seal = Seal::none;
+  bool encrypted = false;  // not only signed: a guard cannot even tell which file is meant
+  Short memory = Short::none;
+  bool spare = false;  // the client has a second connection from the start, and goes on there
 };
 
 }  // namespace longhaul::model

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "proxy/modules/smb/promises.h"
+
 namespace longhaul::model {
 namespace {
 
@@ -18,6 +20,22 @@ constexpr unsigned kFailedWrite = 63;  // stands for whichever failed before
 const smb::OpenKey kOpen{.session = 1, .tree = 1};
 
 Promises::Range range_of(unsigned write) { return {.offset = write * kBlockBytes, .length = kBlockBytes}; }
+
+Status status_of(Answer answer) {
+  switch (answer) {
+    case Answer::success:
+      return Status::success;
+    case Answer::disk_full:
+      return Status::disk_full;
+    case Answer::lost:
+      return Status::lost_writebehind_data;
+    case Answer::session_deleted:
+      return Status::user_session_deleted;
+    case Answer::not_found:
+      break;  // answers OPEN alone
+  }
+  return Status::unsuccessful;
+}
 
 Answer answer_of(Status status) {
   for (Answer answer : {Answer::success, Answer::disk_full, Answer::session_deleted})
@@ -84,20 +102,6 @@ Said ask(const Ledger& ledger, Ask what, unsigned number, Answer answer) {
 }
 
 }  // namespace
-
-Status status_of(Answer answer) {
-  switch (answer) {
-    case Answer::success:
-      return Status::success;
-    case Answer::disk_full:
-      return Status::disk_full;
-    case Answer::lost:
-      return Status::lost_writebehind_data;
-    case Answer::session_deleted:
-      return Status::user_session_deleted;
-  }
-  return Status::unsuccessful;
-}
 
 void Ledger::take(const Ledger& other) {
   const Answer same = cause;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's ledger as part of a state: a few bits, and what the product's own ledger (promises/ledger.h) does
-// with them. Each step builds that ledger from the bits, asks it, and reads the bits back; results are kept,
-// since they depend on the bits alone.
+// The near half's ledger as part of a state: a few bits, and what the product's own ledger
+// (promises/ledger.h) does with them. Each step builds that ledger from the bits, asks it, and reads the bits
+// back; results are kept, since they depend on the bits alone.
 #pragma once
 #include <cstdint>
 
-#include "proxy/modules/smb/promises.h"
-
 namespace longhaul::model {
 
-enum class Answer : std::uint8_t { success, disk_full, lost, session_deleted };
-smb::Status status_of(Answer answer);
+enum class Answer : std::uint8_t { success, disk_full, lost, session_deleted, not_found };
 
 struct Ledger {
   std::uint8_t outstanding = 0;    // promised writes, a bit for each

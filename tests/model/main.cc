@@ -47,6 +47,7 @@ int main(int count, char** arguments) {
   }
   const std::size_t most_states = extent == Extent::large ? 12'000'000 : 1'000'000;
   std::vector<Case> cases = longhaul::model::write_cases(extent);
+  for (Case& each : longhaul::model::further_cases(extent)) cases.push_back(std::move(each));
   for (Case& each : longhaul::model::read_cases(extent)) cases.push_back(std::move(each));
 
   int failed = 0;

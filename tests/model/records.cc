@@ -11,6 +11,7 @@ bool in_touch(const WriteState& state) { return state.near.up && state.far.up &&
 }  // namespace
 
 void Writes::add_record(State& state, Memory& memory, Flow& flow) const {
+  const std::uint8_t name = &memory == &state.far ? flow.far_name : flow.near_name;
   if (!flow.counted) {
     flow.counted = 1;
     ++state.losses;
@@ -18,8 +19,9 @@ void Writes::add_record(State& state, Memory& memory, Flow& flow) const {
   for (Memory* each : {&state.near, &state.far}) {
     if (each != &memory && !(design_.shares_records && in_touch(state))) continue;
     const bool suspects = each == &state.far && &memory == each;
-    each->known.add(client_of(flow), suspects ? flow.number : std::uint8_t{0});
-    if (each->marks >> (&flow - state.flows.data()) & 1) each->marks |= kBacksRecord;
+    each->known.add(client_of(flow), suspects ? flow.number : std::uint8_t{0}, name);
+    if (each->marks >> (&flow - state.flows.data()) & 1)
+      each->marks = static_cast<std::uint8_t>(each->marks | 1U << (kBacksShift + name));
     if (design_.writes_records_at_once) write(*each);
   }
 }
@@ -43,19 +45,20 @@ void Writes::write_steps(const State& state, Steps& out) const {
   }
 }
 
-bool Writes::has_record(const Memory& memory, const Flow& flow) const {
-  return memory.known.has(client_of(flow));
+// Nothing is known by the name of a stream.
+bool Writes::has_record(const Memory& memory, const Flow& flow, std::uint8_t name) const {
+  return !bounds_.in_stream && memory.known.has(client_of(flow), name);
 }
 
 std::uint8_t Writes::client_of(const Flow& flow) const {
   return design_.recognises_addresses ? 1 : static_cast<std::uint8_t>(1 + flow.guid);
 }
 
-void Writes::remove_record(Memory& memory, const Flow& flow, Why why) const {
+void Writes::remove_record(Memory& memory, const Flow& flow, std::uint8_t name, Why why) const {
   if (why == Why::told)
-    memory.known.told(client_of(flow));
+    memory.known.told(client_of(flow), name);
   else
-    memory.known.replaced(client_of(flow));
+    memory.known.replaced(client_of(flow), name);
   forget_mark(memory);
   if (design_.writes_records_at_once) write(memory);
 }
@@ -64,7 +67,7 @@ void Writes::remove_record(Memory& memory, const Flow& flow, Why why) const {
 void Writes::delivered(State& state, Flow& flow) const {
   for (const unsigned half : {1U, 2U})
     if (flow.telling == half || (design_.shares_records && in_touch(state)))
-      remove_record(half == 1 ? state.near : state.far, flow, Why::told);
+      remove_record(half == 1 ? state.near : state.far, flow, flow.telling_name, Why::told);
   flow.failed_at_far = 0;
   flow.telling = flow.proved = 0;
 }
@@ -76,19 +79,46 @@ void Writes::note_deliveries(State& state, unsigned half) const {
     if (flow.proved && flow.telling == half) delivered(state, flow);
 }
 
-void Writes::mark(Memory& memory, unsigned number, std::uint8_t run) const {
+// The file has its second name in this daemon from now on.
+void Writes::renamed(State& state, Memory& memory) const {
+  const bool is_far = &memory == &state.far;
+  for (unsigned i = 0; i < kFlows; ++i) {
+    Flow& flow = state.flows[i];
+    if (design_.names_follow && (is_far ? flow.far : flow.near))
+      (is_far ? flow.far_name : flow.near_name) = 1;
+    if (design_.records_follow && memory.marks >> i & 1)
+      memory.marks = static_cast<std::uint8_t>(memory.marks | 1U << (kNameShift + i));
+  }
+  if (!design_.records_follow) return;
+  memory.known.moved(client_of(state.flows[state.current]));
+  const unsigned first = 1U << kBacksShift, second = first << 1;
+  if (memory.marks & first) memory.marks = static_cast<std::uint8_t>((memory.marks & ~first) | second);
+  if (design_.writes_records_at_once) write(memory);
+}
+
+void Writes::mark(Memory& memory, unsigned number, std::uint8_t run, std::uint8_t name) const {
   if (!design_.marks_files) return;
-  memory.marks = static_cast<std::uint8_t>(memory.marks | 1U << number);
+  unmark(memory, number);
+  memory.marks =
+      static_cast<std::uint8_t>(memory.marks | 1U << number | unsigned{name} << (kNameShift + number));
   memory.marked_run = run;
 }
 
 void Writes::unmark(Memory& memory, unsigned number) {
-  memory.marks = static_cast<std::uint8_t>(memory.marks & ~(1U << number));
+  memory.marks = static_cast<std::uint8_t>(memory.marks & ~(1U << number | 1U << (kNameShift + number)));
+}
+
+bool Writes::is_marked(const Memory& memory, std::uint8_t name) {
+  for (unsigned i = 0; i < kFlows; ++i)
+    if ((memory.marks >> i & 1) && (memory.marks >> (kNameShift + i) & 1) == name) return true;
+  return memory.marks >> (kBacksShift + name) & 1;
 }
 
 // The record that it backed is gone.
 void Writes::forget_mark(Memory& memory) {
-  if (memory.known == Book{}) memory.marks = static_cast<std::uint8_t>(memory.marks & ~kBacksRecord);
+  for (unsigned name = 0; name < kNames; ++name)
+    if (memory.known.client[name] == 0)
+      memory.marks = static_cast<std::uint8_t>(memory.marks & ~(1U << (kBacksShift + name)));
 }
 
 // A mark tells that promises were outstanding, or may have been. It stays until the client was told.
@@ -98,7 +128,13 @@ void Writes::restarted(State& state, Memory& memory) const {
   memory.known = memory.synced == Book{} ? memory.unsynced : memory.synced;
   if (memory.marks == 0) return;
   const bool is_far = &memory == &state.far;
-  if (memory.known == Book{}) memory.known.add(1, is_far ? memory.marked_run : std::uint8_t{0});
+  unsigned backs = 0;
+  for (std::uint8_t name = 0; name < kNames; ++name) {
+    if (!is_marked(memory, name)) continue;
+    backs |= 1U << (kBacksShift + name);
+    if (memory.known.client[name] == 0)
+      memory.known.add(1, is_far ? memory.marked_run : std::uint8_t{0}, name);
+  }
   for (unsigned i = 0; i < kFlows; ++i) {
     Flow& flow = state.flows[i];
     const bool is_left = memory.marks >> i & 1;
@@ -107,7 +143,7 @@ void Writes::restarted(State& state, Memory& memory) const {
     if (is_left && !is_known) ++state.losses;
     if (is_left && is_far && flow.number == memory.marked_run) flow.counted = 1;
   }
-  memory.marks = kBacksRecord;
+  memory.marks = static_cast<std::uint8_t>(backs);
 }
 
 }  // namespace longhaul::model

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/model/cases.h"
-#include "tests/model/writes.h"
+#include "tests/model/case_parts.h"
 
 namespace longhaul::model {
 namespace {
-
-constexpr const char* kMissing = "an acknowledged block is missing";
-constexpr const char* kFlush = "FLUSH was answered before";
-constexpr const char* kTwice = "one loss was told twice";
 
 constexpr struct {
   Policy policy;
@@ -22,25 +17,6 @@ constexpr struct {
     {Policy::starts_over, "starts over"},
     {Policy::insists, "goes on after a late error"},
 };
-
-constexpr Design kEverything{.writes_records_at_once = true, .shares_records = true};
-
-Case make(std::string sentence, const char* breaks, const Design& design, const Bounds& bounds) {
-  return {std::move(sentence), breaks,
-          [design, bounds](std::size_t most) { return Explorer(Writes(design, bounds), most).run(); }};
-}
-
-constexpr std::uint16_t operator|(Failure a, Failure b) {
-  return static_cast<std::uint16_t>(only(a) | only(b));
-}
-
-// One failure, of one kind; programs that write and close, so that FLUSH hides nothing.
-Bounds one(Failure failure, Policy policy = Policy::continues) {
-  return {.policy = policy, .flushes = false, .failures = 1, .kinds = only(failure)};
-}
-Bounds two(std::uint16_t kinds, Policy policy = Policy::continues) {
-  return {.policy = policy, .flushes = false, .failures = 2, .kinds = kinds, .fails_open = false};
-}
 
 // The four breaks that were seen with real clients: the fourth is the reads' (read_cases.cc).
 void add_known_breaks(std::vector<Case>& cases) {
@@ -101,23 +77,16 @@ void add_variants(std::vector<Case>& cases) {
       one(Failure::disk_full, Policy::overlooks_close));
 
   add("a record is forgotten when it is told, not when the client has read it", kMissing,
-      {.keeps_until_delivered = false,
-       .writes_records_at_once = true,
-       .shares_records = true},
+      {.keeps_until_delivered = false, .writes_records_at_once = true, .shares_records = true},
       two(Failure::smbd_killed | Failure::far_killed));
   add("a write that the server refused is no record until it is told", kMissing,
-      {.records_failures = false,
-       .writes_records_at_once = true,
-       .shares_records = true},
+      {.records_failures = false, .writes_records_at_once = true, .shares_records = true},
       two(Failure::disk_full | Failure::near_killed));
   add("the far half forgets an open when its server is gone", kMissing,
       {.keeps_aborted = false, .writes_records_at_once = true, .shares_records = true},
       two(Failure::smbd_killed | Failure::near_killed));
   add("records are not synced, and files are not marked", kMissing,
-      {.syncs_records = false,
-       .marks_files = false,
-       .writes_records_at_once = true,
-       .shares_records = true},
+      {.syncs_records = false, .marks_files = false, .writes_records_at_once = true, .shares_records = true},
       two(Failure::near_power | Failure::far_power));
   add("promised writes still pass on an open whose oplock is lost", kMissing,
       {.fences_broken = false, .writes_records_at_once = true, .shares_records = true},

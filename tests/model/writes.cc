@@ -7,16 +7,19 @@
 namespace longhaul::model {
 
 Packed pack(const Message& message) {
-  return static_cast<Packed>(static_cast<unsigned>(message.kind) | message.block << 3 | message.edition << 5 |
-                             message.promised << 7 | static_cast<unsigned>(message.answer) << 8);
+  return static_cast<Packed>(static_cast<unsigned>(message.kind) | message.block << 4 | message.edition << 6 |
+                             message.promised << 8 | static_cast<unsigned>(message.answer) << 9 |
+                             message.name << 12 | message.looks << 13);
 }
 
 Message unpack(Packed packed) {
-  return {.kind = static_cast<Kind>(packed & 7),
-          .block = static_cast<std::uint8_t>(packed >> 3 & 3),
-          .edition = static_cast<std::uint8_t>(packed >> 5 & 3),
-          .promised = static_cast<std::uint8_t>(packed >> 7 & 1),
-          .answer = static_cast<Answer>(packed >> 8 & 3)};
+  return {.kind = static_cast<Kind>(packed & 15),
+          .block = static_cast<std::uint8_t>(packed >> 4 & 3),
+          .edition = static_cast<std::uint8_t>(packed >> 6 & 3),
+          .promised = static_cast<std::uint8_t>(packed >> 8 & 1),
+          .answer = static_cast<Answer>(packed >> 9 & 7),
+          .name = static_cast<std::uint8_t>(packed >> 12 & 1),
+          .looks = static_cast<std::uint8_t>(packed >> 13 & 1)};
 }
 
 void Queue::push(const Message& message) {
@@ -38,6 +41,7 @@ void Writes::steps(const WriteState& state, std::vector<Step>& out) const {
   server_steps(state, out);
   write_steps(state, out);
   failure_steps(state, out);
+  memory_steps(state, out);
 }
 
 // What is left of a connection when all its ends are gone is nothing.
@@ -71,10 +75,18 @@ const char* Writes::forbidden_end(const WriteState& state) const {
 }
 
 std::string WriteStep::line() const {
-  static const char* const kinds[] = {
-      "", "OPEN", "OPEN (emptying the file)", "WRITE of block ", "FLUSH", "CLOSE", "Settled"};
+  static const char* const kinds[] = {"",
+                                      "OPEN",
+                                      "OPEN (emptying the file)",
+                                      "WRITE of block ",
+                                      "FLUSH",
+                                      "CLOSE",
+                                      "Settled",
+                                      "RENAME",
+                                      "OPEN and CLOSE of a stream, which this empties",
+                                      "Aside"};
   static const char* const answers[] = {"success", "DISK_FULL", "LOST_WRITEBEHIND_DATA",
-                                        "USER_SESSION_DELETED"};
+                                        "USER_SESSION_DELETED", "OBJECT_NAME_NOT_FOUND"};
   std::string line;
   if (flow < kFlows) line += "connection " + std::to_string(flow + 1) + ": ";
   for (const char* c = text; *c != 0; ++c) {
@@ -83,6 +95,8 @@ std::string WriteStep::line() const {
       line += *c;
     } else if (*++c == 'm') {
       line += kinds[static_cast<unsigned>(about.kind)];
+      if (about.opens() && about.looks) line += " for a rename";
+      if (about.opens() && about.name) line += " by the new name";
       if (about.kind == Kind::write)
         line += std::to_string(about.block) + (about.edition == 2 ? " (new content)" : "");
     } else {

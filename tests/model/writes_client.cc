@@ -33,16 +33,44 @@ Route route_now(const Design& design, const WriteState& state) {
 
 }  // namespace
 
+// Of the program's requests on the open file: WRITEs, with a rename or the like somewhere, FLUSH, CLOSE.
+Kind Writes::kind_at(unsigned place) const {
+  const unsigned extras = bounds_.extra == Extra::none ? 0 : 1;
+  if (extras != 0 && place == bounds_.extra_at)
+    return bounds_.extra == Extra::renames ? Kind::rename : Kind::stream;
+  if (place < bounds_.blocks + extras) return Kind::write;
+  return place == bounds_.blocks + extras && bounds_.flushes ? Kind::flush : Kind::close;
+}
+
 bool Writes::at_close(const State& state) const {
-  return state.has_handle && state.place == bounds_.blocks + (bounds_.flushes ? 1 : 0);
+  return state.has_handle && kind_at(state.place) == Kind::close;
 }
 
 Message Writes::next_request(const State& state) const {
-  if (!state.has_handle)
-    return {.kind = state.edition == 2 && state.place == 0 ? Kind::open_anew : Kind::open};
-  if (state.place < bounds_.blocks)
-    return {.kind = Kind::write, .block = state.place, .edition = state.edition};
-  return {.kind = at_close(state) ? Kind::close : Kind::flush};
+  const Kind kind = kind_at(state.place);
+  if (kind == Kind::stream) return {.kind = kind};
+  if (!state.has_handle) {
+    // Where the fate of its RENAME is not known the program looks which name the file has. It opens the file
+    // for the rename alone where nothing else is left, and that was never asked for.
+    const bool looks = kind == Kind::rename && kind_at(state.place + 1U) == Kind::close && state.renamed == 0;
+    return {.kind = state.edition == 2 && state.place == 0 ? Kind::open_anew : Kind::open,
+            .name = state.renamed == 1 ? state.name : static_cast<std::uint8_t>(state.renamed == 2),
+            .looks = looks};
+  }
+  if (kind != Kind::write) return {.kind = kind};
+  const bool is_behind = bounds_.extra != Extra::none && state.place > bounds_.extra_at;
+  return {.kind = kind,
+          .block = static_cast<std::uint8_t>(state.place - (is_behind ? 1 : 0)),
+          .edition = state.edition};
+}
+
+// The client's other connection, which is there already.
+void Writes::goes_to_spare(State& state) const {
+  if (!bounds_.spare) return;
+  const std::uint8_t other = state.current == 0 ? 1 : 0;
+  if (!state.flows[other].client) return;
+  state.current = other;
+  state.stage = Stage::idle;
 }
 
 void Writes::client_steps(const State& state, Steps& out) const {
@@ -66,6 +94,7 @@ void Writes::client_steps(const State& state, Steps& out) const {
         next.flows[i].near = route == Route::linked || route == Route::past_near;
         next.flows[i].far = route == Route::linked || route == Route::through_far;
         next.current = static_cast<std::uint8_t>(i);
+        if (bounds_.spare && state.logins == 0) next.flows[i == 0 ? 1 : 0] = next.flows[i];
         next.stage = Stage::idle;
         next.has_handle = 0;
         static const char* const texts[] = {
@@ -115,23 +144,30 @@ void Writes::client_steps(const State& state, Steps& out) const {
 void Writes::send(State& state, const Message& request) const {
   Flow& flow = state.flows[state.current];
   if (flow.route == Route::plain) return flow.at_server.push(request);
-  if (request.opens()) {
+  if (request.kind == Kind::rename) state.renamed = 1;
+  if ((request.opens() || request.kind == Kind::rename) && !flow.unread) {
     flow.held = pack(request);
     return;
   }
   if (flow.route != Route::linked) return flow.at_server.push(request);
   Message passed = request;
   const bool early =
-      (request.kind == Kind::write && flow.may_promise && !(flow.settled && design_.asks_after_settled) &&
-       flow.ledger.promise(request.write())) ||
-      (request.kind == Kind::flush && !design_.flush_waits) ||
-      (request.kind == Kind::close && !design_.close_waits);
+      (request.kind == Kind::write && is_early(state, request) && flow.ledger.promise(request.write())) ||
+      (request.kind == Kind::flush && !design_.flush_waits && !flow.unread) ||
+      (request.kind == Kind::close && !design_.close_waits && !flow.unread);
   if (early) {
     passed.promised = 1;
     flow.to_client = pack(request);
   }
   if (request.kind == Kind::close && early) flow.may_promise = 0;
   flow.to_far.push(passed);
+}
+
+bool Writes::is_early(const State& state, const Message& request) const {
+  const Flow& flow = state.flows[state.current];
+  return request.kind == Kind::write && flow.may_promise && !flow.unread &&
+         !(flow.settled && design_.asks_after_settled) && !(has_unread(state) && design_.counts_unread) &&
+         !(near_is_renaming(state) && design_.waits_for_renames);
 }
 
 void Writes::read(State& state) const {
@@ -143,19 +179,25 @@ void Writes::read(State& state) const {
       break;
     case Answer::session_deleted:
       return connection_lost(state);
+    case Answer::not_found:  // its RENAME of an old connection was done meanwhile
+      state.stage = Stage::idle;
+      return;
     case Answer::lost:
       ++state.told;
       [[fallthrough]];
     case Answer::disk_full:
-      if (state.failures == 0) state.false_alarm = 1;
+      if (state.failures == 0 && !state.was_short) state.false_alarm = 1;
       if (flow.telling) flow.proved = 1;
       return told_error(state, answer);
   }
   state.stage = Stage::idle;
   if (answer.opens()) {
     state.has_handle = 1;
+    if (answer.name == 1 && kind_at(state.place) == Kind::rename) ++state.place;
+    if (answer.name == 1) state.renamed = 2;
     return;
   }
+  if (answer.kind == Kind::rename) state.renamed = 2;
   if (answer.kind == Kind::write) state.acked[answer.block] = answer.edition;
   if (answer.kind == Kind::flush && !state.knows) {
     for (unsigned block = 0; block < bounds_.blocks; ++block)
@@ -170,10 +212,12 @@ void Writes::read(State& state) const {
 void Writes::connection_lost(State& state) const {
   Flow& flow = state.flows[state.current];
   const bool asked = state.stage == Stage::waiting;
+  if (flow.telling == 3) ++state.told;
   flow.client = 0;
   flow.to_client = 0;
   state.stage = Stage::failure;
   if (bounds_.policy == Policy::stops || bounds_.policy == Policy::overlooks_close) return;
+  if (bounds_.policy == Policy::reopens_idle && asked) return;
   if (bounds_.policy == Policy::starts_over) return told_error(state, {});
   if (at_close(state) && bounds_.policy == Policy::ignores_close) {
     state.stage = Stage::success;
@@ -186,6 +230,7 @@ void Writes::connection_lost(State& state) const {
   state.stage = Stage::connecting;
   state.has_handle = 0;
   ++state.logins;
+  goes_to_spare(state);
 }
 
 void Writes::told_error(State& state, const Message& answer) const {
@@ -215,6 +260,7 @@ void Writes::told_error(State& state, const Message& answer) const {
   state.stage = Stage::connecting;
   state.has_handle = 0;
   ++state.logins;
+  goes_to_spare(state);
 }
 
 }  // namespace longhaul::model

@@ -14,6 +14,7 @@ void near_fails(WriteState& state, Loss loss) {
   for (Flow& flow : state.flows) {
     if (flow.route != Route::linked && flow.route != Route::past_near) continue;
     flow.near = flow.may_promise = flow.settled = flow.aborted = 0;
+    flow.renaming = flow.stops = flow.unread = flow.deaf = 0;
     flow.held = 0;
     flow.to_near = {};
     flow.ledger = {};
@@ -28,9 +29,10 @@ void far_fails(WriteState& state, Loss loss) {
   if (loss == Loss::power) state.far.unsynced = {};
   for (Flow& flow : state.flows) {
     if (flow.route != Route::linked && flow.route != Route::through_far) continue;
-    flow.far = flow.permit = flow.failed_at_far = flow.aborted = 0;
+    flow.far = flow.permit = flow.failed_at_far = flow.aborted = flow.far_unread = flow.far_aside = 0;
     flow.to_far = {};
-    if (flow.route == Route::through_far) flow.held = 0;
+    if (flow.route == Route::through_far) flow.held = flow.unread = 0;
+    if (!flow.near) flow.renaming = 0;
     if (flow.telling == 2) flow.telling = flow.proved = 0;
   }
 }

@@ -27,6 +27,7 @@ void Writes::far_steps(const State& state, Steps& out) const {
     if (!flow.near && flow.orderly && !state.cut) {
       if (!flow.to_far.empty() || !flow.at_server.empty()) continue;
       next.flows[i].far = next.flows[i].permit = next.flows[i].failed_at_far = 0;
+      next.flows[i].far_unread = next.flows[i].far_aside = next.flows[i].renaming = 0;
       unmark(next.far, i);
       add(out, next, "the far half ends what the near one has ended", i);
     } else if (!flow.near || state.cut) {
@@ -53,7 +54,8 @@ void Writes::far_takes(const State& state, unsigned number, Steps& out) const {
   State next = state;
   Flow& flow = next.flows[number];
   const Message request = unpack(flow.to_far.at[0]);
-  const bool waits = (request.kind == Kind::close && design_.close_waits) || request.kind == Kind::flush;
+  const bool waits = (request.kind == Kind::close && design_.close_waits) || request.kind == Kind::flush ||
+                     request.kind == Kind::rename || request.kind == Kind::stream;
   const bool opening = unpack(flow.at_server.at[0]).opens();
   if (opening || (waits && !flow.at_server.empty())) return;
   flow.to_far.erase(0);
@@ -62,30 +64,47 @@ void Writes::far_takes(const State& state, unsigned number, Steps& out) const {
     unmark(next.far, number);
     return add(out, next, "the far half hears that nothing is promised any more", number);
   }
-  if (request.kind == Kind::write && flow.opened && flow.held_at_far) {
-    flow.permit = 1;
-    mark(next.far, number, flow.number);
+  if (request.kind == Kind::aside) {
+    // All promises precede it.
+    flow.permit = flow.failed_at_far = 0;
+    flow.far_unread = 1;
+    return add(out, next, "the far half hears that the near one reads nothing any more", number);
   }
-  if (request.opens()) {
-    end_orphans(next, number);
+  if (request.kind == Kind::write && flow.opened && flow.held_at_far && !flow.far_unread &&
+      (!flow.far_aside || request.promised)) {
+    flow.permit = 1;
+    mark(next.far, number, flow.number, flow.far_name);
+  }
+  if ((request.opens() || request.kind == Kind::rename) && !flow.far_unread) {
+    const std::uint8_t name = request.opens() ? request.name : flow.far_name;
+    if (request.opens()) end_orphans(next, number);
     note_deliveries(next, 2);
-    if (design_.near_knows_better) {
-      next.far.known.known_to(flow.number, client_of(flow));
+    if (design_.near_knows_better && !request.looks) {
+      next.far.known.known_to(flow.number, client_of(flow), name);
       // The near daemon has read the marks of the one before it.
       if (design_.marks_files && flow.number > 1)
-        next.far.known.known_to(static_cast<std::uint8_t>(flow.number - 1), client_of(flow));
+        next.far.known.known_to(static_cast<std::uint8_t>(flow.number - 1), client_of(flow), name);
       forget_mark(next.far);
     }
-    if (has_record(next.far, flow) && request.kind == Kind::open) {
+    if (tells(next.far, flow, request, name)) {
+      if (is_sealed(flow)) {
+        tell_by_reset(next.far, flow, name);
+        flow.permit = flow.failed_at_far = 0;
+        far_ends(next, number);
+        return add(out, next, "the far half remembers the loss, cannot answer %m, and resets the connection",
+                   number, pack(request));
+      }
       Message answer = request;
       answer.answer = Answer::lost;
       flow.to_near.push(answer);
       flow.telling = 2;
-      if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::told);
-      return add(out, next, "the far half remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
-                 number);
+      flow.telling_name = name;
+      if (!design_.keeps_until_delivered) remove_record(next.far, flow, name, Why::told);
+      return add(out, next, "the far half remembers the loss and answers %m with LOST_WRITEBEHIND_DATA",
+                 number, pack(request));
     }
-    if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::replaced);
+    if (!design_.keeps_until_delivered && request.kind == Kind::open_anew)
+      remove_record(next.far, flow, name, Why::replaced);
   }
   if (flow.server) flow.at_server.push(request);
   add(out, next, "%m comes to the far half, which sends it to the server", number, pack(request));
@@ -96,20 +115,32 @@ void Writes::guard_opens(const State& state, unsigned number, Steps& out) const 
   Flow& flow = next.flows[number];
   const Message open = unpack(flow.held);
   flow.held = 0;
+  const std::uint8_t name = open.opens() ? open.name : flow.far_name;
   if (design_.guards_bypassing) {
-    end_orphans(next, number);
+    if (open.opens()) end_orphans(next, number);
     note_deliveries(next, 2);
-    if (has_record(next.far, flow) && open.kind == Kind::open) {
+    if (tells(next.far, flow, open, name)) {
+      if (is_sealed(flow)) {
+        tell_by_reset(next.far, flow, name);
+        flow.far = 0;
+        return add(out, next,
+                   "the far daemon remembers the loss, cannot answer %m, and resets the connection", number,
+                   pack(open));
+      }
       Message answer = open;
       answer.answer = Answer::lost;
       flow.to_client = pack(answer);
       flow.telling = 2;
-      if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::told);
-      return add(out, next, "the far daemon remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
-                 number);
+      flow.telling_name = name;
+      if (!design_.keeps_until_delivered) remove_record(next.far, flow, name, Why::told);
+      return add(out, next, "the far daemon remembers the loss and answers %m with LOST_WRITEBEHIND_DATA",
+                 number, pack(open));
     }
-    if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::replaced);
+    if (!design_.keeps_until_delivered && open.kind == Kind::open_anew)
+      remove_record(next.far, flow, name, Why::replaced);
+    if (open.opens()) flow.tracks = has_record(next.far, flow, name);
   }
+  flow.far_name = name;
   if (flow.server) flow.at_server.push(open);
   add(out, next, "the far daemon relays %m to the server", number, pack(open));
 }
@@ -142,7 +173,7 @@ void Writes::far_ends(State& state, unsigned number) const {
   Flow& flow = state.flows[number];
   const bool may_owe = flow.permit || (design_.records_failures && flow.failed_at_far);
   if (may_owe && design_.far_remembers) add_record(state, state.far, flow);
-  flow.far = flow.permit = flow.failed_at_far = flow.aborted = 0;
+  flow.far = flow.permit = flow.failed_at_far = flow.aborted = flow.far_unread = flow.far_aside = 0;
   flow.to_far = {};
   unmark(state.far, number);
 }

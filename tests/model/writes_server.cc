@@ -66,19 +66,37 @@ void Writes::execute(State& state, unsigned number, Message message) const {
   const bool linked = flow.route == Route::linked;
   if (flow.session_gone) {
     message.answer = Answer::session_deleted;
+  } else if (message.opens() && bounds_.extra == Extra::renames && message.name != state.name) {
+    message.answer = Answer::not_found;
   } else if (message.opens()) {
     flow.opened = 1;
+    if (flow.far) flow.far_name = message.name;
     if (message.kind == Kind::open_anew) {
       state.cache = {};
       if (design_.keeps_until_delivered && flow.route != Route::plain) {
-        if (flow.near) remove_record(state.near, flow, Why::replaced);
-        if (flow.far) remove_record(state.far, flow, Why::replaced);
+        if (flow.near) remove_record(state.near, flow, message.name, Why::replaced);
+        if (flow.far) remove_record(state.far, flow, message.name, Why::replaced);
       }
     }
-    if (linked && promises()) {
+    if (linked && promises() && !message.looks && !flow.far_unread && !flow.far_aside && !is_sealed(flow)) {
       flow.oplock = flow.permit = flow.held_at_far = 1;
       message.block = 1;
-      mark(state.far, number, flow.number);
+      mark(state.far, number, flow.number, flow.far_name);
+    }
+  } else if (message.kind == Kind::rename) {
+    if (flow.opened) {
+      state.name = 1;
+      if (linked && flow.far && !flow.far_aside) renamed(state, state.far);
+      // A near half whose client has left reads the answers to the end.
+      if (linked && flow.renaming && !flow.near && !state.cut && !flow.far_aside) renamed(state, state.near);
+    } else {
+      message.answer = Answer::lost;
+    }
+    if (!flow.near) flow.renaming = 0;
+  } else if (message.kind == Kind::stream) {
+    if (!design_.streams_are_apart && flow.route != Route::plain) {
+      if (flow.near) remove_record(state.near, flow, 0, Why::replaced);
+      if (flow.far) remove_record(state.far, flow, 0, Why::replaced);
     }
   } else if (message.kind == Kind::write) {
     // Neither acknowledged nor waited for any more: done or not, directly too.
