@@ -52,14 +52,14 @@ struct Design {
 
   // ---- signed and encrypted connections
   bool resets_sealed = true;       // a guard resets a connection that it cannot answer
-  bool reset_ends_record = true;   // and that is the report
+  bool reset_ends_record = false;  // one reset is the report; else each connection is reset that cannot be told
   bool stays_where_sealed = true;  // the near half reads connections that it cannot answer, and resets them
 
   // ---- memory
   bool aside_owes_nothing = true;     // the near half steps aside only when each promise is settled
   bool aside_without_records = true;  // and only where its client has nothing to be told
   bool counts_unread = true;          // nothing is promised while a connection of the client is not read
-  bool doubts_behind_aside = false;   // far: promises may be on their way after it has stepped aside itself
+  bool doubts_behind_aside = true;    // far: promises may be on their way after it has stepped aside itself
 };
 
 enum class Policy : std::uint8_t {

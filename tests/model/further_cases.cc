@@ -80,10 +80,7 @@ void add_streams(std::vector<Case>& cases) {
 
 void add_sealed(std::vector<Case>& cases, Extent extent) {
   for (const auto& [policy, name] : kPrograms) {
-    // One that logs in again is not told: see the limit below.
-    if (policy == Policy::continues || policy == Policy::waits_for_space || policy == Policy::insists)
-      continue;
-    if (extent == Extent::small && policy != Policy::reopens_idle) continue;
+    if (extent == Extent::small && policy != Policy::reopens_idle && policy != Policy::continues) continue;
     const std::string program = std::string("a program that ") + name;
     const Bounds any{.policy = policy, .flushes = false, .failures = 1};
     Bounds encrypted = sealed(any, Seal::keys);
@@ -101,12 +98,8 @@ void add_sealed(std::vector<Case>& cases, Extent extent) {
   cases.push_back(make("the near half leaves connections that it cannot answer", kMissing,
                        {.stays_where_sealed = false},
                        sealed(one(Failure::smbd_killed, reopens), Seal::first_key)));
-  Bounds once = sealed(one(Failure::far_killed), Seal::keys);
-  once.told_once = true;
-  cases.push_back(
-      make("a record outlives the reset that reports it", kTwice, {.reset_ends_record = false}, once));
-  cases.push_back(make("limit: a signed program logs in again after the reset that reports the loss",
-                       kMissing, {}, sealed(one(Failure::far_killed), Seal::keys)));
+  cases.push_back(make("one reset ends the record of a signed program that logs in again", kMissing,
+                       {.reset_ends_record = true}, sealed(one(Failure::far_killed), Seal::keys)));
 }
 
 void add_memory(std::vector<Case>& cases, Extent extent) {
@@ -123,7 +116,7 @@ void add_memory(std::vector<Case>& cases, Extent extent) {
              nullptr, {}, with_spare(short_of(any, Short::near))));
     cases.push_back(make(
         program + "; the far daemon is short of memory, stays in doubt and shares records: any one failure",
-        nullptr, {.shares_records = true, .doubts_behind_aside = true}, short_of(any, Short::far)));
+        nullptr, {.shares_records = true}, short_of(any, Short::far)));
   }
   cases.push_back(make("the near half steps aside while it owes something", kMissing,
                        {.aside_owes_nothing = false}, short_of(one(Failure::disk_full), Short::near)));
