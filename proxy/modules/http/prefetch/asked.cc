@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/prefetch/asked.h"
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/modules/http/caching.h"
+
+namespace longhaul::http {
+namespace {
+
+// What differs between a page and what it embeds, in every browser, and is neither who asks nor a condition. A server that
+// looks at one of these for its answer says so in Vary.
+constexpr std::array<std::string_view, 13> kOfEach{
+    "accept",         "referer",        "priority",       "connection", "keep-alive", "upgrade-insecure-requests", "purpose",
+    "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "te",     "sec-purpose"};
+// What a request is about, and its prefetch must not have.
+constexpr std::array<std::string_view, 10> kOfOne{"cache-control", "pragma",   "if-none-match", "if-modified-since", "if-match",
+                                                  "if-range",      "if-unmodified-since", "range", "content-length", "expect"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
+}
+
+// A scheme of RFC 4559 or its relatives: it authenticates the connection.
+bool names_connection_scheme(std::string_view value) {
+  for (const std::string_view scheme : {"negotiate", "ntlm", "kerberos"}) {
+    const std::string_view begin = value.substr(0, scheme.size());
+    if (same_name(begin, scheme)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool may_lead_to_prefetch(const RequestHead& page) {
+  const Directives asks = directives_of(page.fields);
+  const std::string dest = page.fields.value("sec-fetch-dest"), accept = page.fields.value("accept");
+  const bool is_shown = dest.empty() || same_name(dest, "document") || same_name(dest, "iframe") || same_name(dest, "frame");
+  const bool is_first = !page.fields.has("if-none-match") && !page.fields.has("if-modified-since");
+  const std::string connection = page.fields.value("connection");
+  const bool is_kept = std::ranges::all_of(members(connection), [](std::string_view each) { return same_name(each, "keep-alive"); });
+  return page.method == "GET" && page.minor == 1 && is_kept && page.target.starts_with('/') && page.fields.count("host") == 1 && is_shown &&
+         is_first && lower(accept).find("text/html") != std::string::npos && !page.fields.has("range") &&
+         !page.fields.has("x-requested-with") && !asks.no_cache && !asks.no_store && !page.fields.has("expect");
+}
+
+bool is_page_to_read(const ResponseHead& response) {
+  const std::string type = lower(response.fields.value("content-type"));
+  const std::string coding = lower(response.fields.value("content-encoding"));
+  const bool is_html = type.starts_with("text/html") || type.starts_with("application/xhtml+xml");
+  // With new cookies the next requests say something else than this one did.
+  return response.status == 200 && response.minor == 1 && is_html && response.fields.count("content-encoding") <= 1 &&
+         (coding.empty() || coding == "gzip" || coding == "identity") && !response.fields.has("set-cookie");
+}
+
+bool authenticates_connection(const Fields& fields) {
+  static constexpr std::array<std::string_view, 4> kNames{"authorization", "proxy-authorization", "www-authenticate",
+                                                         "proxy-authenticate"};
+  return std::ranges::any_of(fields.all(), [](const Field& field) {
+    if (!is_among(kNames, field.name)) return false;
+    const auto all = members(field.value);
+    return std::ranges::any_of(all, names_connection_scheme);
+  });
+}
+
+RequestHead asked_for_page(const RequestHead& page, std::string_view scheme) {
+  RequestHead asked{.method = "GET", .target = page.target, .minor = 1, .fields = {}};
+  for (const Field& field : page.fields.all())
+    if (!is_among(kOfEach, field.name) && !is_among(kOfOne, field.name)) asked.fields.add(field);
+  asked.fields.add({"Accept", "*/*"});
+  asked.fields.add({"Referer", std::string(scheme) + page.fields.value("host") + page.target});
+  return asked;
+}
+
+bool is_same_asked(const RequestHead& asked, const RequestHead& request) {
+  const auto agrees = [](const Fields& one, const Fields& other) {
+    return std::ranges::all_of(one.all(), [&](const Field& field) {
+      return is_among(kOfEach, field.name) || one.value(field.name) == other.value(field.name);
+    });
+  };
+  return request.method == "GET" && agrees(asked.fields, request.fields) && agrees(request.fields, asked.fields);
+}
+
+std::string head_text(const RequestHead& request) {
+  std::string text = request.method + ' ' + request.target + " HTTP/1.1\r\n";
+  for (const Field& field : request.fields.all()) text += field.name + ": " + field.value + "\r\n";
+  return text + "\r\n";
+}
+
+}  // namespace longhaul::http

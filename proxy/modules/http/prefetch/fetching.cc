@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/prefetch/fetching.h"
+
+#include <algorithm>
+
+#include "proxy/modules/http/prefetch/asked.h"
+
+namespace longhaul::http {
+namespace {
+
+constexpr link::Duration kKnown = std::chrono::minutes(10), kJustSent = std::chrono::seconds(10);
+
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+std::optional<Gunzip> decoder_of(const ResponseHead& response) {
+  if (!same_name(response.fields.value("content-encoding"), "gzip")) return std::nullopt;
+  return Gunzip(Fetching::kMostReadBytes);
+}
+
+}  // namespace
+
+Fetching::Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner)
+    : site_(std::move(site)), place_(ends, {}),
+      client_("client " + std::string(reinterpret_cast<const char*>(ends.client.data()), ends.client.size()) + ' '),
+      owner_("site " + owner + ' ') {}
+
+void Fetching::on_surroundings(const modules::Surroundings& told) {
+  is_on_ = told.features.modules.value("http") != 0 && told.features.modules.value("http.prefetch") != 0;
+  line_bytes_per_second_ = told.line_bytes_per_second;
+  if (!is_on_) drop_all();
+}
+
+void Fetching::begins(TimePoint now, const RequestHead& request, const ResponseHead& response) {
+  document_.reset();
+  if (!is_on_ || gave_up_) return;
+  if (authenticates_connection(request.fields) || authenticates_connection(response.fields)) {
+    drop_all();
+    return give_up();
+  }
+  if (!may_lead_to_prefetch(request) || !is_page_to_read(response)) return note(now, request, response);
+  // The client is at another page now.
+  drop_all();
+  if (closes(response.fields, response.minor)) return;
+  origin_ = {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))};
+  asked_ = asked_for_page(request, place_.scheme());
+  objects_left_ = kMostObjects;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(kMostLineTime).count();
+  bytes_left_ = line_bytes_per_second_ == 0
+                    ? kLeastPageBytes
+                    : std::clamp(line_bytes_per_second_ * static_cast<std::uint64_t>(seconds), kLeastPageBytes, kMostPageBytes);
+  document_.emplace(Document{.target = request.target, .gunzip = decoder_of(response), .links = PageLinks()});
+}
+
+// What the client or its site can be taken to have from now on.
+void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHead& response) {
+  if (request.method != "GET" || response.status != 200) return;
+  const std::string key = place_.key_of(request);
+  if (may_store(request, response, site_->wall()))
+    site_->known.note(known_to_site(key), now + kKnown);
+  else if (!directives_of(response.fields).no_store)
+    site_->known.note(known_to_client(key), now + kKnown);
+}
+
+std::optional<Announced> Fetching::read(TimePoint now, Bytes content) {
+  if (!document_) return std::nullopt;
+  Document& document = *document_;
+  const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
+  std::string_view text = document.gunzip ? std::string_view(decoded) : text_of(content);
+  text = text.substr(0, kMostReadBytes - std::min(kMostReadBytes, document.read));
+  document.read += text.size();
+  return std::visit(
+      [&](auto& links) {
+        links.feed(text);
+        std::string base = document.target;
+        if constexpr (requires { links.base(); }) {
+          if (!links.base().empty()) {
+            const auto resolved = resolve(origin_, document.target, links.base());
+            if (!resolved) return std::optional<Announced>();  // what it names is elsewhere
+            base = *resolved;
+          }
+        }
+        return announce(now, links.take(), base);
+      },
+      document.links);
+}
+
+std::optional<Announced> Fetching::announce(TimePoint now, const std::vector<std::string>& references, const std::string& base) {
+  Announced said;
+  std::string targets;
+  RequestHead asked = *asked_;
+  const std::size_t most = document_->depth == 0 ? kMostObjects : kMostOfStyle;
+  for (const std::string& each : references) {
+    const auto target = resolve(origin_, base, each);
+    if (!target || *target == document_->target || objects_left_ == 0 || document_->found == most) continue;
+    if (targets.size() + target->size() + 1 > Announced::kMostBytes) break;
+    asked.target = *target;
+    const std::string key = place_.key_of(asked);
+    if (site_->known.has(known_to_client(key), now) || site_->known.has(known_to_site(key), now)) continue;
+    site_->known.note(known_to_client(key), now + kJustSent);
+    --objects_left_;
+    ++document_->found;
+    waiting_.push_back({.number = numbers_++, .target = *target, .depth = document_->depth + 1});
+    (targets += *target) += '\n';
+  }
+  if (targets.empty()) return std::nullopt;
+  asked.target = "*";
+  said.asked = Slice::copy_of(std::as_bytes(std::span(head_text(asked))));
+  said.targets = Slice::copy_of(std::as_bytes(std::span(targets)));
+  return said;
+}
+
+std::optional<Fetching::Next> Fetching::next() {
+  if (bytes_left_ == 0 || gave_up_) drop_all();
+  if (waiting_.empty()) return std::nullopt;
+  Next next{.number = waiting_.front().number, .asked = *asked_, .depth = waiting_.front().depth};
+  next.asked.target = std::move(waiting_.front().target);
+  waiting_.pop_front();
+  return next;
+}
+
+void Fetching::begins(const Next& object, const ResponseHead& response) {
+  document_.reset();
+  const std::string type = lower(response.fields.value("content-type")), coding = lower(response.fields.value("content-encoding"));
+  // What a style sheet imports may import more, but not without end.
+  const bool is_style = type.starts_with("text/css") && object.depth <= 2 && (coding.empty() || coding == "gzip");
+  if (is_style)
+    document_.emplace(Document{.target = object.asked.target, .depth = object.depth, .gunzip = decoder_of(response),
+                               .links = StyleLinks()});
+}
+
+void Fetching::fetched(TimePoint now, const Next& object, const ResponseHead& response) {
+  document_.reset();
+  note(now, object.asked, response);
+}
+
+void Fetching::drop_all() {
+  for (const Waiting& each : waiting_) dropped_.push_back(each.number);
+  waiting_.clear();
+}
+
+}  // namespace longhaul::http

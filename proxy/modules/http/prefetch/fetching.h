@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to fetch ahead on a connection: reads pages as they pass to the client, and style sheets that were fetched, and keeps
+// the list of what they embed and the client will not have yet. Without the connection itself (far.h).
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "proxy/modules/http/place.h"
+#include "proxy/modules/http/prefetch/gunzip.h"
+#include "proxy/modules/http/prefetch/links.h"
+#include "proxy/modules/http/prefetch/messages.h"
+#include "proxy/modules/http/prefetch/reference.h"
+#include "proxy/modules/http/site.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::http {
+
+class Fetching {
+ public:
+  using TimePoint = link::TimePoint;
+  // Of one page: objects, their content, and what of the page itself is read; and of a style sheet's references.
+  static constexpr std::size_t kMostObjects = 128, kMostReadBytes = 1 << 20, kMostOfStyle = 16;
+  static constexpr std::uint64_t kMostPageBytes = 8 << 20, kLeastPageBytes = 256 << 10;
+  static constexpr link::Duration kMostLineTime = std::chrono::seconds(3);  // what a page's objects may take of the line
+
+  // `owner`: the peer whose client it is.
+  Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner);
+
+  void on_surroundings(const modules::Surroundings& told);
+  // Never again on this connection.
+  void give_up() { gave_up_ = true; }
+
+  // ---- responses to the client: begins, content, end
+  void begins(TimePoint now, const RequestHead& request, const ResponseHead& response);
+  bool reads() const { return document_.has_value(); }
+  // What was found in it, to be said before these bytes pass.
+  std::optional<Announced> read(TimePoint now, Bytes content);
+  void ends() { document_.reset(); }
+
+  // ---- objects
+  struct Next {
+    std::uint64_t number = 0;
+    RequestHead asked;
+    unsigned depth = 0;
+  };
+  std::optional<Next> next();
+  // The response to one: as above.
+  void begins(const Next& object, const ResponseHead& response);
+  void fetched(TimePoint now, const Next& object, const ResponseHead& response);
+  void count(std::uint64_t bytes) { bytes_left_ -= std::min(bytes_left_, bytes); }
+  // Announced, and not fetched any more.
+  std::vector<std::uint64_t> take_dropped() { return std::exchange(dropped_, {}); }
+  void drop_all();
+
+ private:
+  struct Waiting {
+    std::uint64_t number;
+    std::string target;
+    unsigned depth;
+  };
+  struct Document {
+    std::string target;
+    unsigned depth = 0;  // 0: the page itself
+    std::optional<Gunzip> gunzip;
+    std::variant<PageLinks, StyleLinks> links;
+    std::size_t read = 0, found = 0;
+  };
+  std::optional<Announced> announce(TimePoint now, const std::vector<std::string>& references, const std::string& base);
+  std::string known_to_client(const std::string& key) const { return client_ + key; }
+  std::string known_to_site(const std::string& key) const { return owner_ + key; }
+  void note(TimePoint now, const RequestHead& request, const ResponseHead& response);
+
+  std::shared_ptr<Site> site_;
+  Place place_;
+  std::string client_, owner_;
+  bool is_on_ = false, gave_up_ = false;
+  std::uint64_t line_bytes_per_second_ = 0;
+
+  Origin origin_;
+  std::optional<RequestHead> asked_;  // for the page's objects
+  std::optional<Document> document_;
+  std::deque<Waiting> waiting_;
+  std::vector<std::uint64_t> dropped_;
+  std::uint64_t numbers_ = 0, bytes_left_ = 0;
+  std::size_t objects_left_ = 0;
+};
+
+}  // namespace longhaul::http

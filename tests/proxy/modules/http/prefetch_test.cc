@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a page embeds is fetched behind it and answers the browser, and nobody gets what was not the server's answer to that
+// request.
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <sstream>
+
+#include "proxy/modules/http/descriptor.h"
+#include "proxy/modules/http/prefetch/messages.h"
+#include "tests/proxy/modules/kit/twins.h"
+
+using namespace longhaul;
+using kit::Twins;
+
+namespace {
+
+constexpr std::string_view kBrowser = "User-Agent: b\r\nAccept-Encoding: gzip\r\nCookie: me=1\r\n";
+
+std::string asks_page(std::string_view path, std::string_view more = "") {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\nAccept: text/html,*/*\r\nUpgrade-Insecure-Requests: 1\r\n" +
+         std::string(kBrowser) + std::string(more) + "\r\n";
+}
+std::string asks(std::string_view path, std::string_view more = "", std::string_view browser = kBrowser) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\nAccept: image/png\r\nReferer: http://x/page\r\n" +
+         std::string(browser) + std::string(more) + "\r\n";
+}
+
+// Answers each request with what `pages` has, or with its path and cookie. `answers` false: says nothing.
+struct Site {
+  explicit Site(Twins& all) : twins(all) {
+    twins.on_server_bytes = [this] { answer(); };
+    twins.on_redial = [this] { read = 0, ++connections; };
+  }
+  void answer() {
+    for (std::size_t end; answers && (end = twins.at_server.find("\r\n\r\n", read)) != std::string::npos;) {
+      const std::string head = twins.at_server.substr(read, end + 4 - read);
+      read = end + 4;
+      const std::string path = head.substr(head.find(' ') + 1, head.find(" HTTP") - head.find(' ') - 1);
+      asked.push_back(path);
+      heads[path] = head;
+      const bool is_html = path.starts_with("/page"), is_style = path.ends_with(".css");
+      const std::string content = pages.contains(path) ? pages[path] : content_of(path);
+      std::string fields = is_html ? "Content-Type: text/html\r\n" : is_style ? "Content-Type: text/css\r\n" : "";
+      if (extra.contains(path)) fields += extra[path];
+      const std::string status = statuses.contains(path) ? statuses[path] : "200 OK";
+      if (is_chunked) {
+        std::ostringstream size;
+        size << std::hex << content.size();
+        twins.server_sends("HTTP/1.1 " + status + "\r\nTransfer-Encoding: chunked\r\n" + fields + "\r\n" +
+                           (content.empty() ? "" : size.str() + "\r\n" + content + "\r\n") + "0\r\n\r\n");
+      } else {
+        twins.server_sends("HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(content.size()) + "\r\n" + fields +
+                           "\r\n" + content);
+      }
+      if (after) after(path);
+    }
+  }
+  static std::string content_of(const std::string& path) { return "content of " + path; }
+  std::size_t count(const std::string& path) const { return static_cast<std::size_t>(std::ranges::count(asked, path)); }
+
+  Twins& twins;
+  std::map<std::string, std::string> pages, extra, statuses, heads;
+  std::function<void(const std::string&)> after;
+  std::vector<std::string> asked;
+  std::size_t read = 0;
+  int connections = 1;
+  bool is_chunked = false, answers = true;
+};
+
+// What has come to the client since it was called before: content and head of the next response.
+struct Browser {
+  explicit Browser(Twins& all) : twins(all) {}
+  std::string next() {
+    const std::size_t end = twins.at_client.find("\r\n\r\n", read);
+    if (end == std::string::npos) return "nothing";
+    head = twins.at_client.substr(read, end + 4 - read);
+    read = end + 4;
+    std::string content;
+    const auto take = [&](std::size_t size) {
+      content += twins.at_client.substr(read, size);
+      read += size;
+    };
+    if (const std::size_t at = head.find("Content-Length: "); at != std::string::npos) {
+      take(std::stoul(head.substr(at + 16)));
+    } else {
+      for (std::size_t size = 1; size != 0;) {
+        size = std::stoul(twins.at_client.substr(read), nullptr, 16);
+        read = twins.at_client.find("\r\n", read) + 2;
+        take(size);
+        read += 2;
+      }
+    }
+    return content;
+  }
+  std::string get(const std::string& text) {
+    twins.client_sends(text);
+    twins.run();
+    return next();
+  }
+  bool is_prefetched() const { return head.find("Cache-Status: longhaul;hit;detail=prefetched\r\n") != std::string::npos; }
+  Twins& twins;
+  std::string head;
+  std::size_t read = 0;
+};
+
+modules::Ends ends_of(int client) {
+  modules::Ends ends{.server_port = 80};
+  ends.client[15] = std::byte(client);
+  return ends;
+}
+
+std::shared_ptr<modules::Instance> instance() { return http::kDescriptor.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1}); }
+
+constexpr std::string_view kPage = "<link rel=stylesheet href=a.css><script src=/b.js></script><img src='c.png?x=1&amp;y=2'><a href=/d.html>";
+
+}  // namespace
+
+TEST_CASE("http prefetch: what a page embeds is there when the browser asks, and is what the server would have said") {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(http::kDescriptor, seed, instance(), ends_of(1));
+    Site site(twins);
+    Browser browser(twins);
+    site.is_chunked = seed % 2 == 1;
+    site.pages["/page"] = kPage;
+    site.pages["/a.css"] = "@import 'e.css'; p { background: url(f.png) }";
+    site.pages["/b.js"] = std::string(200'000, 'b');
+    REQUIRE(browser.get(asks_page("/page")) == kPage);
+    REQUIRE(site.asked == std::vector<std::string>{"/page", "/a.css", "/b.js", "/c.png?x=1&y=2", "/e.css", "/f.png"});
+    for (const std::string path : {"/a.css", "/f.png", "/b.js", "/e.css", "/c.png?x=1&y=2"}) {
+      REQUIRE(browser.get(asks(path)) == (site.pages.contains(path) ? site.pages[path] : Site::content_of(path)));
+      REQUIRE(browser.is_prefetched());
+      REQUIRE(site.count(path) == 1);
+    }
+    // Each answers once.
+    REQUIRE(browser.get(asks("/b.js")) == site.pages["/b.js"]);
+    REQUIRE(site.count("/b.js") == 2);
+    const modules::Counters& counters = twins.near.module.counters();
+    CHECK(counters.objects_ahead == 5);
+    CHECK(counters.objects_ahead_used == 5);
+    CHECK(counters.ahead_used_bytes > 200'000);
+    CHECK(twins.far.module.counters().injected == 5);
+    twins.client_ends();
+    twins.server_ends();
+    twins.run();
+    REQUIRE_FALSE(twins.is_reset());
+  }
+}
+
+TEST_CASE("http prefetch: another connection of the same client is answered, one of another client is not") {
+  const auto shared = instance();
+  Twins first(http::kDescriptor, 1, shared, ends_of(1)), second(http::kDescriptor, 2, shared, ends_of(1)),
+      other(http::kDescriptor, 3, shared, ends_of(2));
+  Site site(first), site_2(second), site_3(other);
+  Browser browser(first), browser_2(second), browser_3(other);
+  site.pages["/page"] = kPage;
+  REQUIRE(browser.get(asks_page("/page")) == kPage);
+  CHECK(browser_3.get(asks("/b.js")) == Site::content_of("/b.js"));
+  CHECK(site_3.count("/b.js") == 1);
+  CHECK(browser_2.get(asks("/b.js")) == Site::content_of("/b.js"));
+  CHECK(site_2.asked.empty());
+  // Of the same client with other cookies, language or credentials, or what is asked for otherwise.
+  for (const char* more : {"Accept-Language: de\r\n", "Authorization: Basic eDp5\r\n", "Range: bytes=0-1\r\n", "X-Token: 1\r\n",
+                           "If-None-Match: \"a\"\r\n", "Cache-Control: no-cache\r\n", "Origin: http://y\r\n"}) {
+    INFO(more);
+    const std::size_t before = site_2.count("/a.css");
+    CHECK(browser_2.get(asks("/a.css", more)) == Site::content_of("/a.css"));
+    CHECK(site_2.count("/a.css") == before + 1);
+  }
+  for (const char* browser_fields : {"User-Agent: b\r\nAccept-Encoding: gzip\r\nCookie: me=2\r\n", "User-Agent: b\r\nAccept-Encoding: gzip\r\n",
+                              "User-Agent: c\r\nAccept-Encoding: gzip\r\nCookie: me=1\r\n", "User-Agent: b\r\nCookie: me=1\r\n"})
+    CHECK((browser_2.get(asks("/a.css", "", browser_fields)), !browser_2.is_prefetched()));
+  CHECK(browser_2.get(asks("/a.css")) == Site::content_of("/a.css"));
+  CHECK(browser_2.is_prefetched());
+}
+
+TEST_CASE("http prefetch: requests of a prefetch are those that the browser would send") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Site site(twins);
+  Browser browser(twins);
+  site.pages["/page"] = "<img src=a.png>";
+  browser.get(asks_page("/page", "Authorization: Basic eDp5\r\nCache-Control: max-age=0\r\n"));
+  CHECK(site.heads["/a.png"] == "GET /a.png HTTP/1.1\r\nHost: x\r\nUser-Agent: b\r\nAccept-Encoding: gzip\r\nCookie: me=1\r\n"
+                                "Authorization: Basic eDp5\r\nAccept: */*\r\nReferer: http://x/page\r\n\r\n");
+  CHECK(browser.get(asks("/a.png", "Authorization: Basic eDp5\r\n")) == Site::content_of("/a.png"));
+  CHECK(browser.is_prefetched());
+}
+
+TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been there, or authenticates the connection") {
+  for (const std::string& request :
+       {asks("/page"), asks_page("/page", "If-None-Match: \"a\"\r\n"), asks_page("/page", "Authorization: Negotiate abc\r\n"),
+        asks_page("/page", "Authorization: NTLM abc\r\n"), asks_page("/page", "Cache-Control: no-cache\r\n"),
+        asks_page("/page", "Range: bytes=0-\r\n"), asks_page("/page", "X-Requested-With: XMLHttpRequest\r\n"),
+        asks_page("/page", "Sec-Fetch-Dest: empty\r\n"), asks_page("/page", "Connection: close\r\n")}) {
+    INFO(request);
+    Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+    Site site(twins);
+    site.pages["/page"] = kPage;
+    CHECK(Browser(twins).get(request) == kPage);
+    CHECK(site.asked.size() == 1);
+  }
+  for (const char* field : {"Set-Cookie: a=b\r\n", "WWW-Authenticate: Negotiate\r\n", "Content-Encoding: br\r\n", "Connection: close\r\n"}) {
+    INFO(field);
+    Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+    Site site(twins);
+    site.pages["/page"] = kPage;
+    site.extra["/page"] = field;
+    CHECK(Browser(twins).get(asks_page("/page")) == kPage);
+    CHECK(site.asked.size() == 1);
+  }
+}
+
+TEST_CASE("http prefetch: a response that is no plain success, or varies with what is not known, answers nobody") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Site site(twins);
+  Browser browser(twins);
+  site.pages["/page"] = "<img src=a><img src=b><img src=c><img src=d>";
+  site.statuses["/a"] = "404 Not Found";
+  site.extra["/b"] = "Vary: *\r\n";
+  site.extra["/c"] = "Vary: Accept\r\n";
+  site.extra["/d"] = "Vary: Cookie\r\nSet-Cookie: a=b\r\n";
+  browser.get(asks_page("/page"));
+  for (const std::string path : {"/a", "/b", "/c"}) {
+    CHECK(browser.get(asks(path)) == Site::content_of(path));
+    CHECK_FALSE(browser.is_prefetched());
+    CHECK(site.count(path) == 2);
+  }
+  CHECK(browser.get(asks("/d")) == Site::content_of("/d"));
+  CHECK(browser.is_prefetched());
+  CHECK(browser.head.find("Set-Cookie: a=b\r\n") != std::string::npos);
+}
+
+TEST_CASE("http prefetch: the client's request comes before the next object") {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(http::kDescriptor, seed, instance(), ends_of(1));
+    Site site(twins);
+    Browser browser(twins);
+    site.pages["/page"] = "<img src=a><img src=b><img src=c>";
+    // It asks as soon as it has the page, whatever has come.
+    twins.on_client_bytes = [&, is_said = false]() mutable {
+      if (twins.at_client.size() > 40 && !std::exchange(is_said, true)) twins.client_sends(asks("/other") + asks("/b"));
+    };
+    CHECK(browser.get(asks_page("/page")) == site.pages["/page"]);
+    CHECK(browser.next() == Site::content_of("/other"));
+    CHECK(browser.next() == Site::content_of("/b"));
+    CHECK(browser.next() == "nothing");
+    CHECK(site.count("/other") == 1);
+  }
+}
+
+TEST_CASE("http prefetch: a server that does not answer in time, or closes, costs the client a connection and no answer") {
+  for (const int how : {0, 1, 2, 3}) {
+    INFO("how " << how);
+    Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+    Site site(twins);
+    Browser browser(twins);
+    site.pages["/page"] = "<img src=a><img src=b>";
+    if (how == 1) site.statuses["/a"] = "101 Switching Protocols";
+    if (how == 2) site.extra["/a"] = "Connection: close\r\n";
+    site.after = [&](const std::string& path) {
+      if (path == "/page") site.answers = how != 0 && how != 3;
+    };
+    browser.get(asks_page("/page"));
+    if (how == 0 || how == 3) {
+      twins.client_sends(asks("/c"));
+      twins.run();
+      CHECK(site.connections == 1);
+      site.answers = true;
+      if (how == 3) {
+        twins.server_ends();
+        twins.run();
+      } else {
+        const auto at = twins.far.module.next_timeout();
+        REQUIRE(at);
+        twins.far.module.on_timeout(*at), twins.far.collect();
+      }
+      twins.run();
+    } else {
+      twins.client_sends(asks("/c"));
+      twins.run();
+    }
+    CHECK(site.connections == 2);
+    CHECK(browser.next() == Site::content_of("/c"));
+    CHECK(browser.get(asks("/a")) == Site::content_of("/a"));
+    CHECK(browser.is_prefetched() == (how == 2));
+    CHECK(browser.get(asks("/b")) == Site::content_of("/b"));
+    CHECK_FALSE(browser.is_prefetched());
+    CHECK_FALSE(twins.is_reset());
+  }
+}
+
+TEST_CASE("http prefetch: after a request that changes something, what was fetched before it answers nothing") {
+  const auto shared = instance();
+  Twins twins(http::kDescriptor, 1, shared, ends_of(1)), second(http::kDescriptor, 2, shared, ends_of(1));
+  Site site(twins), site_2(second);
+  Browser browser(twins), browser_2(second);
+  site.pages["/page"] = "<img src=a><img src=b>";
+  browser.get(asks_page("/page"));
+  browser_2.get("DELETE /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(browser.get(asks("/a")) == Site::content_of("/a"));
+  CHECK_FALSE(browser.is_prefetched());
+}
+
+TEST_CASE("http prefetch: what nobody asks for is forgotten within seconds, and counted") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Site site(twins);
+  Browser browser(twins);
+  site.pages["/page"] = "<img src=a><img src=b>";
+  browser.get(asks_page("/page"));
+  twins.now += std::chrono::seconds(11);
+  CHECK(browser.get(asks("/a")) == Site::content_of("/a"));
+  CHECK_FALSE(browser.is_prefetched());
+  CHECK(site.count("/a") == 2);
+  twins.near.module.on_surroundings(twins.now, {});
+  CHECK(twins.near.module.counters().objects_ahead_wasted == 2);
+  CHECK(twins.near.module.counters().ahead_wasted_bytes == 2 * Site::content_of("/a").size());
+}
+
+TEST_CASE("http prefetch: a page visited again is not fetched for again, and what may be stored is") {
+  const auto shared = instance();
+  Twins twins(http::kDescriptor, 1, shared, ends_of(1)), other(http::kDescriptor, 2, shared, ends_of(2));
+  Site site(twins), site_2(other);
+  Browser browser(twins), browser_2(other);
+  site.pages["/page"] = site_2.pages["/page"] = "<img src=a>";
+  site.extra["/a"] = "Cache-Control: max-age=60\r\n";
+  for (int i = 0; i < 2; ++i) browser.get(asks_page("/page"));
+  CHECK(site.count("/a") == 1);
+  browser_2.get(asks_page("/page"));
+  CHECK(browser_2.get(asks("/a", "", "Cookie: you=1\r\n")) == Site::content_of("/a"));
+  CHECK(site_2.count("/a") == 0);
+  CHECK(browser_2.head.find("Cache-Status: longhaul;hit\r\n") != std::string::npos);
+}
+
+TEST_CASE("http prefetch: switched off, nothing is fetched") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Site site(twins);
+  site.pages["/page"] = kPage;
+  for (kit::Watched* half : {&twins.near, &twins.far}) {
+    modules::Surroundings told;
+    const config::FeatureTable table{http::kDescriptor.features};
+    told.features.modules = config::ModuleFeatures::standard(table);
+    told.features.modules.set("http.prefetch", 0);
+    half->module.on_surroundings(twins.now, told), half->collect();
+  }
+  CHECK(Browser(twins).get(asks_page("/page")) == kPage);
+  CHECK(site.asked.size() == 1);
+}
+
+TEST_CASE("http prefetch: a hostile page has a bounded number of objects") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Site site(twins);
+  std::string page;
+  for (int i = 0; i < 5000; ++i) page += "<img src=" + std::to_string(i) + ">";
+  site.pages["/page"] = page;
+  CHECK(Browser(twins).get(asks_page("/page")) == page);
+  CHECK(site.asked.size() == 1 + 128);
+}
+
+TEST_CASE("http prefetch: a hostile twin resets its own flow, and no more") {
+  const auto raw = [](const http::Message& message) { return twin::encode(message); };
+  const http::Announced announced{.asked = kit::slice_of("GET * HTTP/1.1\r\nHost: x\r\n\r\n"), .targets = kit::slice_of("/a\n")};
+  for (const auto& said : std::vector<std::vector<Slice>>{
+           {kit::slice_of("nonsense")},
+           {raw(http::Piece{.number = 0, .bytes = 5})},
+           {raw(announced), raw(http::Piece{.number = 1, .bytes = 5})},
+           {raw(announced), raw(http::Piece{.number = 0, .bytes = 1 << 20})},
+           {raw(announced), raw(http::Piece{.number = 0, .bytes = 5}), raw(http::Dropped{.number = 0})},
+           {raw(http::Dropped{.number = 7})},
+           {raw(http::Announced{.asked = kit::slice_of("GET"), .targets = kit::slice_of("/a\n")})},
+           {raw(http::Announced{.asked = announced.asked, .targets = kit::slice_of("/a")})},
+           {raw(http::Announced{.asked = announced.asked, .targets = kit::slice_of("\n\n")})}}) {
+    const auto shared = instance();
+    kit::Watched near(shared->make_near(ends_of(1)));
+    link::TimePoint now{std::chrono::hours(1)};
+    modules::Surroundings told;
+    const config::FeatureTable table{http::kDescriptor.features};
+    told.features.modules = config::ModuleFeatures::standard(table);
+    near.module.on_surroundings(now, told), near.collect();
+    for (const Slice& each : said) near.module.from_twin(now, each), near.collect();
+    CHECK(near.aborted);
+  }
+}
