@@ -120,7 +120,7 @@ void Far::from_lan(TimePoint now, Slice bytes) {
 
 // How many of them are the body's. Nothing: the connection that they come by has been abandoned.
 std::optional<std::size_t> Far::take_body(TimePoint now, const Slice& bytes) {
-  const bool is_looked_at = ours_ || fetching_.reads(), was_redialled = redialled_;
+  const bool is_looked_at = ours_ || document_, was_redialled = redialled_;
   const auto size = response_body_.take(bytes.bytes(), is_looked_at ? &content_ : nullptr);
   if (size) {
     body_passes(now, bytes.sub(0, *size));
@@ -136,8 +136,8 @@ std::optional<std::size_t> Far::take_body(TimePoint now, const Slice& bytes) {
 
 void Far::body_passes(TimePoint now, Slice raw) {
   for (const Slice& piece : content_.take()) {
-    if (fetching_.reads())
-      if (const auto found = fetching_.read(now, piece.bytes())) tell(*found);
+    if (document_)
+      if (const auto found = fetching_.read(now, *document_, piece.bytes())) tell(*found);
     if (ours_ && ours_->is_used) push(piece.bytes(), false);
   }
   if (!ours_) return to_stream(std::move(raw));
@@ -177,7 +177,7 @@ bool Far::take_response(TimePoint now, Bytes head) {
   in_response_ = true;
   response_body_ = Body(*framing);
   // What ends with the connection leaves none to fetch anything on.
-  if (framing->kind != Framing::Kind::until_close) fetching_.begins(now, owed_.front(), *response);
+  if (framing->kind != Framing::Kind::until_close) document_ = fetching_.begins(now, owed_.front(), *response);
   tell_dropped();
   return true;
 }
@@ -196,7 +196,7 @@ bool Far::take_our_head(Bytes head) {
   ours_->is_used = response->status == 200 && response->minor == 1 && !response->fields.lists("vary", "*");
   ours_->response = *std::move(response);
   if (ours_->is_used) {
-    fetching_.begins(ours_->object, ours_->response);
+    document_ = fetching_.begins(ours_->object, ours_->response);
     push(head, false);
   } else {
     tell(Dropped{.number = ours_->object.number});
@@ -206,8 +206,8 @@ bool Far::take_our_head(Bytes head) {
 
 void Far::response_done(TimePoint now) {
   in_response_ = false;
+  document_.reset();
   if (!ours_) {
-    fetching_.ends();
     owed_bytes_ -= bytes_of(owed_.front());
     owed_.pop_front();
     return;
@@ -258,7 +258,7 @@ void Far::fetch(TimePoint now) {
 void Far::abandon() {
   if (ours_->is_used) tell(Dropped{.number = ours_->object.number});
   ours_.reset();
-  fetching_.ends();
+  document_.reset();
   fetching_.give_up();
   fetching_.drop_all();
   tell_dropped();
@@ -303,7 +303,7 @@ std::optional<modules::TimePoint> Far::next_timeout() const {
 // Not while an object is on its way: then requests wait, and what the server says is ours.
 void Far::stop_reading() {
   if (std::exchange(is_blind_, true)) return;
-  fetching_.ends();
+  document_.reset();
   fetching_.drop_all();
   tell_dropped();
   owed_.clear();

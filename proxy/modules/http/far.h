@@ -68,6 +68,7 @@ class Far final : public modules::Module {
   void tell(const Message& message);
 
   Fetching fetching_;
+  std::optional<Fetching::Document> document_;  // the response that comes now, if it is read
   std::deque<modules::Output> out_;
   Buffer request_, response_;  // heads that are not complete
   Body request_body_, response_body_;

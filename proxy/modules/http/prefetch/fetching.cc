@@ -19,8 +19,8 @@ std::optional<Gunzip> decoder_of(const ResponseHead& response) {
 
 }  // namespace
 
-Fetching::Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner)
-    : site_(std::move(site)), place_(ends, {}),
+Fetching::Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name)
+    : site_(std::move(site)), place_(ends, verified_name),
       client_("client " + std::string(reinterpret_cast<const char*>(ends.client.data()), ends.client.size()) + ' '),
       owner_("site " + owner + ' ') {}
 
@@ -30,25 +30,28 @@ void Fetching::on_surroundings(const modules::Surroundings& told) {
   if (!is_on_) drop_all();
 }
 
-void Fetching::begins(TimePoint now, const RequestHead& request, const ResponseHead& response) {
-  document_.reset();
-  if (!is_on_ || gave_up_) return;
+std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestHead& request, const ResponseHead& response) {
+  if (!is_on_ || gave_up_) return std::nullopt;
   if (authenticates_connection(request.fields) || authenticates_connection(response.fields)) {
     drop_all();
-    return give_up();
+    give_up();
+    return std::nullopt;
   }
-  if (!may_lead_to_prefetch(request) || !is_page_to_read(response)) return note(now, request, response);
+  if (!may_lead_to_prefetch(request) || !is_page_to_read(response)) {
+    note(now, request, response);
+    return std::nullopt;
+  }
   // The client is at another page now.
   drop_all();
-  if (closes(response.fields, response.minor)) return;
-  origin_ = {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))};
-  asked_ = asked_for_page(request, place_.scheme());
+  if (closes(response.fields, response.minor)) return std::nullopt;
   objects_left_ = kMostObjects;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(kMostLineTime).count();
   bytes_left_ = line_bytes_per_second_ == 0
                     ? kLeastPageBytes
                     : std::clamp(line_bytes_per_second_ * static_cast<std::uint64_t>(seconds), kLeastPageBytes, kMostPageBytes);
-  document_.emplace(Document{.target = request.target, .gunzip = decoder_of(response), .links = PageLinks()});
+  return Document{.asked = std::make_shared<const RequestHead>(asked_for_page(request, place_.scheme())),
+                  .origin = {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))},
+                  .gunzip = decoder_of(response), .links = PageLinks()};
 }
 
 // What the client or its site can be taken to have from now on.
@@ -61,9 +64,7 @@ void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHea
     site_->known.note(known_to_client(key), now + kKnown);
 }
 
-std::optional<Announced> Fetching::read(TimePoint now, Bytes content) {
-  if (!document_) return std::nullopt;
-  Document& document = *document_;
+std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
   const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
   std::string_view text = document.gunzip ? std::string_view(decoded) : text_of(content);
   text = text.substr(0, kMostReadBytes - std::min(kMostReadBytes, document.read));
@@ -71,35 +72,36 @@ std::optional<Announced> Fetching::read(TimePoint now, Bytes content) {
   return std::visit(
       [&](auto& links) {
         links.feed(text);
-        std::string base = document.target;
+        std::string base = document.asked->target;
         if constexpr (requires { links.base(); }) {
           if (!links.base().empty()) {
-            const auto resolved = resolve(origin_, document.target, links.base());
+            const auto resolved = resolve(document.origin, base, links.base());
             if (!resolved) return std::optional<Announced>();  // what it names is elsewhere
             base = *resolved;
           }
         }
-        return announce(now, links.take(), base);
+        return announce(now, document, links.take(), base);
       },
       document.links);
 }
 
-std::optional<Announced> Fetching::announce(TimePoint now, const std::vector<std::string>& references, const std::string& base) {
+std::optional<Announced> Fetching::announce(TimePoint now, Document& document, const std::vector<std::string>& references,
+                                            const std::string& base) {
   Announced said;
   std::string targets;
-  RequestHead asked = *asked_;
-  const std::size_t most = document_->depth == 0 ? kMostObjects : kMostOfStyle;
+  RequestHead asked = *document.asked;
+  const std::size_t most = document.depth == 0 ? kMostObjects : kMostOfStyle;
   for (const std::string& each : references) {
-    const auto target = resolve(origin_, base, each);
-    if (!target || *target == document_->target || objects_left_ == 0 || document_->found == most) continue;
+    const auto target = resolve(document.origin, base, each);
+    if (!target || *target == document.asked->target || objects_left_ == 0 || document.found == most) continue;
     if (targets.size() + target->size() + 1 > Announced::kMostBytes) break;
     asked.target = *target;
     const std::string key = place_.key_of(asked);
     if (site_->known.has(known_to_client(key), now) || site_->known.has(known_to_site(key), now)) continue;
     site_->known.note(known_to_client(key), now + kJustSent);
     --objects_left_;
-    ++document_->found;
-    waiting_.push_back({.number = numbers_++, .target = *target, .depth = document_->depth + 1});
+    ++document.found;
+    waiting_.push_back({.number = numbers_++, .asked = document.asked, .target = *target, .depth = document.depth + 1});
     (targets += *target) += '\n';
   }
   if (targets.empty()) return std::nullopt;
@@ -112,24 +114,24 @@ std::optional<Announced> Fetching::announce(TimePoint now, const std::vector<std
 std::optional<Fetching::Next> Fetching::next() {
   if (bytes_left_ == 0 || gave_up_) drop_all();
   if (waiting_.empty()) return std::nullopt;
-  Next next{.number = waiting_.front().number, .asked = *asked_, .depth = waiting_.front().depth};
-  next.asked.target = std::move(waiting_.front().target);
+  Waiting& first = waiting_.front();
+  Next next{.number = first.number, .asked = *first.asked, .depth = first.depth};
+  next.asked.target = std::move(first.target);
   waiting_.pop_front();
   return next;
 }
 
-void Fetching::begins(const Next& object, const ResponseHead& response) {
-  document_.reset();
+std::optional<Fetching::Document> Fetching::begins(const Next& object, const ResponseHead& response) {
   const std::string type = lower(response.fields.value("content-type")), coding = lower(response.fields.value("content-encoding"));
   // What a style sheet imports may import more, but not without end.
   const bool is_style = type.starts_with("text/css") && object.depth <= 2 && (coding.empty() || coding == "gzip");
-  if (is_style)
-    document_.emplace(Document{.target = object.asked.target, .depth = object.depth, .gunzip = decoder_of(response),
-                               .links = StyleLinks()});
+  if (!is_style) return std::nullopt;
+  return Document{.asked = std::make_shared<const RequestHead>(object.asked),
+                  .origin = {.scheme = std::string(place_.scheme()), .authority = lower(object.asked.fields.value("host"))},
+                  .depth = object.depth, .gunzip = decoder_of(response), .links = StyleLinks()};
 }
 
 void Fetching::fetched(TimePoint now, const Next& object, const ResponseHead& response) {
-  document_.reset();
   note(now, object.asked, response);
 }
 

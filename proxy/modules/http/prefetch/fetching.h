@@ -28,19 +28,26 @@ class Fetching {
   static constexpr std::uint64_t kMostPageBytes = 8 << 20, kLeastPageBytes = 256 << 10;
   static constexpr link::Duration kMostLineTime = std::chrono::seconds(3);  // what a page's objects may take of the line
 
-  // `owner`: the peer whose client it is.
-  Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner);
+  // `owner`: the peer whose client it is. `verified_name`: as Place has it.
+  Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name = {});
 
   void on_surroundings(const modules::Surroundings& told);
   // Never again on this connection.
   void give_up() { gave_up_ = true; }
 
-  // ---- responses to the client: begins, content, end
-  void begins(TimePoint now, const RequestHead& request, const ResponseHead& response);
-  bool reads() const { return document_.has_value(); }
+  // What is being read, to find what it embeds.
+  struct Document {
+    std::shared_ptr<const RequestHead> asked;  // for what it embeds, with its own target
+    Origin origin;
+    unsigned depth = 0;  // 0: the page itself
+    std::optional<Gunzip> gunzip;
+    std::variant<PageLinks, StyleLinks> links;
+    std::size_t read = 0, found = 0;
+  };
+  // A response to the client. Nothing: it is no page, or not to be read.
+  std::optional<Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response);
   // What was found in it, to be said before these bytes pass.
-  std::optional<Announced> read(TimePoint now, Bytes content);
-  void ends() { document_.reset(); }
+  std::optional<Announced> read(TimePoint now, Document& document, Bytes content);
 
   // ---- objects
   struct Next {
@@ -49,8 +56,8 @@ class Fetching {
     unsigned depth = 0;
   };
   std::optional<Next> next();
-  // The response to one: as above.
-  void begins(const Next& object, const ResponseHead& response);
+  // The response to one, which may embed more.
+  std::optional<Document> begins(const Next& object, const ResponseHead& response);
   void fetched(TimePoint now, const Next& object, const ResponseHead& response);
   void count(std::uint64_t bytes) { bytes_left_ -= std::min(bytes_left_, bytes); }
   // Announced, and not fetched any more.
@@ -60,17 +67,11 @@ class Fetching {
  private:
   struct Waiting {
     std::uint64_t number;
+    std::shared_ptr<const RequestHead> asked;
     std::string target;
     unsigned depth;
   };
-  struct Document {
-    std::string target;
-    unsigned depth = 0;  // 0: the page itself
-    std::optional<Gunzip> gunzip;
-    std::variant<PageLinks, StyleLinks> links;
-    std::size_t read = 0, found = 0;
-  };
-  std::optional<Announced> announce(TimePoint now, const std::vector<std::string>& references, const std::string& base);
+  std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& references, const std::string& base);
   std::string known_to_client(const std::string& key) const { return client_ + key; }
   std::string known_to_site(const std::string& key) const { return owner_ + key; }
   void note(TimePoint now, const RequestHead& request, const ResponseHead& response);
@@ -81,9 +82,6 @@ class Fetching {
   bool is_on_ = false, gave_up_ = false;
   std::uint64_t line_bytes_per_second_ = 0;
 
-  Origin origin_;
-  std::optional<RequestHead> asked_;  // for the page's objects
-  std::optional<Document> document_;
   std::deque<Waiting> waiting_;
   std::vector<std::uint64_t> dropped_;
   std::uint64_t numbers_ = 0, bytes_left_ = 0;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "proxy/modules/http/prefetch/asked.h"
+
 namespace longhaul::http {
 namespace {
 
@@ -97,6 +99,15 @@ PushedObject PushedStore::find(TimePoint now, const modules::Address& client, co
   sweep(now);
   const auto found = objects_.find(text_of(client) + key);
   return found == objects_.end() ? nullptr : found->second;
+}
+
+PushedObject PushedStore::find_for(TimePoint now, const modules::Address& client, const std::string& key,
+                                   const RequestHead& request) {
+  if (!has_any(client) || !may_answer(request)) return nullptr;
+  const PushedObject found = find(now, client, key);
+  const bool is_same = found && is_same_asked(found->asked, request) &&
+                       (found->state != Pushed::State::whole || varies_alike(*found->response, request));
+  return is_same ? found : nullptr;
 }
 
 PushedStore::Wasted PushedStore::take_wasted(TimePoint now) {

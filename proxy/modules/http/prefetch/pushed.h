@@ -58,6 +58,8 @@ class PushedStore {
   bool has_any(const modules::Address& client) const { return clients_.contains(text_of(client)); }
   // Coming or whole; null: none.
   PushedObject find(TimePoint now, const modules::Address& client, const std::string& key);
+  // The same, if that is what was asked for: the response is, or will be, the one that the server would give.
+  PushedObject find_for(TimePoint now, const modules::Address& client, const std::string& key, const RequestHead& request);
   // It has answered its request.
   void use(const PushedObject& object);
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "proxy/modules/http/prefetch/asked.h"
-
 namespace longhaul::http {
 namespace {
 
@@ -124,14 +122,8 @@ void Receiving::end() {
   announced_.clear();
 }
 
-PushedObject Receiving::same(TimePoint now, const std::string& key, const RequestHead& request) {
-  if (!may_have_any()) return nullptr;
-  const PushedObject found = may_answer(request) ? site_->pushed.find(now, client_, key) : nullptr;
-  return found && is_same_asked(found->asked, request) ? found : nullptr;
-}
-
 bool Receiving::must_wait(TimePoint now, const std::string& key, const RequestHead& request) {
-  const PushedObject object = same(now, key, request);
+  const PushedObject object = site_->pushed.find_for(now, client_, key, request);
   if (!object || object->state != Pushed::State::coming) return false;
   if (now - *object->progress <= kMostSilence) return true;
   site_->pushed.drop(object);
@@ -139,8 +131,8 @@ bool Receiving::must_wait(TimePoint now, const std::string& key, const RequestHe
 }
 
 Object Receiving::take(TimePoint now, const std::string& key, const RequestHead& request) {
-  const PushedObject object = same(now, key, request);
-  if (!object || object->state != Pushed::State::whole || !varies_alike(*object->response, request)) return nullptr;
+  const PushedObject object = site_->pushed.find_for(now, client_, key, request);
+  if (!object || object->state != Pushed::State::whole) return nullptr;
   const Object response = object->response;
   site_->pushed.use(object);
   ++counters_.objects_ahead_used;

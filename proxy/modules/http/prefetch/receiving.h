@@ -50,7 +50,6 @@ class Receiving {
   void take_piece(TimePoint now, Bytes bytes);
   void finish(TimePoint now, const PushedObject& object);
   PushedObject of(std::uint64_t number) const;
-  PushedObject same(TimePoint now, const std::string& key, const RequestHead& request);
 
   std::shared_ptr<Site> site_;
   const Place& place_;
