@@ -28,9 +28,15 @@ class Instance {
   virtual std::unique_ptr<Module> make_near(const Ends& ends) = 0;  // before the client
   // Before the server. `dialled`: its address, also where `ends` has only a digest of its name.
   virtual std::unique_ptr<Module> make_far(const Ends& ends, const Address& dialled) = 0;
-  // Before the client of a connection that another module decrypts (plaintext.h), and without a twin. `verified_name` is
+  // Before the client of a connection that another module decrypts (plaintext.h). It says nothing to a twin. `verified_name` is
   // the server's, by its certificate. Null: this module needs its twin.
   virtual std::unique_ptr<Module> make_plaintext_reader(const Ends&, std::string_view /*verified_name*/) {
+    return nullptr;
+  }
+  // The half before its server, whose messages come to the one that make_plaintext_reader() made; it may not ask for
+  // Redial nor step aside. `protocol`: what client and server have agreed on (ALPN). Null: the near one reads alone.
+  virtual std::unique_ptr<Module> make_plaintext_far(const Ends&, std::string_view /*verified_name*/,
+                                                     std::string_view /*protocol*/) {
     return nullptr;
   }
   // Once, before the first flow: the modules that read what this one decrypts.

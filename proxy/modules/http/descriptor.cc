@@ -4,7 +4,7 @@
 #include <array>
 
 #include "proxy/modules/http/either.h"
-#include "proxy/modules/http/far.h"
+#include "proxy/modules/http/either_far.h"
 #include "proxy/modules/http/h2/early.h"
 #include "proxy/modules/http/prefetch/messages.h"
 #include "proxy/modules/http/reasons.h"
@@ -39,8 +39,13 @@ class Installed final : public modules::Instance {
   std::unique_ptr<modules::Module> make_plaintext_reader(const modules::Ends& ends, std::string_view name) override {
     return std::make_unique<Either>(ends, site_, name);
   }
+  std::unique_ptr<modules::Module> make_plaintext_far(const modules::Ends& ends, std::string_view name,
+                                                      std::string_view protocol) override {
+    if (protocol != "h2") return nullptr;
+    return std::make_unique<h2::Far>(ends, site_, owner_of_(ends.client), name, Pushing::Content::in_messages);
+  }
   std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address&) override {
-    return std::make_unique<Far>(ends, site_, owner_of_(ends.client));
+    return std::make_unique<EitherFar>(ends, site_, owner_of_(ends.client));
   }
   std::uint64_t ahead_bytes() const override { return site_->store.bytes() + site_->pushed.bytes(); }
   std::uint64_t clear_cache() override {

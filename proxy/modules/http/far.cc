@@ -18,7 +18,7 @@ std::size_t bytes_of(const RequestHead& request) {
 
 void Far::on_surroundings(TimePoint, const modules::Surroundings& told) {
   fetching_.on_surroundings(told);
-  tell_dropped();
+  pushing_.dropped(fetching_);
 }
 
 std::optional<modules::Output> Far::poll_output() {
@@ -34,10 +34,6 @@ void Far::to_lan(Slice bytes) {
 
 void Far::to_stream(Slice bytes) {
   if (!bytes.empty()) out_.push_back(modules::ToStream{std::move(bytes)});
-}
-
-void Far::tell(const Message& message) {
-  if (!aside_ && !lan_ended_) out_.push_back(modules::ToTwin{twin::encode(message)});
 }
 
 // ---------------------------------------------------------------------------------------------------- requests
@@ -137,8 +133,8 @@ std::optional<std::size_t> Far::take_body(TimePoint now, const Slice& bytes) {
 void Far::body_passes(TimePoint now, Slice raw) {
   for (const Slice& piece : content_.take()) {
     if (document_)
-      if (const auto found = fetching_.read(now, *document_, piece.bytes())) tell(*found);
-    if (ours_ && ours_->is_used) push(piece.bytes(), false);
+      if (const auto found = fetching_.read(now, *document_, piece.bytes())) pushing_.tell(*found);
+    if (ours_ && ours_->is_used) pushing_.piece(ours_->object.number, piece.bytes(), false);
   }
   if (!ours_) return to_stream(std::move(raw));
   ours_->bytes += raw.size();
@@ -178,7 +174,7 @@ bool Far::take_response(TimePoint now, Bytes head) {
   response_body_ = Body(*framing);
   // What ends with the connection leaves none to fetch anything on.
   if (framing->kind != Framing::Kind::until_close) document_ = fetching_.begins(now, owed_.front(), *response);
-  tell_dropped();
+  pushing_.dropped(fetching_);
   return true;
 }
 
@@ -197,9 +193,9 @@ bool Far::take_our_head(Bytes head) {
   ours_->response = *std::move(response);
   if (ours_->is_used) {
     document_ = fetching_.begins(ours_->object, ours_->response);
-    push(head, false);
+    pushing_.piece(ours_->object.number, head, false);
   } else {
-    tell(Dropped{.number = ours_->object.number});
+    pushing_.dropped(ours_->object.number);
   }
   return true;
 }
@@ -213,9 +209,9 @@ void Far::response_done(TimePoint now) {
     return;
   }
   if (ours_->is_used && response_body_.has_trailers())
-    tell(Dropped{.number = ours_->object.number});
+    pushing_.dropped(ours_->object.number);
   else if (ours_->is_used)
-    push({}, true);
+    pushing_.piece(ours_->object.number, {}, true);
   fetching_.fetched(now, ours_->object, ours_->response);
   if (ours_->closes) {
     ours_->is_used = false;
@@ -227,26 +223,13 @@ void Far::response_done(TimePoint now) {
 
 // ---------------------------------------------------------------------------------------------------- prefetch
 
-void Far::push(Bytes bytes, bool is_last) {
-  do {
-    const Bytes part = bytes.first(std::min<std::size_t>(bytes.size(), Piece::kMostBytes));
-    bytes = bytes.subspan(part.size());
-    tell(Piece{.number = ours_->object.number, .bytes = static_cast<std::uint32_t>(part.size()), .is_last = is_last});
-    to_stream(Slice::copy_of(part));
-  } while (!bytes.empty());
-}
-
-void Far::tell_dropped() {
-  for (const std::uint64_t number : fetching_.take_dropped()) tell(Dropped{.number = number});
-}
-
 // The server owes nothing, and nothing of the client is on its way to it.
 void Far::fetch(TimePoint now) {
   const bool is_idle = owed_.empty() && !in_response_ && request_.empty() && request_body_.done() && response_.empty();
   const bool goes_on = !is_blind_ && !is_over_ && !redialled_ && !stream_ended_ && !lan_ended_ && !twin_aside_ && !steps_aside_;
   if (ours_ || !is_idle || !goes_on) return;
   auto next = fetching_.next();
-  tell_dropped();
+  pushing_.dropped(fetching_);
   if (!next) return;
   ++counters_.injected;
   to_lan(Slice::copy_of(std::as_bytes(std::span(head_text(next->asked)))));
@@ -256,12 +239,12 @@ void Far::fetch(TimePoint now) {
 // The connection to the server is of no use before the object has come, which it does not, or only late, or without an end.
 // The client's requests get another one; what is fetched ahead is not worth a second.
 void Far::abandon() {
-  if (ours_->is_used) tell(Dropped{.number = ours_->object.number});
+  if (ours_->is_used) pushing_.dropped(ours_->object.number);
   ours_.reset();
   document_.reset();
   fetching_.give_up();
   fetching_.drop_all();
-  tell_dropped();
+  pushing_.dropped(fetching_);
   in_response_ = false;
   response_ = {};
   response_body_ = {};
@@ -305,7 +288,7 @@ void Far::stop_reading() {
   if (std::exchange(is_blind_, true)) return;
   document_.reset();
   fetching_.drop_all();
-  tell_dropped();
+  pushing_.dropped(fetching_);
   owed_.clear();
   owed_bytes_ = 0;
   to_lan(Slice::copy_of(std::exchange(request_, {})));
@@ -315,6 +298,7 @@ void Far::stop_reading() {
 void Far::step_aside(modules::Reason reason) {
   stop_reading();
   if (lan_ended_ || std::exchange(aside_, true)) return;
+  pushing_.end();
   out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
 }
 
@@ -342,8 +326,9 @@ void Far::lan_ended(TimePoint, modules::Ending ending) {
   if (ending == modules::Ending::reset) return out_.push_back(modules::Abort{});
   if (!is_over_) to_stream(Slice::copy_of(std::exchange(response_, {})));
   fetching_.drop_all();
-  tell_dropped();
+  pushing_.dropped(fetching_);
   lan_ended_ = true;
+  pushing_.end();
   if (!aside_) out_.push_back(modules::EndStream{});
 }
 

@@ -9,6 +9,7 @@
 
 #include "proxy/modules/http/body.h"
 #include "proxy/modules/http/prefetch/fetching.h"
+#include "proxy/modules/http/prefetch/pushing.h"
 #include "proxy/modules/http/site.h"
 #include "proxy/modules/module.h"
 
@@ -56,8 +57,6 @@ class Far final : public modules::Module {
   std::optional<std::size_t> take_body(TimePoint now, const Slice& bytes);
   void body_passes(TimePoint now, Slice raw);
   void response_done(TimePoint now);
-  void push(Bytes bytes, bool is_last);
-  void tell_dropped();
   void fetch(TimePoint now);
   void abandon();
   void after_ours();
@@ -65,11 +64,11 @@ class Far final : public modules::Module {
   void step_aside(modules::Reason reason);
   void to_lan(Slice bytes);
   void to_stream(Slice bytes);
-  void tell(const Message& message);
 
   Fetching fetching_;
   std::optional<Fetching::Document> document_;  // the response that comes now, if it is read
   std::deque<modules::Output> out_;
+  Pushing pushing_{out_, Pushing::Content::in_stream};
   Buffer request_, response_;  // heads that are not complete
   Body request_body_, response_body_;
   std::deque<RequestHead> owed_;  // the client's requests, whose responses the server owes

@@ -30,8 +30,8 @@ bool refuses_certificate(unsigned long error) {
 
 }  // namespace
 
-Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site)
-    : ends_{.client = ends.client, .server = dialled, .server_port = ends.server_port},
+Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site, modules::PlaintextReaders readers)
+    : readers_(std::move(readers)), ends_{.client = ends.client, .server = dialled, .server_port = ends.server_port},
       site_(std::move(site)), policy_(site_->policy) {
   if (!policy_ || !policy_->lists(ends_.server)) {
     splice({});
@@ -43,6 +43,11 @@ Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared
 
 void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   now_ = now;
+  told_ = told;
+  if (reader_) {
+    reader_->on_surroundings(now, told);
+    read_outputs();
+  }
   if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ == State::over) return;
   if (state_ == State::hello) return splice({});
   if (state_ == State::asking) return splice_again({});  // a resumed one fails
@@ -164,6 +169,7 @@ void Far::give_keys(Bytes last_said) {
   detail_ = (traffic->is_1_2 ? "TLS 1.2 for " : "TLS 1.3 for ") + name_ + ", decrypted" + (leaf_ ? ", certificate minted" : "");
   if (const auto* suite = SSL_get_cipher_name(client_->ssl())) (detail_ += ", ") += suite;
   state_ = State::joined;
+  begin_to_read();
   read_server();
 }
 
@@ -234,6 +240,7 @@ void Far::take_resumed(const Resumed& resumed) {
 void Far::open_resumed() {
   if (!std::ranges::equal(server_->protocol(), Bytes(protocols_).subspan(protocols_.empty() ? 0 : 1))) return fail();
   state_ = State::open;
+  begin_to_read();
   detail_ = "TLS for " + name_ + ", decrypted, resumed" + (leaf_ ? ", certificate minted" : "");
   to_server(std::exchange(held_, {}));
   if (client_ended_early_) end_server(!truncated_);
@@ -315,20 +322,77 @@ void Far::from_lan(TimePoint now, Slice bytes) {
 void Far::read_server() {
   Buffer plain;
   const auto got = server_->leg().read(plain);
+  if (reader_) {
+    if (!plain.empty()) reader_->from_lan(now_, Slice::copy_of(plain));
+    if (got == Leg::Read::closed && !std::exchange(server_done_, true)) reader_->lan_ended(now_, modules::Ending::closed);
+    read_outputs();
+    return got == Leg::Read::failed ? fail() : void();
+  }
   if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
   say_to_server();
   if (got == Leg::Read::failed) return fail();
   if (got == Leg::Read::closed) out_.end_stream();
 }
 
+// Only what client and server have agreed on is read here, and of what is private nothing.
+void Far::begin_to_read() {
+  if (entry_->is_private) return;
+  const Bytes agreed = server_->protocol();
+  const std::string_view protocol(reinterpret_cast<const char*>(agreed.data()), agreed.size());
+  for (const modules::PlaintextReader& each : readers_)
+    if ((reader_ = each.instance->make_plaintext_far(ends_, name_, protocol))) {
+      reader_->on_surroundings(now_, told_);
+      return read_outputs();
+    }
+}
+
+void Far::read_outputs() {
+  while (auto output = reader_->poll_output()) {
+    if (state_ == State::over) return;
+    if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
+      if (!server_->leg().write(server->bytes.bytes())) return fail();
+    } else if (auto* client = std::get_if<modules::ToStream>(&*output)) {
+      out_.pass_on(std::move(client->bytes));
+    } else if (auto* message = std::get_if<modules::ToTwin>(&*output)) {
+      out_.tell(OfReader{.bytes = static_cast<std::uint32_t>(message->message.size())}, std::move(message->message));
+    } else if (std::holds_alternative<modules::EndStream>(*output)) {
+      if (server_was_cut_) out_.tell(Truncated{});
+      out_.end_stream();
+    } else if (std::holds_alternative<modules::EndLan>(*output)) {
+      if (client_was_orderly_) server_->leg().close();
+      say_to_server();
+      out_.end_lan();
+    } else {
+      return fail();
+    }
+  }
+  say_to_server();
+}
+
+void Far::on_room(TimePoint now, const modules::Room& room) {
+  now_ = now;
+  if (!reader_ || state_ == State::over) return;
+  reader_->on_room(now, room);
+  read_outputs();
+}
+
 void Far::to_server(Bytes plain) {
   if (client_done_) return;
+  if (reader_) {
+    if (!plain.empty()) reader_->from_stream(now_, Slice::copy_of(plain));
+    return read_outputs();
+  }
   if (!server_->leg().write(plain)) return fail();
   say_to_server();
 }
 
 void Far::end_server(bool orderly) {
   if (std::exchange(client_done_, true)) return;
+  if (reader_) {
+    client_was_orderly_ = orderly;
+    reader_->stream_ended(now_, modules::Ending::closed);
+    return read_outputs();
+  }
   if (orderly) server_->leg().close();
   say_to_server();
   out_.end_lan();
@@ -348,6 +412,12 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
       return out_.end_stream();
     case State::joined:
     case State::open:
+      if (reader_) {
+        if (std::exchange(server_done_, true)) return;
+        server_was_cut_ = true;
+        reader_->lan_ended(now, modules::Ending::closed);
+        return read_outputs();
+      }
       // After its close_notify, this is dropped.
       out_.tell(Truncated{});
       return out_.end_stream();

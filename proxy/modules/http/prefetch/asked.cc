@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 13> kOfEach{
 constexpr std::array<std::string_view, 10> kOfOne{"cache-control", "pragma",   "if-none-match", "if-modified-since", "if-match",
                                                   "if-range",      "if-unmodified-since", "range", "content-length", "expect"};
 
-bool is_among(std::span<const std::string_view> names, std::string_view name) {
+bool is_listed(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
 }
 
@@ -29,6 +29,12 @@ bool names_connection_scheme(std::string_view value) {
     if (same_name(begin, scheme)) return true;
   }
   return false;
+}
+
+std::string lines_of(const Fields& fields) {
+  std::string text;
+  for (const Field& field : fields.all()) text += field.name + ": " + field.value + "\r\n";
+  return text + "\r\n";
 }
 
 }  // namespace
@@ -58,7 +64,7 @@ bool authenticates_connection(const Fields& fields) {
   static constexpr std::array<std::string_view, 4> kNames{"authorization", "proxy-authorization", "www-authenticate",
                                                          "proxy-authenticate"};
   return std::ranges::any_of(fields.all(), [](const Field& field) {
-    if (!is_among(kNames, field.name)) return false;
+    if (!is_listed(kNames, field.name)) return false;
     const auto all = members(field.value);
     return std::ranges::any_of(all, names_connection_scheme);
   });
@@ -67,7 +73,7 @@ bool authenticates_connection(const Fields& fields) {
 RequestHead asked_for_page(const RequestHead& page, std::string_view scheme) {
   RequestHead asked{.method = "GET", .target = page.target, .minor = 1, .fields = {}};
   for (const Field& field : page.fields.all())
-    if (!is_among(kOfEach, field.name) && !is_among(kOfOne, field.name)) asked.fields.add(field);
+    if (!is_listed(kOfEach, field.name) && !is_listed(kOfOne, field.name)) asked.fields.add(field);
   asked.fields.add({"Accept", "*/*"});
   asked.fields.add({"Referer", std::string(scheme) + page.fields.value("host") + page.target});
   return asked;
@@ -76,16 +82,18 @@ RequestHead asked_for_page(const RequestHead& page, std::string_view scheme) {
 bool is_same_asked(const RequestHead& asked, const RequestHead& request) {
   const auto agrees = [](const Fields& one, const Fields& other) {
     return std::ranges::all_of(one.all(), [&](const Field& field) {
-      return is_among(kOfEach, field.name) || one.value(field.name) == other.value(field.name);
+      return is_listed(kOfEach, field.name) || one.value(field.name) == other.value(field.name);
     });
   };
   return request.method == "GET" && agrees(asked.fields, request.fields) && agrees(request.fields, asked.fields);
 }
 
 std::string head_text(const RequestHead& request) {
-  std::string text = request.method + ' ' + request.target + " HTTP/1.1\r\n";
-  for (const Field& field : request.fields.all()) text += field.name + ": " + field.value + "\r\n";
-  return text + "\r\n";
+  return request.method + ' ' + request.target + " HTTP/1.1\r\n" + lines_of(request.fields);
+}
+
+std::string head_text(const ResponseHead& response) {
+  return "HTTP/1.1 " + std::to_string(response.status) + ' ' + response.phrase + "\r\n" + lines_of(response.fields);
 }
 
 }  // namespace longhaul::http

@@ -23,7 +23,8 @@ RequestHead asked_for_page(const RequestHead& page, std::string_view scheme);
 // varies with is compared besides (caching.h, matches).
 bool is_same_asked(const RequestHead& asked, const RequestHead& request);
 
-// Its head as HTTP/1.
+// Their heads as HTTP/1.
 std::string head_text(const RequestHead& request);
+std::string head_text(const ResponseHead& response);
 
 }  // namespace longhaul::http

@@ -10,7 +10,7 @@ namespace {
 
 constexpr link::Duration kKnown = std::chrono::minutes(10), kJustSent = std::chrono::seconds(10);
 
-std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view chars_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 std::optional<Gunzip> decoder_of(const ResponseHead& response) {
   if (!same_name(response.fields.value("content-encoding"), "gzip")) return std::nullopt;
@@ -66,7 +66,7 @@ void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHea
 
 std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
   const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
-  std::string_view text = document.gunzip ? std::string_view(decoded) : text_of(content);
+  std::string_view text = document.gunzip ? std::string_view(decoded) : chars_of(content);
   text = text.substr(0, kMostReadBytes - std::min(kMostReadBytes, document.read));
   document.read += text.size();
   return std::visit(

@@ -15,7 +15,7 @@ constexpr std::size_t kMostNameBytes = 16;
 constexpr std::array<std::string_view, 9> kRaw{"script", "style", "noscript", "template", "textarea",
                                                "title",  "iframe", "xmp", "noframes"};
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_white(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 char lowered(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -78,7 +78,7 @@ void StyleLinks::take_char(char c) {
         quote_ = c;
         wanted_ = std::exchange(is_import_, false);
         value_.clear();
-      } else if (is_letter(c) || c == '@') {
+      } else if (is_ascii_letter(c) || c == '@') {
         state_ = State::name;
         name_.assign(1, lowered(c));
       } else if (c == ';' || c == '{' || c == '}') {
@@ -89,7 +89,7 @@ void StyleLinks::take_char(char c) {
       if (c == '/' && before_ == '*') state_ = State::text;
       return;
     case State::name:
-      if (is_letter(c) || c == '-' || (c >= '0' && c <= '9')) {
+      if (is_ascii_letter(c) || c == '-' || (c >= '0' && c <= '9')) {
         if (name_.size() < kMostNameBytes) name_ += lowered(c);
         return;
       }
@@ -153,7 +153,7 @@ void PageLinks::take_char(char c) {
       } else if (c == '/') {
         tag_.closes = true;
         state_ = State::name;
-      } else if (is_letter(c)) {
+      } else if (is_ascii_letter(c)) {
         tag_.name.assign(1, lowered(c));
         state_ = State::name;
       } else {

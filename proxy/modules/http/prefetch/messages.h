@@ -37,6 +37,13 @@ struct Dropped {
   std::uint64_t number = 0;
   static constexpr auto kFields = std::tuple(&Dropped::number);
 };
-using Message = std::variant<Announced, Piece, Dropped>;
+// As Piece, with the bytes in it: where the stream is not this module's.
+struct WholePiece {
+  std::uint64_t number = 0;
+  bool is_last = false;
+  Slice content;
+  static constexpr auto kFields = std::tuple(&WholePiece::number, &WholePiece::is_last, &WholePiece::content);
+};
+using Message = std::variant<Announced, Piece, Dropped, WholePiece>;
 
 }  // namespace longhaul::http

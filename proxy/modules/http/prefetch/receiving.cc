@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "proxy/modules/http/prefetch/asked.h"
+
 namespace longhaul::http {
 namespace {
 
 constexpr std::size_t kMostAnnounced = 4 * Announced::kMostTargets;  // and not over, of one connection
 
-std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view lines_in(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
 
@@ -25,6 +27,14 @@ bool Receiving::from_twin(TimePoint now, Bytes bytes) {
     if (piece->bytes == 0) take_piece(now, {});
     return true;
   }
+  if (const auto* whole = std::get_if<WholePiece>(&*message)) {
+    if (whole->content.size() > Piece::kMostBytes) return false;
+    const auto size = static_cast<std::uint32_t>(whole->content.size());
+    if (!begin_piece({.number = whole->number, .bytes = size, .is_last = whole->is_last})) return false;
+    piece_left_ = 0;
+    take_piece(now, whole->content.bytes());
+    return true;
+  }
   const std::uint64_t number = std::get<Dropped>(*message).number;
   if (const auto object = of(number)) {
     site_->pushed.drop(object);
@@ -37,7 +47,7 @@ bool Receiving::from_twin(TimePoint now, Bytes bytes) {
 bool Receiving::announce(TimePoint now, const Announced& said) {
   const auto asked = read_request(said.asked.bytes());
   if (!asked || said.targets.size() > Announced::kMostBytes) return false;
-  std::string_view rest = text_of(said.targets.bytes());
+  std::string_view rest = lines_in(said.targets.bytes());
   std::size_t count = 0;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
@@ -152,14 +162,19 @@ void Receiving::count_wasted(TimePoint now) {
   counters_.ahead_wasted_bytes += wasted.bytes;
 }
 
-Slice pushed_head(const Stored& response, bool closes) {
-  std::string text = "HTTP/1.1 " + std::to_string(response.status) + ' ' + response.phrase + "\r\n";
+ResponseHead pushed_answer(const Stored& response) {
+  ResponseHead head{.status = response.status, .phrase = response.phrase, .fields = {}};
   for (const Field& field : response.fields.all())
-    if (!same_name(field.name, "content-length")) text += field.name + ": " + field.value + "\r\n";
-  text += "Content-Length: " + std::to_string(response.content_bytes) + "\r\nCache-Status: longhaul;hit;detail=prefetched\r\n";
-  if (closes) text += "Connection: close\r\n";
-  text += "\r\n";
-  return Slice::copy_of(std::as_bytes(std::span(text)));
+    if (!same_name(field.name, "content-length")) head.fields.add(field);
+  head.fields.add({"Content-Length", std::to_string(response.content_bytes)});
+  head.fields.add({"Cache-Status", "longhaul;hit;detail=prefetched"});
+  return head;
+}
+
+Slice pushed_head(const Stored& response, bool closes) {
+  ResponseHead head = pushed_answer(response);
+  if (closes) head.fields.add({"Connection", "close"});
+  return Slice::copy_of(std::as_bytes(std::span(head_text(head))));
 }
 
 }  // namespace longhaul::http

@@ -63,7 +63,8 @@ class Receiving {
   modules::Counters counters_;
 };
 
-// The head of a pushed response as a client gets it, as HTTP/1.
+// The head of a pushed response as a client gets it, and as HTTP/1.
+ResponseHead pushed_answer(const Stored& response);
 Slice pushed_head(const Stored& response, bool closes);
 
 }  // namespace longhaul::http

@@ -27,8 +27,8 @@ std::string asks(std::string_view path, std::string_view more = "", std::string_
 }
 
 // Answers each request with what `pages` has, or with its path and cookie. `answers` false: says nothing.
-struct Site {
-  explicit Site(Twins& all) : twins(all) {
+struct Server {
+  explicit Server(Twins& all) : twins(all) {
     twins.on_server_bytes = [this] { answer(); };
     twins.on_redial = [this] { read = 0, ++connections; };
   }
@@ -120,7 +120,7 @@ TEST_CASE("http prefetch: what a page embeds is there when the browser asks, and
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     Twins twins(http::kDescriptor, seed, instance(), ends_of(1));
-    Site site(twins);
+    Server site(twins);
     Browser browser(twins);
     site.is_chunked = seed % 2 == 1;
     site.pages["/page"] = kPage;
@@ -129,7 +129,7 @@ TEST_CASE("http prefetch: what a page embeds is there when the browser asks, and
     REQUIRE(browser.get(asks_page("/page")) == kPage);
     REQUIRE(site.asked == std::vector<std::string>{"/page", "/a.css", "/b.js", "/c.png?x=1&y=2", "/e.css", "/f.png"});
     for (const std::string path : {"/a.css", "/f.png", "/b.js", "/e.css", "/c.png?x=1&y=2"}) {
-      REQUIRE(browser.get(asks(path)) == (site.pages.contains(path) ? site.pages[path] : Site::content_of(path)));
+      REQUIRE(browser.get(asks(path)) == (site.pages.contains(path) ? site.pages[path] : Server::content_of(path)));
       REQUIRE(browser.is_prefetched());
       REQUIRE(site.count(path) == 1);
     }
@@ -152,38 +152,38 @@ TEST_CASE("http prefetch: another connection of the same client is answered, one
   const auto shared = instance();
   Twins first(http::kDescriptor, 1, shared, ends_of(1)), second(http::kDescriptor, 2, shared, ends_of(1)),
       other(http::kDescriptor, 3, shared, ends_of(2));
-  Site site(first), site_2(second), site_3(other);
+  Server site(first), site_2(second), site_3(other);
   Browser browser(first), browser_2(second), browser_3(other);
   site.pages["/page"] = kPage;
   REQUIRE(browser.get(asks_page("/page")) == kPage);
-  CHECK(browser_3.get(asks("/b.js")) == Site::content_of("/b.js"));
+  CHECK(browser_3.get(asks("/b.js")) == Server::content_of("/b.js"));
   CHECK(site_3.count("/b.js") == 1);
-  CHECK(browser_2.get(asks("/b.js")) == Site::content_of("/b.js"));
+  CHECK(browser_2.get(asks("/b.js")) == Server::content_of("/b.js"));
   CHECK(site_2.asked.empty());
   // Of the same client with other cookies, language or credentials, or what is asked for otherwise.
   for (const char* more : {"Accept-Language: de\r\n", "Authorization: Basic eDp5\r\n", "Range: bytes=0-1\r\n", "X-Token: 1\r\n",
                            "If-None-Match: \"a\"\r\n", "Cache-Control: no-cache\r\n", "Origin: http://y\r\n"}) {
     INFO(more);
     const std::size_t before = site_2.count("/a.css");
-    CHECK(browser_2.get(asks("/a.css", more)) == Site::content_of("/a.css"));
+    CHECK(browser_2.get(asks("/a.css", more)) == Server::content_of("/a.css"));
     CHECK(site_2.count("/a.css") == before + 1);
   }
   for (const char* browser_fields : {"User-Agent: b\r\nAccept-Encoding: gzip\r\nCookie: me=2\r\n", "User-Agent: b\r\nAccept-Encoding: gzip\r\n",
                               "User-Agent: c\r\nAccept-Encoding: gzip\r\nCookie: me=1\r\n", "User-Agent: b\r\nCookie: me=1\r\n"})
     CHECK((browser_2.get(asks("/a.css", "", browser_fields)), !browser_2.is_prefetched()));
-  CHECK(browser_2.get(asks("/a.css")) == Site::content_of("/a.css"));
+  CHECK(browser_2.get(asks("/a.css")) == Server::content_of("/a.css"));
   CHECK(browser_2.is_prefetched());
 }
 
 TEST_CASE("http prefetch: requests of a prefetch are those that the browser would send") {
   Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-  Site site(twins);
+  Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a.png>";
   browser.get(asks_page("/page", "Authorization: Basic eDp5\r\nCache-Control: max-age=0\r\n"));
   CHECK(site.heads["/a.png"] == "GET /a.png HTTP/1.1\r\nHost: x\r\nUser-Agent: b\r\nAccept-Encoding: gzip\r\nCookie: me=1\r\n"
                                 "Authorization: Basic eDp5\r\nAccept: */*\r\nReferer: http://x/page\r\n\r\n");
-  CHECK(browser.get(asks("/a.png", "Authorization: Basic eDp5\r\n")) == Site::content_of("/a.png"));
+  CHECK(browser.get(asks("/a.png", "Authorization: Basic eDp5\r\n")) == Server::content_of("/a.png"));
   CHECK(browser.is_prefetched());
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
         asks_page("/page", "Sec-Fetch-Dest: empty\r\n"), asks_page("/page", "Connection: close\r\n")}) {
     INFO(request);
     Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-    Site site(twins);
+    Server site(twins);
     site.pages["/page"] = kPage;
     CHECK(Browser(twins).get(request) == kPage);
     CHECK(site.asked.size() == 1);
@@ -203,7 +203,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
   for (const char* field : {"Set-Cookie: a=b\r\n", "WWW-Authenticate: Negotiate\r\n", "Content-Encoding: br\r\n", "Connection: close\r\n"}) {
     INFO(field);
     Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-    Site site(twins);
+    Server site(twins);
     site.pages["/page"] = kPage;
     site.extra["/page"] = field;
     CHECK(Browser(twins).get(asks_page("/page")) == kPage);
@@ -213,7 +213,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
 
 TEST_CASE("http prefetch: a response that is no plain success, or varies with what is not known, answers nobody") {
   Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-  Site site(twins);
+  Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a><img src=b><img src=c><img src=d>";
   site.statuses["/a"] = "404 Not Found";
@@ -222,11 +222,11 @@ TEST_CASE("http prefetch: a response that is no plain success, or varies with wh
   site.extra["/d"] = "Vary: Cookie\r\nSet-Cookie: a=b\r\n";
   browser.get(asks_page("/page"));
   for (const std::string path : {"/a", "/b", "/c"}) {
-    CHECK(browser.get(asks(path)) == Site::content_of(path));
+    CHECK(browser.get(asks(path)) == Server::content_of(path));
     CHECK_FALSE(browser.is_prefetched());
     CHECK(site.count(path) == 2);
   }
-  CHECK(browser.get(asks("/d")) == Site::content_of("/d"));
+  CHECK(browser.get(asks("/d")) == Server::content_of("/d"));
   CHECK(browser.is_prefetched());
   CHECK(browser.head.find("Set-Cookie: a=b\r\n") != std::string::npos);
 }
@@ -235,7 +235,7 @@ TEST_CASE("http prefetch: the client's request comes before the next object") {
   for (unsigned seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
     Twins twins(http::kDescriptor, seed, instance(), ends_of(1));
-    Site site(twins);
+    Server site(twins);
     Browser browser(twins);
     site.pages["/page"] = "<img src=a><img src=b><img src=c>";
     // It asks as soon as it has the page, whatever has come.
@@ -243,8 +243,8 @@ TEST_CASE("http prefetch: the client's request comes before the next object") {
       if (twins.at_client.size() > 40 && !std::exchange(is_said, true)) twins.client_sends(asks("/other") + asks("/b"));
     };
     CHECK(browser.get(asks_page("/page")) == site.pages["/page"]);
-    CHECK(browser.next() == Site::content_of("/other"));
-    CHECK(browser.next() == Site::content_of("/b"));
+    CHECK(browser.next() == Server::content_of("/other"));
+    CHECK(browser.next() == Server::content_of("/b"));
     CHECK(browser.next() == "nothing");
     CHECK(site.count("/other") == 1);
   }
@@ -254,7 +254,7 @@ TEST_CASE("http prefetch: a server that does not answer in time, or closes, cost
   for (const int how : {0, 1, 2, 3}) {
     INFO("how " << how);
     Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-    Site site(twins);
+    Server site(twins);
     Browser browser(twins);
     site.pages["/page"] = "<img src=a><img src=b>";
     if (how == 1) site.statuses["/a"] = "101 Switching Protocols";
@@ -282,10 +282,10 @@ TEST_CASE("http prefetch: a server that does not answer in time, or closes, cost
       twins.run();
     }
     CHECK(site.connections == 2);
-    CHECK(browser.next() == Site::content_of("/c"));
-    CHECK(browser.get(asks("/a")) == Site::content_of("/a"));
+    CHECK(browser.next() == Server::content_of("/c"));
+    CHECK(browser.get(asks("/a")) == Server::content_of("/a"));
     CHECK(browser.is_prefetched() == (how == 2));
-    CHECK(browser.get(asks("/b")) == Site::content_of("/b"));
+    CHECK(browser.get(asks("/b")) == Server::content_of("/b"));
     CHECK_FALSE(browser.is_prefetched());
     CHECK_FALSE(twins.is_reset());
   }
@@ -294,48 +294,48 @@ TEST_CASE("http prefetch: a server that does not answer in time, or closes, cost
 TEST_CASE("http prefetch: after a request that changes something, what was fetched before it answers nothing") {
   const auto shared = instance();
   Twins twins(http::kDescriptor, 1, shared, ends_of(1)), second(http::kDescriptor, 2, shared, ends_of(1));
-  Site site(twins), site_2(second);
+  Server site(twins), site_2(second);
   Browser browser(twins), browser_2(second);
   site.pages["/page"] = "<img src=a><img src=b>";
   browser.get(asks_page("/page"));
   browser_2.get("DELETE /x HTTP/1.1\r\nHost: x\r\n\r\n");
-  CHECK(browser.get(asks("/a")) == Site::content_of("/a"));
+  CHECK(browser.get(asks("/a")) == Server::content_of("/a"));
   CHECK_FALSE(browser.is_prefetched());
 }
 
 TEST_CASE("http prefetch: what nobody asks for is forgotten within seconds, and counted") {
   Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-  Site site(twins);
+  Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a><img src=b>";
   browser.get(asks_page("/page"));
   twins.now += std::chrono::seconds(11);
-  CHECK(browser.get(asks("/a")) == Site::content_of("/a"));
+  CHECK(browser.get(asks("/a")) == Server::content_of("/a"));
   CHECK_FALSE(browser.is_prefetched());
   CHECK(site.count("/a") == 2);
   twins.near.module.on_surroundings(twins.now, {});
   CHECK(twins.near.module.counters().objects_ahead_wasted == 2);
-  CHECK(twins.near.module.counters().ahead_wasted_bytes == 2 * Site::content_of("/a").size());
+  CHECK(twins.near.module.counters().ahead_wasted_bytes == 2 * Server::content_of("/a").size());
 }
 
 TEST_CASE("http prefetch: a page visited again is not fetched for again, and what may be stored is") {
   const auto shared = instance();
   Twins twins(http::kDescriptor, 1, shared, ends_of(1)), other(http::kDescriptor, 2, shared, ends_of(2));
-  Site site(twins), site_2(other);
+  Server site(twins), site_2(other);
   Browser browser(twins), browser_2(other);
   site.pages["/page"] = site_2.pages["/page"] = "<img src=a>";
   site.extra["/a"] = "Cache-Control: max-age=60\r\n";
   for (int i = 0; i < 2; ++i) browser.get(asks_page("/page"));
   CHECK(site.count("/a") == 1);
   browser_2.get(asks_page("/page"));
-  CHECK(browser_2.get(asks("/a", "", "Cookie: you=1\r\n")) == Site::content_of("/a"));
+  CHECK(browser_2.get(asks("/a", "", "Cookie: you=1\r\n")) == Server::content_of("/a"));
   CHECK(site_2.count("/a") == 0);
   CHECK(browser_2.head.find("Cache-Status: longhaul;hit\r\n") != std::string::npos);
 }
 
 TEST_CASE("http prefetch: switched off, nothing is fetched") {
   Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-  Site site(twins);
+  Server site(twins);
   site.pages["/page"] = kPage;
   for (kit::Watched* half : {&twins.near, &twins.far}) {
     modules::Surroundings told;
@@ -350,7 +350,7 @@ TEST_CASE("http prefetch: switched off, nothing is fetched") {
 
 TEST_CASE("http prefetch: a hostile page has a bounded number of objects") {
   Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
-  Site site(twins);
+  Server site(twins);
   std::string page;
   for (int i = 0; i < 5000; ++i) page += "<img src=" + std::to_string(i) + ">";
   site.pages["/page"] = page;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half before an HTTP/2 server: it is the server's client and the near half's server, so that it can ask for what
+// pages embed on streams of its own (ahead.h).
+#pragma once
+#include <deque>
+#include <memory>
+
+#include "proxy/modules/http/h2/streams.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::http::h2 {
+
+class Far final : public modules::Module {
+ public:
+  using TimePoint = modules::TimePoint;
+
+  // `verified_name` as Near has it; `content`: where what is fetched is said.
+  Far(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name,
+      Pushing::Content content);
+
+  void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
+  void from_lan(TimePoint now, Slice bytes) override;
+  void from_stream(TimePoint now, Slice bytes) override;
+  void from_twin(TimePoint, Slice) override { abort(); }  // the near half says nothing
+  void on_room(TimePoint now, const modules::Room& room) override;
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  // The near half of such a connection does not, once it has begun.
+  void twin_stepped_aside(TimePoint) override { abort(); }
+  void on_timeout(TimePoint) override {}
+  std::optional<modules::Output> poll_output() override;
+  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::size_t queued_bytes() const override { return streams_ ? streams_->queued_bytes() : 0; }
+  std::size_t state_bytes() const override { return streams_ ? streams_->state_bytes() : 0; }
+  const modules::Counters& counters() const override;
+  std::string_view detail() const override { return "HTTP/2"; }
+
+ private:
+  static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024;
+  void pump();
+  void end_lan();
+  void end_stream();
+  void abort();
+
+  Place place_;
+  std::deque<modules::Output> out_;
+  Fetching fetching_;
+  Pushing pushing_;
+  Ahead ahead_;
+  std::unique_ptr<Streams> streams_;
+  std::size_t lan_room_ = kRoom, stream_room_ = kRoom;
+  bool is_over_ = false, ended_lan_ = false, ended_stream_ = false;
+  mutable modules::Counters shown_;
+};
+
+}  // namespace longhaul::http::h2
