@@ -202,6 +202,21 @@ class Http2(PairTest):
         self.assertEqual(hits[0], 0)
         self.assertIn(hits[1], (OBJECTS, OBJECTS + 1))
 
+    def test_what_a_page_embeds_is_fetched_ahead_on_a_decrypted_connection(self):
+        names = [f"ahead-{number}.js" for number in range(OBJECTS)]
+        for number, name in enumerate(names):
+            (self.nginx.files / name).write_text(f"(window.got ??= []).push({number});//" + f"{number}" * 3000)
+        (self.nginx.files / "ahead.html").write_text("<!DOCTYPE html><title>page</title>" +
+                                                     "".join(f'<script src="{name}"></script>' for name in names))
+        before = self.counted("tls")["objects_ahead_used"]
+        options = (f"--host-resolver-rules=MAP intranet.corp {SERVER}", "--ignore-certificate-errors")
+        with Browser(self.lab, "client", self.lab.scratch / "profile-ahead", options=options) as browser:
+            browser.open("https://intranet.corp/ahead.html")
+            browser.until(f"window.got?.length == {OBJECTS}")
+            self.assertEqual(browser.value("window.got"), list(range(OBJECTS)))
+        self.assertEqual([self.asked_over_tls(name) for name in names], [1] * OBJECTS)
+        self.assertEqual(self.counted("tls")["objects_ahead_used"] - before, OBJECTS)
+
     def test_switched_off_running_connections_end_and_new_ones_pass(self):
         self.nginx.put("hour/off", 1000)
         self.branch.set(http=False)
