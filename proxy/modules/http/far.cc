@@ -232,7 +232,8 @@ void Far::fetch(TimePoint now) {
   pushing_.dropped(fetching_);
   if (!next) return;
   ++counters_.injected;
-  to_lan(Slice::copy_of(std::as_bytes(std::span(head_text(next->asked)))));
+  const std::string head = head_text(next->asked);
+  to_lan(Slice::copy_of(std::as_bytes(std::span(head))));
   ours_.emplace(Ours{.object = *std::move(next), .since = now, .response = {}});
 }
 

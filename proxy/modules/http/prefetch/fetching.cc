@@ -106,7 +106,8 @@ std::optional<Announced> Fetching::announce(TimePoint now, Document& document, c
   }
   if (targets.empty()) return std::nullopt;
   asked.target = "*";
-  said.asked = Slice::copy_of(std::as_bytes(std::span(head_text(asked))));
+  const std::string head = head_text(asked);
+  said.asked = Slice::copy_of(std::as_bytes(std::span(head)));
   said.targets = Slice::copy_of(std::as_bytes(std::span(targets)));
   return said;
 }

@@ -226,7 +226,9 @@ void PageLinks::take_char(char c) {
       // "/" and the name, and then anything that ends a name.
       const std::string wanted = '/' + raw_;
       if (raw_read_ == wanted && (is_white(c) || c == '/' || c == '>')) {
-        tag_ = {.name = raw_, .closes = true};
+        tag_ = {};
+        tag_.name = raw_;
+        tag_.closes = true;
         if (raw_ == "style")
           for (std::string& each : style_.take()) found(std::move(each));
         state_ = State::before_attribute;

@@ -174,7 +174,8 @@ ResponseHead pushed_answer(const Stored& response) {
 Slice pushed_head(const Stored& response, bool closes) {
   ResponseHead head = pushed_answer(response);
   if (closes) head.fields.add({"Connection", "close"});
-  return Slice::copy_of(std::as_bytes(std::span(head_text(head))));
+  const std::string text = head_text(head);
+  return Slice::copy_of(std::as_bytes(std::span(text)));
 }
 
 }  // namespace longhaul::http
