@@ -162,7 +162,7 @@ void PageLinks::take_char(char c) {
       return;
     case State::markup:
       if (c == '-' && ++dashes_ == 2)
-        state_ = State::comment, dashes_ = 0;
+        state_ = State::comment;  // which ">" ends here, too
       else if (c != '-')
         state_ = c == '>' ? State::text : State::declaration;
       return;

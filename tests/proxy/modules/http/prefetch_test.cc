@@ -275,6 +275,9 @@ TEST_CASE("http prefetch: a server that does not answer in time, or closes, cost
         const auto at = twins.far.module.next_timeout();
         REQUIRE(at);
         twins.far.module.on_timeout(*at), twins.far.collect();
+        REQUIRE(std::exchange(twins.far.redialled, false));
+        twins.at_server.clear();
+        twins.on_redial();
       }
       twins.run();
     } else {
