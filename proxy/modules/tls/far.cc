@@ -75,7 +75,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
       if (is_resumed_) return held_.size() > kMostResumedBytes ? fail() : void();
       records_.push(bytes.bytes());
       take_records();
-      if (held_bytes() <= kMostHelloBytes) return;
+      if (of_client_bytes() <= kMostHelloBytes) return;
       if (state_ == State::asking) return splice_again(reasons::tls_not_understood);
       state_ == State::hello ? splice(reasons::tls_not_understood) : fail();
   }

@@ -57,8 +57,7 @@ class Far final : public modules::Module, private LegUser {
   void on_room(TimePoint now, const modules::Room& room) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
-  std::size_t held_bytes() const override { return held_.size() + records_.held_bytes(); }
-  std::size_t queued_bytes() const override { return reader_ ? reader_->queued_bytes() : 0; }
+  std::size_t held_bytes() const override { return of_client_bytes() + (reader_ ? reader_->held_bytes() : 0); }
   std::size_t state_bytes() const override {
     return state_ == State::aside ? 0 : kLegBytes + (reader_ ? reader_->state_bytes() : 0);
   }
@@ -87,6 +86,7 @@ class Far final : public modules::Module, private LegUser {
   void on_secret(std::string_view line) override { secrets_.note(line); }
   void on_new_session(SSL_SESSION* session) override;
 
+  std::size_t of_client_bytes() const { return held_.size() + records_.held_bytes(); }
   void take_records();
   void decide(int result);
   void ask_server();

@@ -30,8 +30,9 @@ class Far final : public modules::Module {
   void on_timeout(TimePoint) override {}
   std::optional<modules::Output> poll_output() override;
   std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
-  std::size_t queued_bytes() const override { return streams_ ? streams_->queued_bytes() : 0; }
-  std::size_t state_bytes() const override { return streams_ ? streams_->state_bytes() : 0; }
+  // Of the server, for the stream.
+  std::size_t held_bytes() const override { return streams_->queued_bytes(); }
+  std::size_t state_bytes() const override { return streams_->state_bytes(); }
   const modules::Counters& counters() const override;
   std::string_view detail() const override { return "HTTP/2"; }
 
