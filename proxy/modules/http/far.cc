@@ -316,7 +316,8 @@ void Far::twin_stepped_aside(TimePoint) {
 
 void Far::give_up_memory(TimePoint) {
   fetching_.give_up();
-  if (ours_ && !is_over_)
+  if (is_over_) return;  // what the server still says is not the flow's
+  if (ours_)
     steps_aside_ = modules::reasons::memory_limit;
   else
     step_aside(modules::reasons::memory_limit);

@@ -334,48 +334,6 @@ void Far::read_server() {
   if (got == Leg::Read::closed) out_.end_stream();
 }
 
-// Only what client and server have agreed on is read here, and of what is private nothing.
-void Far::begin_to_read() {
-  if (entry_->is_private) return;
-  const Bytes agreed = server_->protocol();
-  const std::string_view protocol(reinterpret_cast<const char*>(agreed.data()), agreed.size());
-  for (const modules::PlaintextReader& each : readers_)
-    if ((reader_ = each.instance->make_plaintext_far(ends_, name_, protocol))) {
-      reader_->on_surroundings(now_, told_);
-      return read_outputs();
-    }
-}
-
-void Far::read_outputs() {
-  while (auto output = reader_->poll_output()) {
-    if (state_ == State::over) return;
-    if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
-      if (!server_->leg().write(server->bytes.bytes())) return fail();
-    } else if (auto* client = std::get_if<modules::ToStream>(&*output)) {
-      out_.pass_on(std::move(client->bytes));
-    } else if (auto* message = std::get_if<modules::ToTwin>(&*output)) {
-      out_.tell(OfReader{.bytes = static_cast<std::uint32_t>(message->message.size())}, std::move(message->message));
-    } else if (std::holds_alternative<modules::EndStream>(*output)) {
-      if (server_was_cut_) out_.tell(Truncated{});
-      out_.end_stream();
-    } else if (std::holds_alternative<modules::EndLan>(*output)) {
-      if (client_was_orderly_) server_->leg().close();
-      say_to_server();
-      out_.end_lan();
-    } else {
-      return fail();
-    }
-  }
-  say_to_server();
-}
-
-void Far::on_room(TimePoint now, const modules::Room& room) {
-  now_ = now;
-  if (!reader_ || state_ == State::over) return;
-  reader_->on_room(now, room);
-  read_outputs();
-}
-
 void Far::to_server(Bytes plain) {
   if (client_done_) return;
   if (reader_) {

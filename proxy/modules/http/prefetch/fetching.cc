@@ -8,7 +8,8 @@
 namespace longhaul::http {
 namespace {
 
-constexpr link::Duration kKnown = std::chrono::minutes(10), kJustSent = std::chrono::seconds(10);
+constexpr Seconds kLeastKnown = 3600, kMostKnown = 24 * 3600;
+constexpr link::Duration kJustSent = std::chrono::seconds(10);
 
 std::string_view chars_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
@@ -54,14 +55,17 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
                   .gunzip = decoder_of(response), .links = PageLinks()};
 }
 
-// What the client or its site can be taken to have from now on.
+// What the client or its site can be taken to have from now on: browsers keep what has a tag or a date, too.
 void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHead& response) {
   if (request.method != "GET" || response.status != 200) return;
   const std::string key = place_.key_of(request);
-  if (may_store(request, response, site_->wall()))
-    site_->known.note(known_to_site(key), now + kKnown);
+  const Seconds wall = site_->wall();
+  const Seconds fresh = to_store(request, response, now, wall).lifetime;
+  const auto until = now + std::chrono::seconds(std::clamp(fresh, kLeastKnown, kMostKnown));
+  if (may_store(request, response, wall))
+    site_->known.note(known_to_site(key), until);
   else if (!directives_of(response.fields).no_store)
-    site_->known.note(known_to_client(key), now + kKnown);
+    site_->known.note(known_to_client(key), until);
 }
 
 std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
