@@ -36,7 +36,7 @@ class Instance {
   // The half before its server, whose messages come to the one that make_plaintext_reader() made; it may not ask for
   // Redial nor step aside. `protocol`: what client and server have agreed on (ALPN). Null: the near one reads alone.
   virtual std::unique_ptr<Module> make_plaintext_far(const Ends&, std::string_view /*verified_name*/,
-                                                     std::string_view /*protocol*/) {
+                                                     std::string_view /*protocol*/, const config::ModuleFeatures&) {
     return nullptr;
   }
   // Once, before the first flow: the modules that read what this one decrypts.

@@ -40,8 +40,9 @@ class Installed final : public modules::Instance {
     return std::make_unique<Either>(ends, site_, name);
   }
   std::unique_ptr<modules::Module> make_plaintext_far(const modules::Ends& ends, std::string_view name,
-                                                      std::string_view protocol) override {
-    if (protocol != "h2") return nullptr;
+                                                      std::string_view protocol,
+                                                      const config::ModuleFeatures& features) override {
+    if (protocol != "h2" || features.value("http") == 0 || features.value("http.prefetch") == 0) return nullptr;
     return std::make_unique<h2::Far>(ends, site_, owner_of_(ends.client), name, Pushing::Content::in_messages);
   }
   std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address&) override {

@@ -59,7 +59,8 @@ class EitherFar final : public modules::Module {
     return *half_;
   }
   void choose(TimePoint now, bool is_2) {
-    if (is_2)
+    // HTTP/2 that is not fetched for passes.
+    if (is_2 && told_.features.modules.value("http.prefetch") != 0)
       half_ = std::make_unique<h2::Far>(ends_, site_, owner_, std::string_view(), Pushing::Content::in_stream);
     else
       half_ = std::make_unique<Far>(ends_, site_, owner_);

@@ -10,7 +10,7 @@ void Far::begin_to_read() {
   const Bytes agreed = server_->protocol();
   const std::string_view protocol(reinterpret_cast<const char*>(agreed.data()), agreed.size());
   for (const modules::PlaintextReader& each : readers_)
-    if ((reader_ = each.instance->make_plaintext_far(ends_, name_, protocol))) {
+    if ((reader_ = each.instance->make_plaintext_far(ends_, name_, protocol, told_.features.modules))) {
       reader_->on_surroundings(now_, told_);
       return read_outputs();
     }

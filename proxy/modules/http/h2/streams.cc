@@ -249,7 +249,7 @@ void Streams::take_response(Exchange& exchange, const Fields& block, bool ends) 
   const auto response = response_of(block);
   if (!response) return server_.reset(exchange.server, errors::protocol);
   if (response->status < 200) return client_.inform(exchange.client, block);
-  if (exchange.request) place_.invalidate(site_->store, *exchange.request, *response);
+  if (exchange.request && receiving_) place_.invalidate(site_->store, *exchange.request, *response);
   if (response->status == 304 && exchange.asked_about) return take_not_modified(exchange, *response, ends);
   exchange.responded = true;
   exchange.down.ended = ends;
