@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "proxy/modules/http/caching.h"
+#include "proxy/modules/http/prefetch/cookies.h"
 
 namespace longhaul::http {
 namespace {
@@ -55,9 +55,8 @@ bool is_page_to_read(const ResponseHead& response) {
   const std::string type = lower(response.fields.value("content-type"));
   const std::string coding = lower(response.fields.value("content-encoding"));
   const bool is_html = type.starts_with("text/html") || type.starts_with("application/xhtml+xml");
-  // With new cookies the next requests say something else than this one did.
   return response.status == 200 && response.minor == 1 && is_html && response.fields.count("content-encoding") <= 1 &&
-         (coding.empty() || coding == "gzip" || coding == "identity") && !response.fields.has("set-cookie");
+         (coding.empty() || coding == "gzip" || coding == "identity");
 }
 
 bool authenticates_connection(const Fields& fields) {
@@ -70,10 +69,21 @@ bool authenticates_connection(const Fields& fields) {
   });
 }
 
-RequestHead asked_for_page(const RequestHead& page, std::string_view scheme) {
+std::optional<RequestHead> asked_for_page(const RequestHead& page, const ResponseHead& response, std::string_view scheme,
+                                          Seconds wall) {
+  const bool sets_cookies = response.fields.has("set-cookie");
+  const auto cookies = cookies_after(page, response, scheme == "https://", wall);
+  if (!cookies) return std::nullopt;
   RequestHead asked{.method = "GET", .target = page.target, .minor = 1, .fields = {}};
-  for (const Field& field : page.fields.all())
-    if (!is_listed(kOfEach, field.name) && !is_listed(kOfOne, field.name)) asked.fields.add(field);
+  for (const Field& field : page.fields.all()) {
+    const bool is_said_anew = sets_cookies && same_name(field.name, "cookie");
+    if (!is_said_anew && !is_listed(kOfEach, field.name) && !is_listed(kOfOne, field.name)) asked.fields.add(field);
+  }
+  if (sets_cookies && !cookies->empty()) {
+    std::string line;
+    for (const std::string& each : *cookies) (line += line.empty() ? "" : "; ") += each;
+    asked.fields.add({"Cookie", std::move(line)});
+  }
   asked.fields.add({"Accept", "*/*"});
   asked.fields.add({"Referer", std::string(scheme) + page.fields.value("host") + page.target});
   return asked;
@@ -82,10 +92,10 @@ RequestHead asked_for_page(const RequestHead& page, std::string_view scheme) {
 bool is_same_asked(const RequestHead& asked, const RequestHead& request) {
   const auto agrees = [](const Fields& one, const Fields& other) {
     return std::ranges::all_of(one.all(), [&](const Field& field) {
-      return is_listed(kOfEach, field.name) || one.value(field.name) == other.value(field.name);
+      return is_listed(kOfEach, field.name) || same_name(field.name, "cookie") || one.value(field.name) == other.value(field.name);
     });
   };
-  return request.method == "GET" && agrees(asked.fields, request.fields) && agrees(request.fields, asked.fields);
+  return request.method == "GET" && cookies_of(asked.fields) == cookies_of(request.fields) && agrees(asked.fields, request.fields) && agrees(request.fields, asked.fields);
 }
 
 std::string head_text(const RequestHead& request) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "proxy/modules/http/head.h"
+#include "proxy/modules/http/caching.h"
 
 namespace longhaul::http {
 
@@ -16,8 +16,9 @@ bool is_page_to_read(const ResponseHead& response);
 // Requests on this connection may be answered by who the connection belongs to, and not by what they say.
 bool authenticates_connection(const Fields& fields);
 
-// For anything that the page embeds; the target is still the page's.
-RequestHead asked_for_page(const RequestHead& page, std::string_view scheme);
+// For anything that the page embeds; the target is still the page's. Nothing: it is not plain what the browser will say.
+std::optional<RequestHead> asked_for_page(const RequestHead& page, const ResponseHead& response, std::string_view scheme,
+                                          Seconds wall);
 
 // Whether the client's request is that one, but for its target and what says nothing of who asks or what for. What a response
 // varies with is compared besides (caching.h, matches).

@@ -44,13 +44,14 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
   }
   // The client is at another page now.
   drop_all();
-  if (closes(response.fields, response.minor)) return std::nullopt;
+  auto asked = asked_for_page(request, response, place_.scheme(), site_->wall());
+  if (!asked || closes(response.fields, response.minor)) return std::nullopt;
   objects_left_ = kMostObjects;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(kMostLineTime).count();
   bytes_left_ = line_bytes_per_second_ == 0
                     ? kLeastPageBytes
                     : std::clamp(line_bytes_per_second_ * static_cast<std::uint64_t>(seconds), kLeastPageBytes, kMostPageBytes);
-  return Document{.asked = std::make_shared<const RequestHead>(asked_for_page(request, place_.scheme())),
+  return Document{.asked = std::make_shared<const RequestHead>(*std::move(asked)),
                   .origin = {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))},
                   .gunzip = decoder_of(response), .links = PageLinks()};
 }

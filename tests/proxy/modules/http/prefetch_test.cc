@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "proxy/modules/http/descriptor.h"
+#include "proxy/modules/http/prefetch/cookies.h"
 #include "proxy/modules/http/prefetch/messages.h"
 #include "tests/proxy/modules/kit/twins.h"
 
@@ -187,6 +188,46 @@ TEST_CASE("http prefetch: requests of a prefetch are those that the browser woul
   CHECK(browser.is_prefetched());
 }
 
+TEST_CASE("http prefetch: a page that sets cookies is followed by requests with those") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Server site(twins);
+  Browser browser(twins);
+  site.pages["/page"] = "<img src=a.png>";
+  site.extra["/page"] = "Set-Cookie: session=7; Path=/; HttpOnly; SameSite=Lax\r\nSet-Cookie: old=; Path=/; Max-Age=0\r\n"
+                        "Set-Cookie: me=2; path=/; Max-Age=3600\r\n";
+  browser.get(asks_page("/page", "Cookie: old=1\r\n"));
+  CHECK(site.heads["/a.png"].find("\r\nCookie: me=2; session=7\r\n") != std::string::npos);
+  CHECK(browser.get(asks("/a.png")) == Server::content_of("/a.png"));
+  CHECK_FALSE(browser.is_prefetched());
+  CHECK(browser.get(asks("/a.png", "", "User-Agent: b\r\nAccept-Encoding: gzip\r\nCookie: me=2; session=7\r\n")) ==
+        Server::content_of("/a.png"));
+  CHECK(browser.is_prefetched());
+}
+
+TEST_CASE("http prefetch: cookies are those that a browser would send, or not said") {
+  const auto after = [](std::string_view sent, std::vector<std::string> set, bool is_secure = false) -> std::string {
+    http::RequestHead page;
+    if (!sent.empty()) page.fields.add({"Cookie", std::string(sent)});
+    http::ResponseHead response;
+    for (std::string& each : set) response.fields.add({"Set-Cookie", std::move(each)});
+    const auto cookies = http::cookies_after(page, response, is_secure, 1'700'000'000);
+    if (!cookies) return "none";
+    std::string line;
+    for (const std::string& each : *cookies) line += each + '|';
+    return line;
+  };
+  CHECK(after("a=1; b=2", {}) == "a=1|b=2|");
+  CHECK(after("", {"a=1; Path=/"}) == "a=1|");
+  CHECK(after("a=1; b=2", {"a=3; path=/; httponly", "c = 4 ;Path=/"}) == "a=3|b=2|c=4|");
+  CHECK(after("a=1", {"a=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}) == "");
+  CHECK(after("a=1", {"a=2; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60"}) == "a=2|");
+  CHECK(after("a=1", {"a=2; Path=/; Max-Age=-1"}) == "");
+  CHECK(after("", {"a=1; Path=/; Secure"}, true) == "a=1|");
+  for (const char* unclear : {"a=1", "a=1; Path=/x", "a=1; Path=/; Domain=x", "a=1; Path=/; Secure", "a; Path=/", "=1; Path=/", "",
+                              "__Host-a=1; Path=/; Secure", "a=1; Path=/; Partitioned", "a=1; Path=/; Expires=soon", "a=1; Path=/; Max-Age=x"})
+    CHECK(after("b=2", {unclear}) == "none");
+}
+
 TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been there, or authenticates the connection") {
   for (const std::string& request :
        {asks("/page"), asks_page("/page", "If-None-Match: \"a\"\r\n"), asks_page("/page", "Authorization: Negotiate abc\r\n"),
@@ -200,7 +241,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
     CHECK(Browser(twins).get(request) == kPage);
     CHECK(site.asked.size() == 1);
   }
-  for (const char* field : {"Set-Cookie: a=b\r\n", "WWW-Authenticate: Negotiate\r\n", "Content-Encoding: br\r\n", "Connection: close\r\n"}) {
+  for (const char* field : {"Set-Cookie: a=b\r\n", "Set-Cookie: a=b; Path=/; Domain=y\r\n", "Set-Cookie: a=b; Path=/; Secure\r\n", "WWW-Authenticate: Negotiate\r\n", "Content-Encoding: br\r\n", "Connection: close\r\n"}) {
     INFO(field);
     Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
     Server site(twins);
