@@ -10,6 +10,7 @@
 
 #include <array>
 
+#include "proxy/flows/arrivals.h"
 #include "proxy/flows/reset_on_close.h"
 
 namespace longhaul::flows {
@@ -137,6 +138,8 @@ bool LanSide::has_delivered() const {
   // A FIN that waits for its acknowledgement counts as one byte there.
   return undelivered <= 1;
 }
+
+std::size_t LanSide::unacknowledged() { return unacknowledged_bytes(socket_.native_handle()); }
 
 void LanSide::reset() {
   boost::system::error_code ignored;

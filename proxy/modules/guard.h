@@ -3,6 +3,7 @@
 // module must report something to the client, and then steps aside. Without I/O: bytes and ends in, bytes
 // out; proxy/flows/guarded_relay.h moves the bytes.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -24,12 +25,15 @@ class Guard {
   // In any pieces; the slice may be kept.
   virtual void from_client(Slice bytes, Out& out) = 0;
   virtual void from_server(Slice bytes, Out& out) = 0;
+  // As Module::awaited() and arrived(), of outputs to the client.
+  virtual std::uint64_t awaited() const { return 0; }
+  virtual void arrived(std::uint64_t /*outputs*/) {}
   // The end of that direction. Held bytes are output.
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;
 
-  // Memory is short: it outputs what it holds and stops reading. False: it may not, for its client has something to be
-  // told, or may have soon.
+  // Memory is short: it outputs what it holds and stops reading. False: it must not, because the client must be told of
+  // lost writes, or may have to be soon.
   virtual bool give_up(Out& out) = 0;
 
   // Nothing is held and everything passes unchanged: the guard need not see further bytes.

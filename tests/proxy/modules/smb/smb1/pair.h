@@ -14,6 +14,9 @@
 
 namespace longhaul::smb::smb1::testing {
 
+inline constexpr std::uint8_t kClose = 0x04;
+inline constexpr std::uint32_t kStatusDiskFull = 0xC000007F;
+
 class Pair {
  public:
   Outputs near_out, far_out;
@@ -25,6 +28,7 @@ class Pair {
   bool aborted = false;
   bool client_ended = false, server_ended = false;  // what the halves said to them
   bool server_waits = false;                        // its answers are held back
+  bool client_acknowledges = true;                  // what is sent to its host is known to have arrived there
   TimePoint now{};
 
   explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1,
@@ -133,6 +137,7 @@ class Pair {
     return **frame;
   }
   void drain() {
+    if (client_acknowledges) near.arrived(near.awaited());
     const auto abort = [this] { aborted = true; };
     up.take(
         near_out, [this](const Slice& bytes) { at_client.push_back(bytes); }, [this] { client_ended = true; },

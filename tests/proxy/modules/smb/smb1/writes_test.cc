@@ -4,9 +4,6 @@
 namespace longhaul::smb::smb1::testing {
 namespace {
 
-constexpr std::uint8_t kClose = 0x04;
-constexpr std::uint32_t kStatusDiskFull = 0xC000007F;
-
 TEST_CASE("SMB1: writes are acknowledged locally, and all are in the file when CLOSE is answered") {
   Pair pair;
   const std::string content = some_bytes(500'000);
@@ -165,243 +162,80 @@ TEST_CASE("SMB1: the client's end reaches the server only after all promises are
   CHECK(pair.server.files["F"].size() == 100);
 }
 
-TEST_CASE("SMB1: an open of a file whose promised writes a reset has lost gets the error, once") {
-  const auto lost = std::make_shared<LostWrites>();
-  const auto rob = [&lost](auto&& end) {
-    Pair pair(lost);
-    const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
-    const std::uint16_t other = fid_of(pair.ask(create("G", 11, {.disposition = 5})));
-    REQUIRE(pair.ask_here(write(other, 0, as_bytes(some_bytes(100)), 12)));
-    REQUIRE(status_of(pair.ask(flush(other, 13))) == 0);
-    pair.server_waits = true;
-    REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 14)));
-    end(pair);
-    CHECK(pair.near.audit().outstanding == 0);
-  };
-  const auto reset = [](Pair& pair) { pair.near.stream_ended(pair.now, modules::Ending::reset); };
-  const auto opens = [](Pair& pair, std::string_view name, CreateOptions options = {}) {
-    return status_of(pair.ask(create(name, 20, options)));
-  };
-  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
-  SECTION("when it opens the file to write") {
-    rob(reset);
-    Pair pair(lost);
-    pair.server.files["F"] = pair.server.files["G"] = "";
-    CHECK(opens(pair, "G") == 0);
-    CHECK(opens(pair, "F", {.access = 1}) == kTold);  // it would read old bytes
-    CHECK(opens(pair, "F", {.access = 1}) == 0);
-    CHECK(opens(pair, "f", {.disposition = GENERATE(1u, 3u)}) == kTold);
-    CHECK(opens(pair, "F") == 0);
-  }
-  SECTION("also when the server has ended the connection, or the client itself") {
-    rob([how = GENERATE(0, 1)](Pair& pair) {
-      if (how == 0) pair.near.stream_ended(pair.now, modules::Ending::closed);
-      if (how == 1) pair.near.lan_ended(pair.now, modules::Ending::reset);
-    });
-    Pair pair(lost);
-    pair.server.files["F"] = "";
-    CHECK(opens(pair, "F") == kTold);
-  }
-  SECTION("not when it replaces the file, nor afterwards") {
-    rob(reset);
-    Pair pair(lost);
-    CHECK(opens(pair, "F", {.disposition = 5}) == 0);
-    CHECK(opens(pair, "F") == 0);
-  }
-  SECTION("and no other client") {
-    rob(reset);
-    Pair pair(lost, 2);
-    pair.server.files["F"] = "";
-    CHECK(opens(pair, "F") == 0);
-  }
-}
-
-TEST_CASE("SMB1: a promise lost with its near proxy is reported through another proxy, not the same one") {
-  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
-  const auto far = std::make_shared<LostWrites>();
-  const auto doubtful = GENERATE(false, true);
+TEST_CASE("SMB1: an early CLOSE of a written file that the server refuses resets, and is on record") {
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  const LostWrites::File file{.ends = {.client = {std::byte{1}}}, .share = u"T", .path = u"F"};
+  const bool near_fails = GENERATE(false, true);
   {
-    Pair pair(std::make_shared<LostWrites>(1), 1, far);
+    Pair pair(lost, 1, far);
     const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
     REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
-    pair.run();
-    pair.now += std::chrono::seconds(3);
-    pair.near.on_timeout(pair.now);
-    REQUIRE(status_of(pair.ask(flush(fid, 15))) == 0);
-    // Nothing more is promised until a WRITE has been answered by the server.
-    REQUIRE_FALSE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
-    if (doubtful) {
+    REQUIRE(status_of(pair.ask(flush(fid, 12))) == 0);
+    pair.server.refused[kClose] = kStatusDiskFull;
+    REQUIRE(pair.ask_here(close(fid, 13)));
+    if (near_fails) {  // before it hears of the error
+      while (pair.move_up() || pair.server_answers()) {
+      }
+      pair.far.twin_lost();
+      CHECK(far->has_record(file));
+    } else {
       pair.run();
-      pair.at_client.clear();
-      REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 13)));
+      CHECK(pair.aborted);
+      CHECK(lost->has_record(file));
     }
-    pair.far.twin_lost();
   }
-  CHECK(far->waiting() == (doubtful ? 1 : 0));
-  const std::uint64_t near = GENERATE(1u, 2u);
-  Pair pair(std::make_shared<LostWrites>(near), 1, far);
-  pair.server.files["F"] = "";
-  CHECK(status_of(pair.ask(create("F", 20, {}))) == (doubtful && near == 2 ? kTold : 0));
-  CHECK(status_of(pair.ask(create("F", 21, {}))) == 0);
-  CHECK(far->waiting() == 0);
-}
-
-TEST_CASE("SMB1: an open waits for what an older connection of its client owes of the file") {
-  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
-  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
-  Pair old(lost, 1, far), next(lost, 1, far);
-  next.server.files["F"] = next.server.files["G"] = "old";
-  const std::string content = some_bytes(100);
-  const std::uint16_t fid = fid_of(old.ask(create("F", 10, {.disposition = 5})));
-  old.server_waits = true;
-  REQUIRE(old.ask_here(write(fid, 0, as_bytes(content), 11)));
-  CHECK(status_of(next.ask(create("G", 20))) == 0);
-  const bool replaces = GENERATE(false, true);
-  next.client_sends(create("F", 21, {.disposition = replaces ? 5u : 1u}));
-  next.client_sends(create("G", 22));
-  const auto passes = [&](modules::Duration time) {
-    next.pass(time);
-    next.run();
-  };
-  passes(std::chrono::seconds(4));
-  CHECK(next.at_client.empty());
-  std::uint32_t expected = replaces ? 0 : kTold;
-  SECTION("it is written") {
-    old.server_waits = false;
-    old.run();
-    CHECK(old.server.files["F"] == content);
-    passes(std::chrono::milliseconds(50));
-    expected = 0;
-    CHECK(lost->waiting() == 0);
-    CHECK_FALSE(old.aborted);
-    // Nothing is promised through the older one any more.
-    CHECK_FALSE(old.ask_here(write(fid, 0, as_bytes(content), 12)));
-  }
-  SECTION("the server ends the older connection") {
-    old.near.stream_ended(old.now, modules::Ending::reset);
-    passes(std::chrono::milliseconds(50));
-  }
-  SECTION("the server says nothing more") {
-    passes(std::chrono::seconds(2));
-    old.pass(std::chrono::milliseconds(1));
-    CHECK(old.aborted);
-    CHECK(lost->counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
-  }
-  REQUIRE(next.at_client.size() == 2);
-  const Slice first = *next.answer();
-  CHECK(mid_of(first) == 21);
-  CHECK(status_of(first) == expected);
-  CHECK(status_of(*next.answer()) == 0);
-}
-
-TEST_CASE(
-    "SMB1: a far half that loses an oplock without the near half's word sends no promised WRITE any more") {
-  const auto far = std::make_shared<LostWrites>();
-  Pair pair(std::make_shared<LostWrites>(1), 1, far);
-  const std::string content = some_bytes(100);
-  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
-  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(content), 11)));  // it does not come to the far half
-  pair.server.break_oplock("F");
-  while (pair.server_answers()) {
-  }
-  pair.pass(std::chrono::seconds(24));
-  CHECK_FALSE(pair.aborted);
-  CHECK_FALSE(pair.server.is_broken("F"));
-  SECTION("the near half is heard in time") {
-    pair.run();
-    CHECK(pair.server.is_broken("F"));
-    CHECK(pair.server.files["F"] == content);
-    pair.pass(std::chrono::seconds(5));
-    CHECK_FALSE(pair.aborted);
-    CHECK(far->waiting() == 0);
-  }
-  SECTION("it is not") {
-    pair.pass(std::chrono::seconds(1));
-    CHECK(pair.aborted);
-    CHECK(pair.server.files["F"].empty());
-    CHECK(far->waiting() == 1);
-  }
-}
-
-TEST_CASE("SMB1: a record of lost writes follows its file") {
-  const auto lost = std::make_shared<LostWrites>(), far = std::make_shared<LostWrites>();
-  const auto& half = GENERATE(false, true) ? far : lost;
-  Pair pair(lost, 1, far);
-  const LostWrites::Ends ends{.client = {std::byte{1}}};
-  half->add({.ends = ends, .share = u"T", .path = u"F"}, {.cause = Cause::server_gone});
-  const auto changes = [&](std::uint8_t command, const Buffer& words, const Buffer& bytes) {
-    pair.ask(make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 30}, words, bytes));
-  };
-  SECTION("deleted") {
-    changes(0x06, Fields{}.u16(0).bytes, Fields{}.u8(4).text("*").u8(0).bytes);
-    CHECK(half->waiting() == 1);
-    changes(0x06, Fields{}.u16(0).bytes, Fields{}.u8(4).text("\\f").u8(0).bytes);
-    CHECK(half->waiting() == 0);
-  }
-  SECTION("renamed, once the client was told") {
-    constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
-    const Slice rename =
-        make_frame({.command = 0x07, .tid = kTid, .uid = kUid, .mid = 31}, Fields{}.u16(0).bytes,
-                   Fields{}.u8(4).text("f").u8(0).u8(4).text("g").u8(0).bytes);
-    CHECK(status_of(pair.ask(rename)) == kTold);
-    CHECK(half->waiting() == 1);
-    CHECK(status_of(pair.ask(rename)) != kTold);
-    CHECK(half->waiting() == 0);
-  }
-}
-
-TEST_CASE("SMB1: what waited behind an open was sent before its error, which may not have been read") {
-  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
-  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
-  {
-    Pair old(lost, 1, far), next(lost, 1, far);
-    const std::uint16_t fid = fid_of(old.ask(create("F", 10, {.disposition = 5})));
-    old.server_waits = true;
-    REQUIRE(old.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
-    next.server.files["F"] = next.server.files["G"] = "old";
-    next.client_sends(create("F", 21));
-    next.client_sends(create("G", 22));
-    old.near.stream_ended(old.now, modules::Ending::reset);
-    next.pass(std::chrono::milliseconds(50));
-    next.run();
-    REQUIRE(next.at_client.size() == 2);
-    CHECK(status_of(*next.answer()) == kTold);
-    next.near.lan_ended(next.now, modules::Ending::reset);
-  }
-  Pair pair(lost, 1, far);
+  Pair pair(near_fails ? std::make_shared<LostWrites>(2) : lost, 1, far);
   pair.server.files["F"] = "old";
-  CHECK(status_of(pair.ask(create("F", 20))) == kTold);
-  CHECK(status_of(pair.ask(create("F", 21))) == 0);
+  CHECK(status_of(pair.ask(create("F", 20))) == static_cast<std::uint32_t>(Status::lost_writebehind_data));
 }
 
-TEST_CASE("SMB1: nothing is promised while a rename is without an answer") {
+TEST_CASE("SMB1: a file that was only read has lost nothing when its early CLOSE fails") {
+  const auto lost = std::make_shared<LostWrites>(1);
+  Pair pair(lost);
+  pair.server.files["F"] = some_bytes(100);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  pair.server.refused[kClose] = kStatusDiskFull;
+  REQUIRE(pair.ask_here(close(fid, 11)));
+  pair.run();
+  CHECK(pair.aborted);
+  CHECK(lost->waiting() == 0);
+}
+
+TEST_CASE("SMB1: FLUSH of all files waits for all that is promised, and tells of what was lost") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  const bool fails = GENERATE(false, true);
+  if (fails) pair.server.failing_writes[0] = kStatusDiskFull;
   pair.server_waits = true;
-  pair.client_sends(make_frame({.command = 0x07, .tid = kTid, .uid = kUid, .mid = 31}, Fields{}.u16(0).bytes,
-                               Fields{}.u8(4).text("x").u8(0).u8(4).text("y").u8(0).bytes));
-  CHECK_FALSE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  pair.client_sends(flush(0xFFFF, 12));
+  while (pair.move_up()) {
+  }
+  CHECK(pair.server.seen[0x05] == 0);
   pair.server_waits = false;
-  pair.run();
-  pair.at_client.clear();
-  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
+  const auto told = static_cast<std::uint32_t>(fails ? Status::lost_writebehind_data : Status::success);
+  CHECK(status_of(pair.only_answer()) == told);
+  CHECK(pair.near.audit().unreported == 0);
+  CHECK_FALSE(pair.aborted);
 }
 
 TEST_CASE(
-    "SMB1: Linux gets no promises under an oplock that it did not ask for, unless the operator allows it") {
-  Pair pair;
-  Surroundings surroundings;
-  surroundings.line_bytes_per_second = 1'000'000;
-  surroundings.features.metadata_relaxed = true;
-  const bool is_allowed = GENERATE(false, true), is_linux = GENERATE(false, true);
-  surroundings.features.write_behind_cached = is_allowed;
-  pair.near.on_surroundings(pair.now, surroundings);
-  pair.far.on_surroundings(pair.now, surroundings);
-  pair.ask(session_setup(9, is_linux ? "CIFS VFS Client for Linux" : "another"));
+    "SMB1: no request that closes a file succeeds for its client before the reset that reports a loss") {
+  const auto lost = std::make_shared<LostWrites>(1);
+  Pair pair(lost);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
-  const bool is_promised = is_allowed || !is_linux;
-  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)).has_value() == is_promised);
-  CHECK(pair.near.reason() == (is_promised ? smb::reasons::optimised : smb::reasons::smb_hides_errors));
+  pair.server.failing_writes[0] = kStatusDiskFull;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x2C, 0x11, 0x71, 0x74);
+  pair.client_sends(command == 0x2C ? write_and_close(fid, 100, as_bytes(some_bytes(10)), 12)
+                                    : make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 12},
+                                                 command == 0x74 ? Fields{}.andx().bytes : Buffer{}, {}));
+  pair.run();
+  CHECK(pair.server.seen[command] == 1);
+  CHECK(pair.at_client.empty());
+  CHECK(pair.aborted);
+  CHECK(lost->waiting() == 1);
+  CHECK(pair.near.audit().adds_up());
 }
 
 }  // namespace
