@@ -36,7 +36,7 @@ class Plaintext {
   // What it said before is not known, so nothing that follows can be read. Responses to what is known still are.
   void client_is_unknown(TimePoint now);
   void from_server(TimePoint now, Slice bytes);
-  // Of the reader's far half; nobody's where it has none.
+  // A message of the reader's far half.
   void from_twin(TimePoint now, Slice message);
   void client_closed(TimePoint now);
   void server_closed(TimePoint now);

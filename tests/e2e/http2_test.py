@@ -39,6 +39,7 @@ class Server(tls.Nginx):
 
 class Http2(PairTest):
     line = ("51.84mbit,20",)
+    both = {"features": {"http.prefetch": True}}
 
     @classmethod
     def prepare(cls):

@@ -32,6 +32,7 @@ class Pages(http_test.Asked):
 
 class Prefetch(PairTest):
     line = ("51.84mbit,20",)
+    both = {"features": {"http.prefetch": True}}
 
     @classmethod
     def prepare(cls):

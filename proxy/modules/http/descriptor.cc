@@ -13,7 +13,9 @@ namespace longhaul::http {
 namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
-constexpr std::array<config::ModuleFeature, 2> kFeatures{{{.name = "http"}, {.name = "http.prefetch", .part_of = "http"}}};
+// Prefetch is off by default: with a slow server or a client that already has the objects, a page can take longer with it.
+constexpr std::array<config::ModuleFeature, 2> kFeatures{
+    {{.name = "http"}, {.name = "http.prefetch", .standard = 0, .part_of = "http"}}};
 
 // One of the usual methods, or HTTP/2.
 modules::Recognised recognise(Bytes first) {

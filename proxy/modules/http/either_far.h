@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half before a server, until the first bytes of the stream say which version of HTTP it is.
+// The far half until the first bytes of the stream show the version of HTTP; then that version's half.
 #pragma once
 #include <memory>
 #include <optional>
@@ -53,13 +53,13 @@ class EitherFar final : public modules::Module {
   std::string_view detail() const override { return half_ ? half_->detail() : std::string_view(); }
 
  private:
-  // HTTP/1's, if it is not known: that one passes what it does not understand.
+  // HTTP/1 if the version is unknown: that half passes everything that it cannot parse.
   modules::Module& chosen(TimePoint now) {
     if (!half_) choose(now, false);
     return *half_;
   }
   void choose(TimePoint now, bool is_2) {
-    // HTTP/2 that is not fetched for passes.
+    // Without prefetch HTTP/2 is not terminated here: the half for HTTP/1 passes it unchanged.
     if (is_2 && told_.features.modules.value("http.prefetch") != 0)
       half_ = std::make_unique<h2::Far>(ends_, site_, owner_, std::string_view(), Pushing::Content::in_stream);
     else

@@ -16,9 +16,11 @@ std::size_t bytes_of(const RequestHead& request) {
 
 }  // namespace
 
+// Without prefetch nothing needs to be parsed. Switched on later, it applies to new connections.
 void Far::on_surroundings(TimePoint, const modules::Surroundings& told) {
   fetching_.on_surroundings(told);
   pushing_.dropped(fetching_);
+  if (!fetching_.is_on() && !ours_ && !is_over_) stop_reading();
 }
 
 std::optional<modules::Output> Far::poll_output() {
@@ -50,7 +52,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
 }
 
 void Far::read_requests(Slice bytes) {
-  // Uploads are not copied.
+  // Content of uploads is passed on without a copy.
   if (request_.empty() && !request_body_.done()) {
     const auto size = request_body_.take(bytes.bytes(), nullptr);
     if (!size) {
@@ -83,14 +85,14 @@ void Far::read_requests(Slice bytes) {
   if (!is_read) stop_reading();
 }
 
-// False: from here on it cannot be told what is a request.
+// False: the following bytes cannot be parsed reliably.
 bool Far::take_request(Bytes head) {
   auto request = read_request(head);
   const auto framing = request ? framing_of(*request) : std::nullopt;
   if (!framing || owed_.size() == kMostOwed || request->method == "CONNECT" || request->fields.has("upgrade")) return false;
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
-  // A server that does not read the body takes it for requests: an answer to ours could be that of such a one.
+  // A server that does not read the body would parse it as requests: a response could then be paired with the wrong request.
   if (has_body) fetching_.give_up();
   request_body_ = Body(*framing);
   owed_bytes_ += bytes_of(*request);
@@ -114,7 +116,7 @@ void Far::from_lan(TimePoint now, Slice bytes) {
   fetch(now);
 }
 
-// How many of them are the body's. Nothing: the connection that they come by has been abandoned.
+// How many of the bytes belong to the body. Nothing: the connection to the server has been abandoned.
 std::optional<std::size_t> Far::take_body(TimePoint now, const Slice& bytes) {
   const bool is_looked_at = ours_ || document_, was_redialled = redialled_;
   const auto size = response_body_.take(bytes.bytes(), is_looked_at ? &content_ : nullptr);
@@ -172,7 +174,7 @@ bool Far::take_response(TimePoint now, Bytes head) {
   if (response->status < 200) return true;
   in_response_ = true;
   response_body_ = Body(*framing);
-  // What ends with the connection leaves none to fetch anything on.
+  // A response delimited by the end of the connection leaves no connection to prefetch on.
   if (framing->kind != Framing::Kind::until_close) document_ = fetching_.begins(now, owed_.front(), *response);
   pushing_.dropped(fetching_);
   return true;
@@ -223,7 +225,7 @@ void Far::response_done(TimePoint now) {
 
 // ---------------------------------------------------------------------------------------------------- prefetch
 
-// The server owes nothing, and nothing of the client is on its way to it.
+// Only while no request of the client is pending or in transit.
 void Far::fetch(TimePoint now) {
   const bool is_idle = owed_.empty() && !in_response_ && request_.empty() && request_body_.done() && response_.empty();
   const bool goes_on = !is_blind_ && !is_over_ && !redialled_ && !stream_ended_ && !lan_ended_ && !twin_aside_ && !steps_aside_;
@@ -237,8 +239,8 @@ void Far::fetch(TimePoint now) {
   ours_.emplace(Ours{.object = *std::move(next), .since = now, .response = {}});
 }
 
-// The connection to the server is of no use before the object has come, which it does not, or only late, or without an end.
-// The client's requests get another one; what is fetched ahead is not worth a second.
+// The connection to the server cannot be used until the object is complete, and it is late, too large or has no determined
+// end. The client's requests get a new connection; prefetch does not continue there, so this happens once.
 void Far::abandon() {
   if (ours_->is_used) pushing_.dropped(ours_->object.number);
   ours_.reset();
@@ -284,7 +286,7 @@ std::optional<modules::TimePoint> Far::next_timeout() const {
 
 // ------------------------------------------------------------------------------------------------------- ends
 
-// Not while an object is on its way: then requests wait, and what the server says is ours.
+// Not during ours_, when the server's input belongs to the prefetch and the client's requests wait.
 void Far::stop_reading() {
   if (std::exchange(is_blind_, true)) return;
   document_.reset();
@@ -316,7 +318,7 @@ void Far::twin_stepped_aside(TimePoint) {
 
 void Far::give_up_memory(TimePoint) {
   fetching_.give_up();
-  if (is_over_) return;  // what the server still says is not the flow's
+  if (is_over_) return;  // further input of the server does not belong to the flow
   if (ours_)
     steps_aside_ = modules::reasons::memory_limit;
   else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half before the server. It passes everything on, and between the client's requests it fetches what the pages that have
-// passed embed, on the same connection, and pushes it to the near half. The client's own requests come first: one waits
-// for at most the object that is being fetched, and that for a quarter of a second.
+// The far half for HTTP/1. It passes everything on. Between the client's requests it fetches the objects that pages embed, on
+// the same connection, and pushes them to the near half. A request of the client waits at most for the object in progress,
+// and at most a quarter of a second.
 #pragma once
 #include <deque>
 #include <memory>
@@ -19,7 +19,7 @@ class Far final : public modules::Module {
  public:
   using TimePoint = modules::TimePoint;
   static constexpr std::size_t kMostOwed = 1024, kMostWaitingBytes = 256 * 1024;
-  // How long a request of the client waits for the end of an object, and how long an object may take at all.
+  // How long a request of the client waits for the end of an object, and how long an object may take in total.
   static constexpr link::Duration kMostWait = std::chrono::milliseconds(250), kMostTime = std::chrono::seconds(5);
 
   Far(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner) : fetching_(ends, std::move(site), owner) {}
@@ -27,7 +27,7 @@ class Far final : public modules::Module {
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
   void from_stream(TimePoint now, Slice bytes) override;
-  void from_twin(TimePoint, Slice) override { out_.push_back(modules::Abort{}); }  // the near half says nothing
+  void from_twin(TimePoint, Slice) override { out_.push_back(modules::Abort{}); }  // the near half sends none
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
@@ -40,7 +40,7 @@ class Far final : public modules::Module {
   const modules::Counters& counters() const override { return counters_; }
 
  private:
-  // An object that the server was asked for.
+  // A request of the far half that the server has not answered completely.
   struct Ours {
     Fetching::Next object;
     TimePoint since;
@@ -66,26 +66,26 @@ class Far final : public modules::Module {
   void to_stream(Slice bytes);
 
   Fetching fetching_;
-  std::optional<Fetching::Document> document_;  // the response that comes now, if it is read
+  std::optional<Fetching::Document> document_;  // the current response, if it is parsed
   std::deque<modules::Output> out_;
   Pushing pushing_{out_, Pushing::Content::in_stream};
-  Buffer request_, response_;  // heads that are not complete
+  Buffer request_, response_;  // incomplete heads
   Body request_body_, response_body_;
-  std::deque<RequestHead> owed_;  // the client's requests, whose responses the server owes
+  std::deque<RequestHead> owed_;  // the client's requests without a complete response
   std::size_t owed_bytes_ = 0;
   bool in_response_ = false;
   Content content_;
 
   std::optional<Ours> ours_;
-  Buffer waiting_;  // what the client has said meanwhile
+  Buffer waiting_;  // input of the client during ours_
   std::optional<TimePoint> waits_since_;
 
-  bool is_blind_ = false;  // nothing is read any more
+  bool is_blind_ = false;  // nothing is parsed any more
   bool redialled_ = false;
   bool stream_ended_ = false, lan_ended_ = false;
-  bool is_over_ = false;   // what the server still says is nobody's
+  bool is_over_ = false;   // further input of the server is dropped
   bool twin_aside_ = false, aside_ = false;
-  std::optional<modules::Reason> steps_aside_;  // as soon as it can
+  std::optional<modules::Reason> steps_aside_;  // after ours_
   modules::Counters counters_;
 };
 

@@ -130,7 +130,7 @@ bool Near::may_answer_now() const {
   return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ && answered_bytes_ < kMostAnsweredBytes;
 }
 
-// For an object that the far half has announced: it is on its way, and the server would take a round trip.
+// For an announced object: it is being fetched already, and a request to the server would cost a round trip.
 bool Near::waits(TimePoint now, Bytes head) {
   look_at_.reset();
   if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes || !receiving_.may_have_any())

@@ -92,7 +92,7 @@ class Near final : public modules::Module {
   std::deque<Exchange> exchanges_;
   std::size_t exchanges_bytes_ = 0;
   std::uint64_t answered_bytes_ = 0;  // in this call
-  std::optional<TimePoint> look_at_;  // when the first of request_ looks again whether its object has come
+  std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
 
   // The response that comes now.
   std::optional<Stored> storing_;

@@ -22,7 +22,7 @@ class Place {
   // The name that a client gives is worth nothing without the address that it went to: otherwise a client
   // could have its own server's answers stored under another's name.
   std::string key_of(const RequestHead& request) const;
-  // What all of them begin with.
+  // The common prefix of all its keys.
   std::string keys_begin() const { return server_ + ' '; }
   // A request that changes something has succeeded: its target and what the response names are no longer what
   // is stored (RFC 9111, section 4.4). Any other exchange changes nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the HTTP flows of a daemon share: the store, how much is on its way into it, and what is fetched ahead.
+// What the HTTP flows of a daemon share: the store, the size of responses that are still arriving, and prefetched objects.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,8 @@
 namespace longhaul::http {
 
 struct Site {
-  explicit Site(std::uint64_t most_bytes) : store(most_bytes - most_bytes / 4), pushed(most_bytes / 4) {}
+  // Both stores together use at most that; pushed objects evict stored ones.
+  explicit Site(std::uint64_t most_bytes) : store(most_bytes), pushed(most_bytes / 4) {}
   ObjectStore store;
   PushedStore pushed;  // near halves
   Known known;         // far halves

@@ -112,7 +112,7 @@ class Far final : public modules::Module, private LegUser {
   Remembered::Key key(bool of_client) const;
 
   modules::PlaintextReaders readers_;
-  std::unique_ptr<modules::Module> reader_;  // the far half of one that reads the plaintext
+  std::unique_ptr<modules::Module> reader_;  // the far half of the module that reads the plaintext
   modules::Surroundings told_;
   modules::Ends ends_;  // with the server's address, also where it was given by name
   std::shared_ptr<Site> site_;

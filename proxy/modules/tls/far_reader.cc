@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Far: the module that reads the plaintext before the server.
+// Far: the far half of the module that reads the plaintext (HTTP), between this module and the server.
 #include "proxy/modules/tls/far.h"
 
 namespace longhaul::tls {
 
-// Only what client and server have agreed on is read here, and of what is private nothing.
+// Only for the negotiated protocol, and never for tables with `dedup = false`.
 void Far::begin_to_read() {
   if (entry_->is_private) return;
   const Bytes agreed = server_->protocol();

@@ -57,7 +57,7 @@ struct Resumed {
   Slice protocol;  // that the server chose then (ALPN); empty: none
   static constexpr auto kFields = std::tuple(&Resumed::name, &Resumed::entry, &Resumed::protocol);
 };
-// Far to near, while the stream is plain: `bytes` of it that follow are a message of the module that reads the plaintext.
+// Far to near, while the stream is plain: the next `bytes` bytes are a message of the module that reads the plaintext.
 struct OfReader {
   static constexpr std::uint32_t kMostBytes = 256 * 1024;
   std::uint32_t bytes = 0;

@@ -107,7 +107,7 @@ class Near final : public modules::Module {
   modules::PlaintextReaders readers_;
   std::shared_ptr<NearSite> site_;
   modules::Surroundings told_;
-  twin::Attachment<Message> of_reader_;         // a message of the reader's far half that comes
+  twin::Attachment<Message> of_reader_;         // a message of the reader's far half that is arriving
   std::optional<modules::Plaintext> plaintext_;  // in State::open
   std::string detail_;
   modules::Counters no_counters_;

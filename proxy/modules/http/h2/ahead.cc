@@ -34,7 +34,7 @@ void Ahead::stop() {
   streams_.clear();
 }
 
-// The number is over with that; the stream is ours until it is closed.
+// Ends the object. The stream stays in streams_ until it is closed.
 void Ahead::drop(Session& server, StreamId stream, Stream& object) {
   if (std::exchange(object.ended, true)) return;
   object.is_used = false;
@@ -50,7 +50,7 @@ bool Ahead::on_headers(TimePoint now, Session& server, StreamId stream, const Fi
   if (object.ended) return true;
   const auto response = response_of(block);
   if (response && response->status < 200) return true;
-  // A second head is trailers.
+  // A second head would be trailers.
   const bool fits = response && !object.is_used && response->status == 200 && !response->fields.lists("vary", "*") &&
                     !authenticates_connection(response->fields);
   if (!fits) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages embed, fetched over the far half's own connection to the server (streams.h), a few at a time, and pushed.
+// Prefetch over HTTP/2: fetches the objects that pages embed on streams of the far half's connection to the server
+// (streams.h), a few at a time, and pushes them.
 #pragma once
 #include <map>
 #include <string>
@@ -13,13 +14,13 @@ namespace longhaul::http::h2 {
 class Ahead {
  public:
   using TimePoint = link::TimePoint;
-  // At once: enough to hide the server's round trips; those that a page names first should be complete first.
+  // Concurrent requests: enough to hide the LAN's round trips, and few, so that the first objects are complete first.
   static constexpr std::size_t kMostStreams = 4;
 
-  // All outlive it.
+  // The arguments must outlive it.
   Ahead(Fetching& fetching, Pushing& pushing, std::string scheme) : fetching_(fetching), pushing_(pushing), scheme_(std::move(scheme)) {}
 
-  // A response to the client, and its content as it comes. Nothing: it is no page.
+  // For a response to the client, and then its content. Nothing: it is not a page.
   std::optional<Fetching::Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response) {
     auto document = fetching_.begins(now, request, response);
     pushing_.dropped(fetching_);
@@ -29,7 +30,7 @@ class Ahead {
   void fetch(Session& server);
   void stop();
 
-  // Of its own streams: false, if it is none.
+  // Events of streams. False: the stream does not belong to a prefetch.
   bool on_headers(TimePoint now, Session& server, StreamId stream, const Fields& block, bool ends);
   bool on_data(TimePoint now, Session& server, StreamId stream, Bytes bytes);
   bool on_end(StreamId stream);
@@ -40,7 +41,7 @@ class Ahead {
  private:
   struct Stream {
     Fetching::Next object;
-    bool is_used = false, ended = false;  // its head has come, and fits; all of it has come
+    bool is_used = false, ended = false;  // a usable head has arrived; the object is complete or dropped
     std::uint64_t bytes = 0;
     std::optional<Fetching::Document> document;
   };

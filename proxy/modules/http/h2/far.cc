@@ -51,7 +51,7 @@ void Far::on_room(TimePoint, const modules::Room& room) {
   pump();
 }
 
-// As in the near half: frames are made when there is room for them.
+// As in the near half, frames are made only if there is room for them.
 void Far::pump() {
   for (bool moved = true; std::exchange(moved, false) && !is_over_;) {
     Buffer lan, stream;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half before an HTTP/2 server: it is the server's client and the near half's server, so that it can ask for what
-// pages embed on streams of its own (ahead.h).
+// The far half for HTTP/2: a client of the server and a server for the near half, so that it can prefetch on its own streams
+// (ahead.h).
 #pragma once
 #include <deque>
 #include <memory>
@@ -14,23 +14,23 @@ class Far final : public modules::Module {
  public:
   using TimePoint = modules::TimePoint;
 
-  // `verified_name` as Near has it; `content`: where what is fetched is said.
+  // `verified_name`: as in Near; `content`: how objects travel to the near half.
   Far(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name,
       Pushing::Content content);
 
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
   void from_stream(TimePoint now, Slice bytes) override;
-  void from_twin(TimePoint, Slice) override { abort(); }  // the near half says nothing
+  void from_twin(TimePoint, Slice) override { abort(); }  // the near half sends none
   void on_room(TimePoint now, const modules::Room& room) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
-  // The near half of such a connection does not, once it has begun.
+  // A near half never does after the connection has begun.
   void twin_stepped_aside(TimePoint) override { abort(); }
   void on_timeout(TimePoint) override {}
   std::optional<modules::Output> poll_output() override;
   std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
-  // Of the server, for the stream.
+  // Input of the server that waits for room in the stream.
   std::size_t held_bytes() const override { return streams_->queued_bytes(); }
   std::size_t state_bytes() const override { return streams_->state_bytes(); }
   const modules::Counters& counters() const override;

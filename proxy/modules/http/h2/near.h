@@ -62,7 +62,7 @@ class Near final : public modules::Module {
   Place place_;
   std::shared_ptr<Site> site_;
   Receiving receiving_;
-  std::optional<TimePoint> look_at_;  // for what requests wait for
+  std::optional<TimePoint> look_at_;  // when waiting requests are checked again
   State state_ = State::early;
   Buffer early_, early_server_;
   std::size_t at_server_ = 0;  // of early_, its beginning

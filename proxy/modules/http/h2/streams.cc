@@ -39,7 +39,7 @@ Streams::Streams(const Place& place, std::shared_ptr<Site> site, Receiving& rece
   client_.announce(for_client(kUpWindow), kAllUpWindow);
 }
 
-// The windows of the near half are those of the line.
+// Towards the near half: the near half's own windows limit what crosses the line.
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead)
     : place_(place), site_(std::move(site)), ahead_(&ahead), is_on_(false) {
   client_.announce(for_client(kLanWindow), kAllLanWindow);

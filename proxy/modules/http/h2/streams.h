@@ -30,12 +30,12 @@ class Streams {
   // Streams that end with an error: at once, and in each second.
   static constexpr unsigned kMostResets = 1000, kResetsPerSecond = 100;
 
-  // Towards a server at the LAN, which needs no more to be as fast as it can.
+  // Towards a server on the LAN: enough for its full rate.
   static constexpr std::int32_t kLanWindow = 1 << 20, kAllLanWindow = 4 << 20;
 
-  // Of the near half, which answers from the store and from what is pushed.
+  // For the near half, which answers from the store and from pushed objects.
   Streams(const Place& place, std::shared_ptr<Site> site, Receiving& receiving);
-  // Of the far half, which fetches ahead; its client is the near half, or whoever that lets through.
+  // For the far half, which prefetches; its client is the near half, or the browser if the near half has stepped aside.
   Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead);
 
   // First of all: the server has not heard anything from the client. Or: it has this, which are whole frames.
@@ -46,7 +46,7 @@ class Streams {
   // False: with that one, no more can be said or heard.
   bool from_client(TimePoint now, Bytes bytes);
   bool from_server(TimePoint now, Bytes bytes);
-  // Requests that wait for an object look whether it has come.
+  // Checks whether objects that requests wait for have arrived.
   void look(TimePoint now);
   bool waits() const { return !waiting_.empty(); }
   // Appends what is to be sent.
@@ -80,7 +80,7 @@ class Streams {
     Source up, down;
     bool responded = false, is_from_store = false, end_sent = false;
     std::optional<Incoming> incoming;
-    std::optional<Fetching::Document> document;  // of the far half
+    std::optional<Fetching::Document> document;  // at the far half
   };
   class FromClient final : public SessionUser {
    public:
@@ -133,7 +133,7 @@ class Streams {
   std::shared_ptr<Site> site_;
   Receiving* receiving_ = nullptr;  // near
   Ahead* ahead_ = nullptr;          // far
-  std::vector<StreamId> waiting_;   // of the client, for objects
+  std::vector<StreamId> waiting_;   // requests of the client that wait for objects
   TimePoint now_{};
   bool is_on_ = true, is_late_ = false, server_gone_ = false;
   FromClient from_client_{*this};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of the near half: requests that are answered by what the far half has fetched ahead.
+// Streams of the near half: requests that pushed objects answer.
 #include <algorithm>
 
 #include "proxy/modules/http/h2/blocks.h"
@@ -7,7 +7,7 @@
 
 namespace longhaul::http::h2 {
 
-// Also true if it waits for that.
+// Also true if the request waits for an object.
 bool Streams::answer_from_pushed(Exchange& exchange) {
   if (!receiving_) return false;
   if (const Object object = receiving_->take(now_, exchange.key, *exchange.request)) {

@@ -9,12 +9,12 @@
 namespace longhaul::http {
 namespace {
 
-// What differs between a page and what it embeds, in every browser, and is neither who asks nor a condition. A server that
-// looks at one of these for its answer says so in Vary.
+// Fields that differ in every browser between the request for a page and those for its objects, and that neither identify
+// the client nor are conditions. A server whose response depends on one of these lists it in Vary.
 constexpr std::array<std::string_view, 13> kOfEach{
     "accept",         "referer",        "priority",       "connection", "keep-alive", "upgrade-insecure-requests", "purpose",
     "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "te",     "sec-purpose"};
-// What a request is about, and its prefetch must not have.
+// Fields that apply to one request only and are not copied to a prefetch.
 constexpr std::array<std::string_view, 10> kOfOne{"cache-control", "pragma",   "if-none-match", "if-modified-since", "if-match",
                                                   "if-range",      "if-unmodified-since", "range", "content-length", "expect"};
 
@@ -22,7 +22,7 @@ bool is_listed(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
 }
 
-// A scheme of RFC 4559 or its relatives: it authenticates the connection.
+// The schemes of RFC 4559 and similar ones authenticate the connection, not the request.
 bool names_connection_scheme(std::string_view value) {
   for (const std::string_view scheme : {"negotiate", "ntlm", "kerberos"}) {
     const std::string_view begin = value.substr(0, scheme.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request of a prefetch, made of the one for the page that it belongs to, and whether a client's request is the same:
-// only then the client would have got that response from the server, too.
+// Makes the request of a prefetch from the request for its page, and decides whether a client's request equals it: only then
+// would the server have given the client the same response.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace longhaul::http {
 
-// Whether a browser asks for a page to show it, and for the first time: what it embeds is then asked for next.
+// Whether the request is a browser's first for a page to display; requests for its objects follow.
 bool may_lead_to_prefetch(const RequestHead& page);
-// Whether that is a page, and what it embeds will be asked for as the page was.
+// Whether the response is a page that can be parsed.
 bool is_page_to_read(const ResponseHead& response);
-// Requests on this connection may be answered by who the connection belongs to, and not by what they say.
+// Whether the connection, not the request, is authenticated: equal requests may then get different responses.
 bool authenticates_connection(const Fields& fields);
 
-// For anything that the page embeds; the target is still the page's. Nothing: it is not plain what the browser will say.
+// The request for the page's objects, still with the page's target. Nothing: the browser's cookies cannot be predicted.
 std::optional<RequestHead> asked_for_page(const RequestHead& page, const ResponseHead& response, std::string_view scheme,
                                           Seconds wall);
 
-// Whether the client's request is that one, but for its target and what says nothing of who asks or what for. What a response
-// varies with is compared besides (caching.h, matches).
+// Whether the client's request equals the prefetch's, apart from the target and the fields that differ in any case. Fields in
+// the response's Vary are compared in addition (caching.h, varies_alike).
 bool is_same_asked(const RequestHead& asked, const RequestHead& request);
 
-// Their heads as HTTP/1.
+// The heads in HTTP/1 syntax.
 std::string head_text(const RequestHead& request);
 std::string head_text(const ResponseHead& response);
 

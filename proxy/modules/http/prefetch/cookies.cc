@@ -18,14 +18,14 @@ std::vector<std::string_view> parts_of(std::string_view text) {
 
 std::string_view name_of(std::string_view cookie) { return trimmed(cookie.substr(0, cookie.find('='))); }
 
-// As browsers send it, without the white space around the name and the value.
+// As browsers send it: without white space around the name and the value.
 std::string pair_of(std::string_view cookie) {
   return std::string(name_of(cookie)) + '=' + std::string(trimmed(cookie.substr(cookie.find('=') + 1)));
 }
 
 enum class Change : std::uint8_t { set, removed, unclear };
 
-// What the attributes make of it, for every path of the server.
+// The effect of the attributes for all paths of the server.
 Change change_of(const std::vector<std::string_view>& parts, bool is_secure, Seconds wall) {
   bool is_for_all = false;
   std::optional<bool> lives, expires_later;
@@ -46,7 +46,7 @@ Change change_of(const std::vector<std::string_view>& parts, bool is_secure, Sec
     } else if (same_name(name, "secure")) {
       if (!is_secure) return Change::unclear;
     } else if (!same_name(name, "httponly") && !same_name(name, "samesite") && !name.empty()) {
-      return Change::unclear;  // Domain, Partitioned, and what comes after them
+      return Change::unclear;  // Domain, Partitioned, and unknown attributes
     }
   }
   if (!is_for_all) return Change::unclear;

@@ -42,7 +42,7 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
     note(now, request, response);
     return std::nullopt;
   }
-  // The client is at another page now.
+  // The client has left the previous page.
   drop_all();
   auto asked = asked_for_page(request, response, place_.scheme(), site_->wall());
   if (!asked || closes(response.fields, response.minor)) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
                   .gunzip = decoder_of(response), .links = PageLinks()};
 }
 
-// What the client or its site can be taken to have from now on: browsers keep what has a tag or a date, too.
+// Records what the client or its site now has in a cache. Browsers also keep responses that have only a tag or a date.
 void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHead& response) {
   if (request.method != "GET" || response.status != 200) return;
   const std::string key = place_.key_of(request);
@@ -81,7 +81,7 @@ std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes
         if constexpr (requires { links.base(); }) {
           if (!links.base().empty()) {
             const auto resolved = resolve(document.origin, base, links.base());
-            if (!resolved) return std::optional<Announced>();  // what it names is elsewhere
+            if (!resolved) return std::optional<Announced>();  // all references are relative to another origin
             base = *resolved;
           }
         }
@@ -129,7 +129,7 @@ std::optional<Fetching::Next> Fetching::next() {
 
 std::optional<Fetching::Document> Fetching::begins(const Next& object, const ResponseHead& response) {
   const std::string type = lower(response.fields.value("content-type")), coding = lower(response.fields.value("content-encoding"));
-  // What a style sheet imports may import more, but not without end.
+  // Imported style sheets may import others, to a limited depth.
   const bool is_style = type.starts_with("text/css") && object.depth <= 2 && (coding.empty() || coding == "gzip");
   if (!is_style) return std::nullopt;
   return Document{.asked = std::make_shared<const RequestHead>(object.asked),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to fetch ahead on a connection: reads pages as they pass to the client, and style sheets that were fetched, and keeps
-// the list of what they embed and the client will not have yet. Without the connection itself (far.h).
+// Decides what to prefetch on a connection: parses pages as they pass to the client, and prefetched style sheets, and keeps
+// the list of embedded objects that the client probably does not have. The halves own the connection (far.h, h2/ahead.h).
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -23,30 +23,31 @@ namespace longhaul::http {
 class Fetching {
  public:
   using TimePoint = link::TimePoint;
-  // Of one page: objects, their content, and what of the page itself is read; and of a style sheet's references.
+  // Limits for one page: objects, bytes of the page that are parsed, references of one style sheet, content of the objects.
   static constexpr std::size_t kMostObjects = 128, kMostReadBytes = 1 << 20, kMostOfStyle = 16;
   static constexpr std::uint64_t kMostPageBytes = 8 << 20, kLeastPageBytes = 256 << 10;
-  static constexpr link::Duration kMostLineTime = std::chrono::seconds(3);  // what a page's objects may take of the line
+  static constexpr link::Duration kMostLineTime = std::chrono::seconds(3);  // of the line, for the objects of a page
 
-  // `owner`: the peer whose client it is. `verified_name`: as Place has it.
+  // `owner`: the peer that the client belongs to. `verified_name`: as in Place.
   Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name = {});
 
   void on_surroundings(const modules::Surroundings& told);
-  // Never again on this connection.
+  bool is_on() const { return is_on_; }
+  // Stops prefetch on this connection for good.
   void give_up() { gave_up_ = true; }
 
-  // What is being read, to find what it embeds.
+  // A page or style sheet that is being parsed.
   struct Document {
-    std::shared_ptr<const RequestHead> asked;  // for what it embeds, with its own target
+    std::shared_ptr<const RequestHead> asked;  // the request for its objects, with the document's own target
     Origin origin;
     unsigned depth = 0;  // 0: the page itself
     std::optional<Gunzip> gunzip;
     std::variant<PageLinks, StyleLinks> links;
     std::size_t read = 0, found = 0;
   };
-  // A response to the client. Nothing: it is no page, or not to be read.
+  // For a response to the client. Nothing: it is not parsed.
   std::optional<Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response);
-  // What was found in it, to be said before these bytes pass.
+  // The references found in these bytes, to be announced before the bytes pass.
   std::optional<Announced> read(TimePoint now, Document& document, Bytes content);
 
   // ---- objects
@@ -56,11 +57,11 @@ class Fetching {
     unsigned depth = 0;
   };
   std::optional<Next> next();
-  // The response to one, which may embed more.
+  // For the response to a prefetch, which may refer to more objects.
   std::optional<Document> begins(const Next& object, const ResponseHead& response);
   void fetched(TimePoint now, const Next& object, const ResponseHead& response);
   void count(std::uint64_t bytes) { bytes_left_ -= std::min(bytes_left_, bytes); }
-  // Announced, and not fetched any more.
+  // Numbers that were announced and will not be fetched.
   std::vector<std::uint64_t> take_dropped() { return std::exchange(dropped_, {}); }
   void drop_all();
 

@@ -39,7 +39,7 @@ std::string Gunzip::take(Bytes bytes) {
     plain.append(piece.data(), got);
     room_ -= got;
     if (result != Z_OK || room_ == 0) {
-      // Z_BUF_ERROR: there is no more of it now.
+      // Z_BUF_ERROR: all input is used.
       if (result != Z_BUF_ERROR || room_ == 0) state_.reset();
       return plain;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes Content-Encoding: gzip to look at what is inside. Bounded: a server may make a lot of nothing.
+// Decodes Content-Encoding: gzip for parsing. The output is bounded, because a server can send a decompression bomb.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ class Gunzip {
   Gunzip(Gunzip&&) noexcept;
   Gunzip& operator=(Gunzip&&) noexcept;
 
-  // What can be decoded of it; less or nothing once it is wrong, has ended or is more than `most_bytes`.
+  // The decoded bytes; fewer or none after an error, after the end or after `most_bytes`.
   std::string take(Bytes bytes);
 
  private:

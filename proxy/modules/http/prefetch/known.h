@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the near sides and their clients were sent lately, so that it is not sent again unasked. Bounded; what is forgotten
-// costs a prefetch that nobody uses.
+// What the near sides and their clients received recently, so that it is not pushed again. Bounded; a forgotten entry costs
+// an unnecessary prefetch.
 #pragma once
 #include <deque>
 #include <functional>

@@ -11,7 +11,7 @@ namespace longhaul::http {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 16;
-// Elements whose content is not markup, or is not shown.
+// Elements whose content is not markup, or is not displayed.
 constexpr std::array<std::string_view, 9> kRaw{"script", "style", "noscript", "template", "textarea",
                                                "title",  "iframe", "xmp", "noframes"};
 
@@ -20,14 +20,14 @@ bool is_white(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' |
 
 char lowered(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// What ends in a word of a font: there are several of each, of which a browser loads one.
+// By the file name's ending. Style sheets list several formats of a font; a browser loads one.
 bool is_font(std::string_view reference) {
   static constexpr std::array<std::string_view, 5> kEndings{".woff", ".woff2", ".ttf", ".otf", ".eot"};
   const std::string path = lower(reference.substr(0, reference.find_first_of("?#")));
   return std::ranges::any_of(kEndings, [&](std::string_view each) { return path.ends_with(each); });
 }
 
-// With the one character reference that is usual in addresses; empty: there are others.
+// Decodes &amp;, the one character reference that is common in addresses; empty: it contains others.
 std::string unescaped(std::string_view value) {
   constexpr std::string_view kAmpersand = "&amp;";
   std::string result;
@@ -73,7 +73,7 @@ void StyleLinks::take_char(char c) {
       if (c == '*' && before_ == '/') {
         state_ = State::comment;
       } else if (c == '"' || c == '\'') {
-        // A string is a reference behind @import, and else whatever it is.
+        // A string is a reference only after @import.
         state_ = State::string;
         quote_ = c;
         wanted_ = std::exchange(is_import_, false);
@@ -162,7 +162,7 @@ void PageLinks::take_char(char c) {
       return;
     case State::markup:
       if (c == '-' && ++dashes_ == 2)
-        state_ = State::comment;  // which ">" ends here, too
+        state_ = State::comment;  // ">" ends it here too
       else if (c != '-')
         state_ = c == '>' ? State::text : State::declaration;
       return;
@@ -223,7 +223,7 @@ void PageLinks::take_char(char c) {
         style_.feed({&c, 1});
       return;
     case State::raw_end: {
-      // "/" and the name, and then anything that ends a name.
+      // "/", the name, and a character that ends a name.
       const std::string wanted = '/' + raw_;
       if (raw_read_ == wanted && (is_white(c) || c == '/' || c == '>')) {
         tag_ = {};
@@ -256,7 +256,7 @@ void PageLinks::attribute_done() {
   const std::string name = std::exchange(attribute_, {});
   std::string value = too_long_ ? std::string() : unescaped(std::exchange(value_, {}));
   value_.clear();
-  // The first of a name counts.
+  // Of repeated attributes the first counts.
   const auto keep = [&](std::string& where) {
     if (where.empty()) where = std::move(value);
   };
@@ -284,7 +284,7 @@ void PageLinks::tag_done() {
   } else if (name == "link") {
     read_link();
   } else if (name == "img") {
-    // Of several the browser chooses by the width of its window.
+    // The browser selects one of several by the width of its window.
     if (!tag_.has_srcset && !tag_.is_lazy && !in_picture_) found(tag_.src);
   } else if (name == "video") {
     found(tag_.poster);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds in a page what a browser will load with it, and in a style sheet what that needs. Each byte is looked at once, in
-// whatever pieces it comes. It is no parser: what it takes for a reference and is none costs a request that nobody uses,
-// what it overlooks the browser asks for itself.
+// Finds the references in a page that a browser will load with it, and those in a style sheet. Each byte is examined once,
+// in pieces of any size. It is not a full parser: a false reference costs an unnecessary request, and the browser requests
+// what this misses.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,11 +12,11 @@ namespace longhaul::http {
 
 inline constexpr std::size_t kMostLinks = 256;  // of one document
 
-// url(…) of pictures, and @import.
+// url(…) of images, and @import.
 class StyleLinks {
  public:
   void feed(std::string_view text);
-  // References, as they stand there.
+  // References as written.
   std::vector<std::string> take() { return std::exchange(found_, {}); }
 
  private:
@@ -36,14 +36,14 @@ class PageLinks {
  public:
   void feed(std::string_view text);
   std::vector<std::string> take() { return std::exchange(found_, {}); }
-  // Of <base href>, which later and earlier references of the page are relative to; empty: the page's own address.
+  // From <base href>, to which all references of the page are relative; empty: the page's own address.
   const std::string& base() const { return base_; }
 
  private:
   enum class State : std::uint8_t {
     text, open, markup, comment, declaration, name, before_attribute, attribute, after_attribute, before_value, value, raw, raw_end
   };
-  // Of the tag that is being read, what matters here.
+  // The relevant attributes of the current tag.
   struct Tag {
     std::string name;
     bool closes = false;

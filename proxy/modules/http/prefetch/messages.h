@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the far half says to the near half; the near half says nothing. Prefetches of a connection have the numbers 0, 1, 2 …
-// in the order in which they are announced.
+// The messages from the far half to the near half, which sends none. The prefetches of a connection have the numbers 0, 1,
+// 2 … in the order in which they are announced.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,17 +13,17 @@
 
 namespace longhaul::http {
 
-// Of the messages and of what they mean: another one is another module.
+// Must change with the messages and their meaning.
 inline constexpr std::uint64_t kModuleVersion = 2;
 
-// Before the bytes of the page that name them. These will be fetched: what a client asks for so may wait for that.
+// Precedes the bytes of the page that refer to these targets. They will be fetched; equal requests of the client may wait.
 struct Announced {
   static constexpr std::size_t kMostBytes = 64 * 1024, kMostTargets = 256;
-  Slice asked;    // the head of the requests, without a target's ("GET * HTTP/1.1")
-  Slice targets;  // one a line
+  Slice asked;    // the head of the requests, without a target ("GET * HTTP/1.1")
+  Slice targets;  // one per line
   static constexpr auto kFields = std::tuple(&Announced::asked, &Announced::targets);
 };
-// The next piece of the response: its head, and then content without framing. `bytes` of it follow in the stream.
+// The next piece of the response: its head, then content without framing. `bytes` bytes follow in the stream.
 struct Piece {
   static constexpr std::uint32_t kMostBytes = 64 * 1024;
   std::uint64_t number = 0;
@@ -32,12 +32,12 @@ struct Piece {
   static constexpr auto kFields = std::tuple(&Piece::number, &Piece::bytes, &Piece::is_last);
   std::uint32_t attached_bytes() const { return bytes; }
 };
-// It will not come, or what came is not a response to be used.
+// The object will not arrive, or its response cannot be used.
 struct Dropped {
   std::uint64_t number = 0;
   static constexpr auto kFields = std::tuple(&Dropped::number);
 };
-// As Piece, with the bytes in it: where the stream is not this module's.
+// Like Piece, with the bytes in the message: used if the stream belongs to another module.
 struct WholePiece {
   std::uint64_t number = 0;
   bool is_last = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What far halves fetch ahead for the clients of a site, announced and then pushed: each object answers one request of one
-// client, within seconds. Bounded for each client and in all.
+// The objects that far halves have announced and pushed for the clients of a site. Each answers one request of one client,
+// within seconds. Bounded per client and in total.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -15,18 +15,18 @@
 
 namespace longhaul::http {
 
-// When the connection that brings them last brought anything.
+// When the connection that brings the objects last received anything.
 using Progress = std::shared_ptr<link::TimePoint>;
 
 struct Pushed {
   enum class State : std::uint8_t { coming, whole, gone } state = State::coming;
   RequestHead asked;
   Progress progress;
-  Buffer head;      // until it is whole
-  Content content;  // the same
+  Buffer head;      // until it is complete
+  Content content;  // likewise
   std::uint64_t bytes = 0;
   std::uint64_t erasures = 0;  // ObjectStore::erasures() when it was announced
-  Object response;  // when it is whole
+  Object response;  // when it is complete
 
  private:
   friend class PushedStore;
@@ -45,26 +45,26 @@ class PushedStore {
 
   explicit PushedStore(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // `client` and `key` together name it; an earlier one of that name is dropped. Null: there are too many.
+  // `client` and `key` together identify it; an earlier object with the same is dropped. Null: there are too many.
   PushedObject announce(TimePoint now, const modules::Address& client, const std::string& key, RequestHead asked, Progress progress);
-  // False: that is too much; it is gone.
+  // False: it exceeds a limit and has been dropped.
   bool add(Pushed& object, Bytes content);
   void finish(TimePoint now, const PushedObject& object, Stored response);
   void drop(const PushedObject& object);
-  // A client has changed something there: keys that begin so.
+  // Drops the client's objects whose keys have this prefix, after it has changed something there.
   void drop_all(const modules::Address& client, const std::string& keys_begin);
   void clear();
 
   bool has_any(const modules::Address& client) const { return clients_.contains(text_of(client)); }
-  // Coming or whole; null: none.
+  // Incomplete or complete; null: none.
   PushedObject find(TimePoint now, const modules::Address& client, const std::string& key);
-  // The same, if that is what was asked for: the response is, or will be, the one that the server would give.
+  // As find(), but only if its request equals this one, so that the server's response would be the same.
   PushedObject find_for(TimePoint now, const modules::Address& client, const std::string& key, const RequestHead& request);
-  // It has answered its request.
+  // Removes it after it has answered a request.
   void use(const PushedObject& object);
 
   std::uint64_t bytes() const { return bytes_; }
-  // Not used and gone, since this was called before.
+  // Objects removed without use since the last call.
   struct Wasted {
     std::uint64_t objects = 0, bytes = 0;
   };
@@ -84,7 +84,7 @@ class PushedStore {
   std::uint64_t most_bytes_, bytes_ = 0;
   std::map<std::string, PushedObject> objects_;
   std::map<std::string, Client> clients_;
-  std::list<PushedObject> coming_, whole_;  // the oldest first
+  std::list<PushedObject> coming_, whole_;  // oldest first
   Wasted wasted_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the far half says what it has fetched: messages among its outputs, and the content behind them or in them.
+// Sends prefetched objects from the far half: messages among its outputs, with the content after them or in them.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -12,7 +12,7 @@ namespace longhaul::http {
 
 class Pushing {
  public:
-  // `out` outlives it. In the stream content is reduced; inside messages it is where the stream is another module's.
+  // `out` must outlive it. Content in the stream is deduplicated and compressed; in messages, the stream may be another module's.
   enum class Content : std::uint8_t { in_stream, in_messages };
   Pushing(std::deque<modules::Output>& out, Content content) : out_(out), content_(content) {}
 
@@ -35,7 +35,7 @@ class Pushing {
   void dropped(Fetching& fetching) {
     for (const std::uint64_t number : fetching.take_dropped()) dropped(number);
   }
-  // The stream is another's from here on, or has ended.
+  // No more messages: the stream passes unchanged from here on, or has ended.
   void end() { is_over_ = true; }
 
  private:

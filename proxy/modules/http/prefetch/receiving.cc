@@ -8,7 +8,7 @@
 namespace longhaul::http {
 namespace {
 
-constexpr std::size_t kMostAnnounced = 4 * Announced::kMostTargets;  // and not over, of one connection
+constexpr std::size_t kMostAnnounced = 4 * Announced::kMostTargets;  // pending, on one connection
 
 std::string_view lines_in(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
@@ -103,6 +103,7 @@ void Receiving::take_piece(TimePoint now, Bytes bytes) {
         site_->pushed.drop(object);
       }
     }
+    site_->store.leave_room(site_->pushed.bytes());
     if (is_last) finish(now, object);
   }
   if (!is_last) return;
@@ -158,6 +159,7 @@ void Receiving::note_request(const RequestHead& request) {
 
 void Receiving::count_wasted(TimePoint now) {
   const auto wasted = site_->pushed.take_wasted(now);
+  site_->store.leave_room(site_->pushed.bytes());
   counters_.objects_ahead_wasted += wasted.objects;
   counters_.ahead_wasted_bytes += wasted.bytes;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part of prefetch: takes in what the far half announces and pushes on this connection, and says which of it
-// answers a request of the client, whichever connection that comes by.
+// The near half of prefetch: receives the objects that the far half announces and pushes on this connection, and finds the
+// object that answers a request of the client, on any connection.
 #pragma once
 #include <deque>
 #include <memory>
@@ -18,7 +18,7 @@ namespace longhaul::http {
 class Receiving {
  public:
   using TimePoint = link::TimePoint;
-  // How often a request that waits for an object asks whether it is there, and how long the line may bring nothing for it.
+  // How often a waiting request checks for its object, and how long the bringing connection may be silent.
   static constexpr link::Duration kLook = std::chrono::milliseconds(2), kMostSilence = std::chrono::seconds(1);
 
   Receiving(std::shared_ptr<Site> site, const Place& place, const modules::Address& client);
@@ -26,18 +26,18 @@ class Receiving {
   Receiving(const Receiving&) = delete;
 
   void use(bool on) { is_on_ = on; }
-  // False: the twin is another program.
+  // False: the message is invalid.
   bool from_twin(TimePoint now, Bytes message);
-  // What is left of the flow's bytes without those of objects.
+  // The flow's bytes without those of objects.
   Slice from_stream(TimePoint now, Slice bytes);
-  // Nothing more will come.
+  // Nothing more will arrive.
   void end();
 
-  // Whether this request has to wait for an object that is coming.
+  // Whether this request has to wait for an incomplete object.
   bool must_wait(TimePoint now, const std::string& key, const RequestHead& request);
-  // The response to it; it is used with that. Null: there is none.
+  // The response to the request, removed from the pushed objects. Null: there is none.
   Object take(TimePoint now, const std::string& key, const RequestHead& request);
-  // A request that may change something: what was fetched before it answers nothing after it.
+  // After a request that may change something, objects fetched before it are not used.
   void note_request(const RequestHead& request);
 
   bool may_have_any() const { return site_->pushed.has_any(client_); }
@@ -56,14 +56,14 @@ class Receiving {
   modules::Address client_;
   bool is_on_ = true;
   Progress progress_ = std::make_shared<TimePoint>();
-  std::deque<PushedObject> announced_;  // those before are over; null: over, or not taken
+  std::deque<PushedObject> announced_;  // without finished ones at the front; null: finished or not accepted
   std::uint64_t first_ = 0;             // the number of the first one
-  std::optional<Piece> piece_;          // that comes now
+  std::optional<Piece> piece_;          // the current one
   std::uint32_t piece_left_ = 0;
   modules::Counters counters_;
 };
 
-// The head of a pushed response as a client gets it, and as HTTP/1.
+// The head of a pushed response for a client, and in HTTP/1 syntax.
 ResponseHead pushed_answer(const Stored& response);
 Slice pushed_head(const Stored& response, bool closes);
 

@@ -23,7 +23,7 @@ bool has_scheme(std::string_view reference) {
   return colon != std::string_view::npos && colon < reference.find_first_of("/?");
 }
 
-// Section 5.2.4, of a path that begins with a slash.
+// RFC 3986, section 5.2.4, for a path that begins with a slash.
 std::string without_dots(std::string_view path) {
   std::vector<std::string_view> kept;
   bool is_folder = false;
@@ -68,7 +68,7 @@ std::optional<std::string> resolve(const Origin& origin, std::string_view base_t
   }
   const std::size_t query = std::min(reference.find('?'), reference.size());
   const std::string_view path = query == 0 ? "/" : reference.substr(0, query);
-  // Browsers read %2e as a dot in some places.
+  // Browsers treat %2e as a dot in some places.
   if (lower(path).find("%2e") != std::string::npos) return std::nullopt;
   std::string target = without_dots(path) + std::string(reference.substr(query));
   if (target.starts_with("//") || target.size() > kMostTargetBytes || looks_like_action(target)) return std::nullopt;

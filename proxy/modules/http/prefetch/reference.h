@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reference in a page means at the page's own server (RFC 3986, section 5), as browsers resolve it. Whatever they
-// would have to repair first is not resolved: a prefetch that nobody asks for is worth nothing.
+// Resolves references of a page at the page's own server (RFC 3986, section 5) like browsers do. References that browsers
+// would have to repair first are not resolved.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,16 +12,16 @@ inline constexpr std::size_t kMostTargetBytes = 2048;
 
 struct Origin {
   std::string scheme;     // "http://" or "https://"
-  std::string authority;  // as Host has it, in small letters
+  std::string authority;  // as in Host, in lower case
   bool operator==(const Origin&) const = default;
 };
 
-// The target of the request for it (a path, perhaps with a query). Nothing: it is at another origin, or not plain, or reads
+// The target of the request for it (a path, perhaps with a query). Nothing: it is at another origin, is malformed, or looks
 // like an action.
 std::optional<std::string> resolve(const Origin& origin, std::string_view base_target, std::string_view reference);
 
-// Whether a GET of this target could do something at the server: no prefetch issues it, although only what a page embeds is
-// ever considered.
+// Whether a GET of this target could have an effect at the server. Prefetch never requests such a target, even if a page
+// embeds it.
 bool looks_like_action(std::string_view target);
 
 }  // namespace longhaul::http

@@ -7,12 +7,13 @@
 
 #include "proxy/modules/http/descriptor.h"
 #include "tests/proxy/modules/http/h2_peers.h"
+#include "tests/proxy/modules/http/with_prefetch.h"
 
 namespace longhaul::http::h2 {
 namespace {
 
 struct Visit {
-  explicit Visit(unsigned seed) : twins(kDescriptor, seed, kDescriptor.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1})) {
+  explicit Visit(unsigned seed) : twins(kWithPrefetch, seed, kDescriptor.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1})) {
     twins.on_client_bytes = [this] { alive &= browser.take(twins.at_client), speak(); };
     twins.on_server_bytes = [this] { alive &= server.take(twins.at_server), speak(); };
     browser.session.announce({{2, 0}}, 0);

@@ -6,9 +6,9 @@
 #include <map>
 #include <sstream>
 
-#include "proxy/modules/http/descriptor.h"
 #include "proxy/modules/http/prefetch/cookies.h"
 #include "proxy/modules/http/prefetch/messages.h"
+#include "tests/proxy/modules/http/with_prefetch.h"
 #include "tests/proxy/modules/kit/twins.h"
 
 using namespace longhaul;
@@ -111,7 +111,7 @@ modules::Ends ends_of(int client) {
   return ends;
 }
 
-std::shared_ptr<modules::Instance> instance() { return http::kDescriptor.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1}); }
+std::shared_ptr<modules::Instance> instance() { return http::kWithPrefetch.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1}); }
 
 constexpr std::string_view kPage = "<link rel=stylesheet href=a.css><script src=/b.js></script><img src='c.png?x=1&amp;y=2'><a href=/d.html>";
 
@@ -120,7 +120,7 @@ constexpr std::string_view kPage = "<link rel=stylesheet href=a.css><script src=
 TEST_CASE("http prefetch: what a page embeds is there when the browser asks, and is what the server would have said") {
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
-    Twins twins(http::kDescriptor, seed, instance(), ends_of(1));
+    Twins twins(http::kWithPrefetch, seed, instance(), ends_of(1));
     Server site(twins);
     Browser browser(twins);
     site.is_chunked = seed % 2 == 1;
@@ -151,8 +151,8 @@ TEST_CASE("http prefetch: what a page embeds is there when the browser asks, and
 
 TEST_CASE("http prefetch: another connection of the same client is answered, one of another client is not") {
   const auto shared = instance();
-  Twins first(http::kDescriptor, 1, shared, ends_of(1)), second(http::kDescriptor, 2, shared, ends_of(1)),
-      other(http::kDescriptor, 3, shared, ends_of(2));
+  Twins first(http::kWithPrefetch, 1, shared, ends_of(1)), second(http::kWithPrefetch, 2, shared, ends_of(1)),
+      other(http::kWithPrefetch, 3, shared, ends_of(2));
   Server site(first), site_2(second), site_3(other);
   Browser browser(first), browser_2(second), browser_3(other);
   site.pages["/page"] = kPage;
@@ -177,7 +177,7 @@ TEST_CASE("http prefetch: another connection of the same client is answered, one
 }
 
 TEST_CASE("http prefetch: requests of a prefetch are those that the browser would send") {
-  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
   Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a.png>";
@@ -189,7 +189,7 @@ TEST_CASE("http prefetch: requests of a prefetch are those that the browser woul
 }
 
 TEST_CASE("http prefetch: a page that sets cookies is followed by requests with those") {
-  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
   Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a.png>";
@@ -235,7 +235,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
         asks_page("/page", "Range: bytes=0-\r\n"), asks_page("/page", "X-Requested-With: XMLHttpRequest\r\n"),
         asks_page("/page", "Sec-Fetch-Dest: empty\r\n"), asks_page("/page", "Connection: close\r\n")}) {
     INFO(request);
-    Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+    Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
     Server site(twins);
     site.pages["/page"] = kPage;
     CHECK(Browser(twins).get(request) == kPage);
@@ -243,7 +243,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
   }
   for (const char* field : {"Set-Cookie: a=b\r\n", "Set-Cookie: a=b; Path=/; Domain=y\r\n", "Set-Cookie: a=b; Path=/; Secure\r\n", "WWW-Authenticate: Negotiate\r\n", "Content-Encoding: br\r\n", "Connection: close\r\n"}) {
     INFO(field);
-    Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+    Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
     Server site(twins);
     site.pages["/page"] = kPage;
     site.extra["/page"] = field;
@@ -253,7 +253,7 @@ TEST_CASE("http prefetch: nothing is fetched for who is no browser, has been the
 }
 
 TEST_CASE("http prefetch: a response that is no plain success, or varies with what is not known, answers nobody") {
-  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
   Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a><img src=b><img src=c><img src=d>";
@@ -275,7 +275,7 @@ TEST_CASE("http prefetch: a response that is no plain success, or varies with wh
 TEST_CASE("http prefetch: the client's request comes before the next object") {
   for (unsigned seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
-    Twins twins(http::kDescriptor, seed, instance(), ends_of(1));
+    Twins twins(http::kWithPrefetch, seed, instance(), ends_of(1));
     Server site(twins);
     Browser browser(twins);
     site.pages["/page"] = "<img src=a><img src=b><img src=c>";
@@ -294,7 +294,7 @@ TEST_CASE("http prefetch: the client's request comes before the next object") {
 TEST_CASE("http prefetch: a server that does not answer in time, or closes, costs the client a connection and no answer") {
   for (const int how : {0, 1, 2, 3}) {
     INFO("how " << how);
-    Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+    Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
     Server site(twins);
     Browser browser(twins);
     site.pages["/page"] = "<img src=a><img src=b>";
@@ -337,7 +337,7 @@ TEST_CASE("http prefetch: a server that does not answer in time, or closes, cost
 
 TEST_CASE("http prefetch: after a request that changes something, what was fetched before it answers nothing") {
   const auto shared = instance();
-  Twins twins(http::kDescriptor, 1, shared, ends_of(1)), second(http::kDescriptor, 2, shared, ends_of(1));
+  Twins twins(http::kWithPrefetch, 1, shared, ends_of(1)), second(http::kWithPrefetch, 2, shared, ends_of(1));
   Server site(twins), site_2(second);
   Browser browser(twins), browser_2(second);
   site.pages["/page"] = "<img src=a><img src=b>";
@@ -348,7 +348,7 @@ TEST_CASE("http prefetch: after a request that changes something, what was fetch
 }
 
 TEST_CASE("http prefetch: what nobody asks for is forgotten within seconds, and counted") {
-  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
   Server site(twins);
   Browser browser(twins);
   site.pages["/page"] = "<img src=a><img src=b>";
@@ -364,7 +364,7 @@ TEST_CASE("http prefetch: what nobody asks for is forgotten within seconds, and 
 
 TEST_CASE("http prefetch: a page visited again is not fetched for again, and what may be stored is") {
   const auto shared = instance();
-  Twins twins(http::kDescriptor, 1, shared, ends_of(1)), other(http::kDescriptor, 2, shared, ends_of(2));
+  Twins twins(http::kWithPrefetch, 1, shared, ends_of(1)), other(http::kWithPrefetch, 2, shared, ends_of(2));
   Server site(twins), site_2(other);
   Browser browser(twins), browser_2(other);
   site.pages["/page"] = site_2.pages["/page"] = "<img src=a>";
@@ -377,13 +377,21 @@ TEST_CASE("http prefetch: a page visited again is not fetched for again, and wha
   CHECK(browser_2.head.find("Cache-Status: longhaul;hit\r\n") != std::string::npos);
 }
 
-TEST_CASE("http prefetch: switched off, nothing is fetched") {
+TEST_CASE("http prefetch: by default, nothing is fetched") {
   Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Server site(twins);
+  site.pages["/page"] = kPage;
+  CHECK(Browser(twins).get(asks_page("/page")) == kPage);
+  CHECK(site.asked.size() == 1);
+}
+
+TEST_CASE("http prefetch: switched off, nothing is fetched") {
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
   Server site(twins);
   site.pages["/page"] = kPage;
   for (kit::Watched* half : {&twins.near, &twins.far}) {
     modules::Surroundings told;
-    const config::FeatureTable table{http::kDescriptor.features};
+    const config::FeatureTable table{http::kWithPrefetch.features};
     told.features.modules = config::ModuleFeatures::standard(table);
     told.features.modules.set("http.prefetch", 0);
     half->module.on_surroundings(twins.now, told), half->collect();
@@ -393,7 +401,7 @@ TEST_CASE("http prefetch: switched off, nothing is fetched") {
 }
 
 TEST_CASE("http prefetch: a hostile page has a bounded number of objects") {
-  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
   Server site(twins);
   std::string page;
   for (int i = 0; i < 5000; ++i) page += "<img src=" + std::to_string(i) + ">";
@@ -419,7 +427,7 @@ TEST_CASE("http prefetch: a hostile twin resets its own flow, and no more") {
     kit::Watched near(shared->make_near(ends_of(1)));
     link::TimePoint now{std::chrono::hours(1)};
     modules::Surroundings told;
-    const config::FeatureTable table{http::kDescriptor.features};
+    const config::FeatureTable table{http::kWithPrefetch.features};
     told.features.modules = config::ModuleFeatures::standard(table);
     near.module.on_surroundings(now, told), near.collect();
     for (const Slice& each : said) near.module.from_twin(now, each), near.collect();

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "proxy/modules/http/descriptor.h"
 #include "proxy/modules/tls/descriptor.h"
 #include "tests/proxy/modules/http/h2_peers.h"
+#include "tests/proxy/modules/http/with_prefetch.h"
 #include "tests/proxy/modules/kit/twins.h"
 #include "tests/proxy/modules/tls/ends.h"
 
@@ -17,7 +17,7 @@ namespace {
 // Asks for a page, and for what it embeds when it has that. Its first request follows its Finished at once.
 struct PageVisit {
   PageVisit(const World& world, const std::shared_ptr<modules::Instance>& http, unsigned seed)
-      : twins(kDescriptor, seed, world.policy("a.corp"), http::kDescriptor, http),
+      : twins(kDescriptor, seed, world.policy("a.corp"), http::kWithPrefetch, http),
         client_context(world.client_context()),
         server_context(world.server_context(world.real)),
         client(client_context.get(), true),
@@ -78,7 +78,7 @@ TEST_CASE("tls: what a page embeds is fetched ahead on a decrypted HTTP/2 connec
   const World world;
   for (unsigned seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
-    const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1});
+    const std::shared_ptr<modules::Instance> http = http::kWithPrefetch.make({.ahead_bytes = 8 << 20, .cache_bytes = 8 << 20, .daemon_number = 1});
     PageVisit visit(world, http, seed);
     CHECK_FALSE(visit.twins.is_reset());
     CHECK(visit.is_right);
