@@ -131,7 +131,9 @@ int Far::on_client_hello(SSL* ssl) {
     if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
   if (entry->mint)
     if (const std::string why = entry->mint->why_not(); !why.empty()) return note_refusal(why), pass(reasons::tls_not_minted);
-  append(protocols_, hello_protocols(ssl));
+  const auto protocols = hello_protocols(ssl);
+  if (!protocols) return pass(reasons::tls_not_understood);
+  append(protocols_, *protocols);
   asks_status_ = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty();
   entry_ = entry;
   return SSL_CLIENT_HELLO_RETRY;
