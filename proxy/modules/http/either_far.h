@@ -24,7 +24,14 @@ class EitherFar final : public modules::Module {
     told_ = told;
     if (half_) half_->on_surroundings(now, told);
   }
-  void from_lan(TimePoint now, Slice bytes) override { chosen(now).from_lan(now, std::move(bytes)); }
+  // An HTTP/2 server may send its SETTINGS before the client's first bytes have arrived.
+  void from_lan(TimePoint now, Slice bytes) override {
+    if (half_) return half_->from_lan(now, std::move(bytes));
+    append(of_server_, bytes.bytes());
+    const bool waits = fetches() && h2::may_be_server(of_server_) && of_server_.size() <= kMostOfServer;
+    if (!waits) return choose(now, false);
+    if (!held_until_) held_until_ = now + kClientsTime;
+  }
   void from_stream(TimePoint now, Slice bytes) override {
     if (half_) return half_->from_stream(now, std::move(bytes));
     append(first_, bytes.bytes());
@@ -40,11 +47,12 @@ class EitherFar final : public modules::Module {
   void stream_ended(TimePoint now, modules::Ending ending) override { chosen(now).stream_ended(now, ending); }
   void twin_stepped_aside(TimePoint now) override { chosen(now).twin_stepped_aside(now); }
   void on_timeout(TimePoint now) override {
-    if (half_) half_->on_timeout(now);
+    if (half_) return half_->on_timeout(now);
+    if (held_until_ && now >= *held_until_) choose(now, false);
   }
   std::optional<modules::Output> poll_output() override { return half_ ? half_->poll_output() : std::nullopt; }
-  std::optional<TimePoint> next_timeout() const override { return half_ ? half_->next_timeout() : std::nullopt; }
-  std::size_t held_bytes() const override { return half_ ? half_->held_bytes() : first_.size(); }
+  std::optional<TimePoint> next_timeout() const override { return half_ ? half_->next_timeout() : held_until_; }
+  std::size_t held_bytes() const override { return half_ ? half_->held_bytes() : first_.size() + of_server_.size(); }
   std::size_t queued_bytes() const override { return half_ ? half_->queued_bytes() : 0; }
   std::size_t state_bytes() const override { return half_ ? half_->state_bytes() : 0; }
   void give_up_memory(TimePoint now) override { chosen(now).give_up_memory(now); }
@@ -53,6 +61,11 @@ class EitherFar final : public modules::Module {
   std::string_view detail() const override { return half_ ? half_->detail() : std::string_view(); }
 
  private:
+  // How long, and how much of, a server's beginning waits for its client.
+  static constexpr link::Duration kClientsTime = std::chrono::seconds(1);
+  static constexpr std::size_t kMostOfServer = 64 * 1024;
+
+  bool fetches() const { return told_.features.modules.value("http.prefetch") != 0; }
   // HTTP/1 if the version is unknown: that half passes everything that it cannot parse.
   modules::Module& chosen(TimePoint now) {
     if (!half_) choose(now, false);
@@ -60,19 +73,22 @@ class EitherFar final : public modules::Module {
   }
   void choose(TimePoint now, bool is_2) {
     // Without prefetch HTTP/2 is not terminated here: the half for HTTP/1 passes it unchanged.
-    if (is_2 && told_.features.modules.value("http.prefetch") != 0)
+    if (is_2 && fetches())
       half_ = std::make_unique<h2::Far>(ends_, site_, owner_, std::string_view(), Pushing::Content::in_stream);
     else
       half_ = std::make_unique<Far>(ends_, site_, owner_);
     half_->on_surroundings(now, told_);
-    if (const Buffer first = std::exchange(first_, {}); !first.empty()) half_->from_stream(now, Slice::copy_of(first));
+    const Buffer first = std::exchange(first_, {}), of_server = std::exchange(of_server_, {});
+    if (!first.empty()) half_->from_stream(now, Slice::copy_of(first));
+    if (!of_server.empty()) half_->from_lan(now, Slice::copy_of(of_server));
   }
 
   modules::Ends ends_;
   std::shared_ptr<Site> site_;
   std::string owner_;
   modules::Surroundings told_;
-  Buffer first_;
+  Buffer first_, of_server_;
+  std::optional<TimePoint> held_until_;
   std::unique_ptr<modules::Module> half_;
   modules::Counters no_counters_;
 };

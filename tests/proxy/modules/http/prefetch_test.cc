@@ -391,7 +391,7 @@ TEST_CASE("http prefetch: switched off, nothing is fetched") {
   site.pages["/page"] = kPage;
   for (kit::Watched* half : {&twins.near, &twins.far}) {
     modules::Surroundings told;
-    const config::FeatureTable table{http::kWithPrefetch.features};
+    static const config::FeatureTable table{http::kWithPrefetch.features};
     told.features.modules = config::ModuleFeatures::standard(table);
     told.features.modules.set("http.prefetch", 0);
     half->module.on_surroundings(twins.now, told), half->collect();
@@ -427,7 +427,7 @@ TEST_CASE("http prefetch: a hostile twin resets its own flow, and no more") {
     kit::Watched near(shared->make_near(ends_of(1)));
     link::TimePoint now{std::chrono::hours(1)};
     modules::Surroundings told;
-    const config::FeatureTable table{http::kWithPrefetch.features};
+    static const config::FeatureTable table{http::kWithPrefetch.features};
     told.features.modules = config::ModuleFeatures::standard(table);
     near.module.on_surroundings(now, told), near.collect();
     for (const Slice& each : said) near.module.from_twin(now, each), near.collect();
