@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
 // Prefetch is off by default: with a slow server or a client that already has the objects, a page can take longer with it.
-constexpr std::array<config::ModuleFeature, 2> kFeatures{
-    {{.name = "http"}, {.name = "http.prefetch", .standard = 0, .part_of = "http"}}};
+constexpr std::array<config::ModuleFeature, 2> kFeatures{{
+    {.name = "http"}, {.name = "http.prefetch", .standard = 0, .part_of = "http"}}};
 
 // One of the usual methods, or HTTP/2.
 modules::Recognised recognise(Bytes first) {

@@ -321,43 +321,6 @@ void Far::from_lan(TimePoint now, Slice bytes) {
   read_server();
 }
 
-void Far::read_server() {
-  Buffer plain;
-  const auto got = server_->leg().read(plain);
-  if (reader_) {
-    if (!plain.empty()) reader_->from_lan(now_, Slice::copy_of(plain));
-    if (got == Leg::Read::closed && !std::exchange(server_done_, true)) reader_->lan_ended(now_, modules::Ending::closed);
-    read_outputs();
-    return got == Leg::Read::failed ? fail() : void();
-  }
-  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
-  say_to_server();
-  if (got == Leg::Read::failed) return fail();
-  if (got == Leg::Read::closed) out_.end_stream();
-}
-
-void Far::to_server(Bytes plain) {
-  if (client_done_) return;
-  if (reader_) {
-    if (!plain.empty()) reader_->from_stream(now_, Slice::copy_of(plain));
-    return read_outputs();
-  }
-  if (!server_->leg().write(plain)) return fail();
-  say_to_server();
-}
-
-void Far::end_server(bool orderly) {
-  if (std::exchange(client_done_, true)) return;
-  if (reader_) {
-    client_was_orderly_ = orderly;
-    reader_->stream_ended(now_, modules::Ending::closed);
-    return read_outputs();
-  }
-  if (orderly) server_->leg().close();
-  say_to_server();
-  out_.end_lan();
-}
-
 void Far::lan_ended(TimePoint now, modules::Ending ending) {
   now_ = now;
   lan_ended_ = true;

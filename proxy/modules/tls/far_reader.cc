@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Far: the far half of the module that reads the plaintext (HTTP), between this module and the server.
+// Far: plaintext from and to the server, and the far half of the module that reads it (HTTP).
 #include "proxy/modules/tls/far.h"
 
 namespace longhaul::tls {
@@ -44,6 +44,43 @@ void Far::on_room(TimePoint now, const modules::Room& room) {
   if (!reader_ || state_ == State::over) return;
   reader_->on_room(now, room);
   read_outputs();
+}
+
+void Far::read_server() {
+  Buffer plain;
+  const auto got = server_->leg().read(plain);
+  if (reader_) {
+    if (!plain.empty()) reader_->from_lan(now_, Slice::copy_of(plain));
+    if (got == Leg::Read::closed && !std::exchange(server_done_, true)) reader_->lan_ended(now_, modules::Ending::closed);
+    read_outputs();
+    return got == Leg::Read::failed ? fail() : void();
+  }
+  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
+  say_to_server();
+  if (got == Leg::Read::failed) return fail();
+  if (got == Leg::Read::closed) out_.end_stream();
+}
+
+void Far::to_server(Bytes plain) {
+  if (client_done_) return;
+  if (reader_) {
+    if (!plain.empty()) reader_->from_stream(now_, Slice::copy_of(plain));
+    return read_outputs();
+  }
+  if (!server_->leg().write(plain)) return fail();
+  say_to_server();
+}
+
+void Far::end_server(bool orderly) {
+  if (std::exchange(client_done_, true)) return;
+  if (reader_) {
+    client_was_orderly_ = orderly;
+    reader_->stream_ended(now_, modules::Ending::closed);
+    return read_outputs();
+  }
+  if (orderly) server_->leg().close();
+  say_to_server();
+  out_.end_lan();
 }
 
 }  // namespace longhaul::tls
