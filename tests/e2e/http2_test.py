@@ -5,6 +5,7 @@ import collections
 import concurrent.futures
 import json
 import re
+import time
 import unittest
 
 import tcp
@@ -229,13 +230,17 @@ class Http2Prefetch(Http2):
         before = self.counted("tls")
         options = (f"--host-resolver-rules=MAP intranet.corp {SERVER}", "--ignore-certificate-errors")
         with Browser(self.lab, "client", self.lab.scratch / "profile-ahead", options=options) as browser:
+            began = time.monotonic()
             browser.open("https://intranet.corp/ahead.html")
             browser.until(f"window.got?.length == {OBJECTS}")
+            seconds = time.monotonic() - began
             self.assertEqual(browser.value("window.got"), list(range(OBJECTS)))
         # Twice what the browser requests after the object has expired, on a busy machine.
         counted = self.counted("tls")
         ahead, used = (counted[name] - before[name] for name in ("objects_ahead", "objects_ahead_used"))
-        self.assertGreater(used, 0)
+        self.assertEqual(ahead, OBJECTS)
+        if seconds < 8:
+            self.assertGreater(used, 0)
         self.assertEqual(sum(map(self.asked_over_tls, names)), ahead + OBJECTS - used)
 
 
