@@ -20,6 +20,9 @@ struct Counters {
   std::uint64_t late_errors = 0;         // failures reported with a later response
   std::uint64_t unpromised_files = 0;    // files whose writes waited for the server (see the flow's reason)
   std::uint64_t metadata_answers = 0;    // of round_trips_saved: directories, attributes, opens and closes
+  std::uint64_t objects_ahead = 0;         // responses fetched ahead of client requests
+  std::uint64_t objects_ahead_used = 0;    // of these: requested later
+  std::uint64_t objects_ahead_wasted = 0;  // of these: dropped unused
   std::uint64_t opens_ahead = 0;         // files opened ahead of client requests
   std::uint64_t opens_ahead_used = 0;    // of these: opened by the client later
   std::uint64_t opens_ahead_wasted = 0;  // of these: closed unused
@@ -61,6 +64,11 @@ inline constexpr std::array kCounterNames{
                 "flow's reason)"},
     CounterName{"metadata_answers", &Counters::metadata_answers,
                 "Directory queries, attribute queries, opens and closes answered locally"},
+    CounterName{"objects_ahead", &Counters::objects_ahead, "Responses fetched ahead of client requests"},
+    CounterName{"objects_ahead_used", &Counters::objects_ahead_used,
+                "Responses fetched ahead that a client requested later"},
+    CounterName{"objects_ahead_wasted", &Counters::objects_ahead_wasted,
+                "Responses fetched ahead that no client requested"},
     CounterName{"opens_ahead", &Counters::opens_ahead, "Files opened ahead of client requests"},
     CounterName{"opens_ahead_used", &Counters::opens_ahead_used,
                 "Files opened ahead that a client opened later"},

@@ -28,9 +28,15 @@ class Instance {
   virtual std::unique_ptr<Module> make_near(const Ends& ends) = 0;  // before the client
   // Before the server. `dialled`: its address, also where `ends` has only a digest of its name.
   virtual std::unique_ptr<Module> make_far(const Ends& ends, const Address& dialled) = 0;
-  // Before the client of a connection that another module decrypts (plaintext.h), and without a twin. `verified_name` is
+  // Before the client of a connection that another module decrypts (plaintext.h). It sends no messages. `verified_name` is
   // the server's, by its certificate. Null: this module needs its twin.
   virtual std::unique_ptr<Module> make_plaintext_reader(const Ends&, std::string_view /*verified_name*/) {
+    return nullptr;
+  }
+  // The far half for the same connection. Its messages go to the half of make_plaintext_reader(). It must not output Redial or
+  // StepAside. `protocol`: negotiated by client and server (ALPN). Null: there is no far half.
+  virtual std::unique_ptr<Module> make_plaintext_far(const Ends&, std::string_view /*verified_name*/,
+                                                     std::string_view /*protocol*/, const config::ModuleFeatures&) {
     return nullptr;
   }
   // Once, before the first flow: the modules that read what this one decrypts.

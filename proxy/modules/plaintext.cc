@@ -115,6 +115,12 @@ void Plaintext::from_server(TimePoint now, Slice bytes) {
   collect(now);
 }
 
+void Plaintext::from_twin(TimePoint now, Slice message) {
+  if (!reader_) return;
+  reader_->from_twin(now, std::move(message));
+  collect(now);
+}
+
 void Plaintext::client_closed(TimePoint now) {
   if (expected_ > 0) {
     closed_waits_ = true;

@@ -36,6 +36,8 @@ class Plaintext {
   // What it said before is not known, so nothing that follows can be read. Responses to what is known still are.
   void client_is_unknown(TimePoint now);
   void from_server(TimePoint now, Slice bytes);
+  // A message of the reader's far half.
+  void from_twin(TimePoint now, Slice message);
   void client_closed(TimePoint now);
   void server_closed(TimePoint now);
   void on_timeout(TimePoint now);

@@ -5,6 +5,7 @@ import collections
 import concurrent.futures
 import json
 import re
+import time
 import unittest
 
 import tcp
@@ -212,6 +213,35 @@ class Http2(PairTest):
         finally:
             self.branch.set(http=True)
         until(lambda: self.fetch("hour/off").status == 200 and len(self.nginx.asked("hour/off")) == 3, what="it is on again")
+
+
+class Http2Prefetch(Http2):
+    """The same with prefetch, when the far side also terminates HTTP/2."""
+
+    both = {"features": {"http.prefetch": True}}
+    test_a_page_of_sixty_objects_in_a_browser_and_its_second_visitor = None  # its objects are no longer requested by the browser
+
+    def test_what_a_page_embeds_is_fetched_ahead_on_a_decrypted_connection(self):
+        names = [f"ahead-{number}.js" for number in range(OBJECTS)]
+        for number, name in enumerate(names):
+            (self.nginx.files / name).write_text(f"(window.got ??= []).push({number});//" + f"{number}" * 3000)
+        (self.nginx.files / "ahead.html").write_text("<!DOCTYPE html><title>page</title>" +
+                                                     "".join(f'<script src="{name}"></script>' for name in names))
+        before = self.counted("tls")
+        options = (f"--host-resolver-rules=MAP intranet.corp {SERVER}", "--ignore-certificate-errors")
+        with Browser(self.lab, "client", self.lab.scratch / "profile-ahead", options=options) as browser:
+            began = time.monotonic()
+            browser.open("https://intranet.corp/ahead.html")
+            browser.until(f"window.got?.length == {OBJECTS}")
+            seconds = time.monotonic() - began
+            self.assertEqual(browser.value("window.got"), list(range(OBJECTS)))
+        # Twice what the browser requests after the object has expired, on a busy machine.
+        counted = self.counted("tls")
+        ahead, used = (counted[name] - before[name] for name in ("objects_ahead", "objects_ahead_used"))
+        self.assertEqual(ahead, OBJECTS)
+        if seconds < 8:
+            self.assertGreater(used, 0)
+        self.assertEqual(sum(map(self.asked_over_tls, names)), ahead + OBJECTS - used)
 
 
 if __name__ == "__main__":

@@ -25,10 +25,12 @@ PLACES = """
 
 
 class Asked(web.Nginx):
+    places = PLACES
+
     def configuration(self):
         head = web.CONFIGURATION.split("  access_log off;")[0]
         rest = web.CONFIGURATION.split("  access_log off;")[1].split("  server {{")[0]
-        return (head + rest + PLACES).format(folder=self.folder)
+        return (head + rest + self.places).format(folder=self.folder)
 
     def asked(self):
         """The requests that came to it: target, tag asked about, status."""

@@ -206,6 +206,10 @@ bool may_ask(const RequestHead& request) {
 
 bool matches(const Stored& stored, const RequestHead& request) {
   if (request.fields.has("authorization") && !stored.for_all) return false;
+  return varies_alike(stored, request);
+}
+
+bool varies_alike(const Stored& stored, const RequestHead& request) {
   return std::ranges::all_of(stored.vary, [&](const auto& each) { return varying(request, each.first) == each.second; });
 }
 

@@ -66,6 +66,8 @@ std::string question_about(const Stored& stored);
 bool may_ask(const RequestHead& request);
 // Whether it was stored for a request like this one (Vary, credentials).
 bool matches(const Stored& stored, const RequestHead& request);
+// The part of that which is about Vary.
+bool varies_alike(const Stored& stored, const RequestHead& request);
 // Whether it answers this request without a question to the server.
 bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePoint now);
 // The client has this content already (If-None-Match, or else If-Modified-Since): 304 is the answer.

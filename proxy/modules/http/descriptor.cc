@@ -4,15 +4,18 @@
 #include <array>
 
 #include "proxy/modules/http/either.h"
-#include "proxy/modules/http/far.h"
+#include "proxy/modules/http/either_far.h"
 #include "proxy/modules/http/h2/early.h"
+#include "proxy/modules/http/prefetch/messages.h"
 #include "proxy/modules/http/reasons.h"
 
 namespace longhaul::http {
 namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
-constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "http"}}};
+// Prefetch is off by default: with a slow server or a client that already has the objects, a page can take longer with it.
+constexpr std::array<config::ModuleFeature, 2> kFeatures{{
+    {.name = "http"}, {.name = "http.prefetch", .standard = 0, .part_of = "http"}}};
 
 // One of the usual methods, or HTTP/2.
 modules::Recognised recognise(Bytes first) {
@@ -28,7 +31,8 @@ modules::Recognised recognise(Bytes first) {
 
 class Installed final : public modules::Instance {
  public:
-  explicit Installed(const modules::Resources& resources) : site_(std::make_shared<Site>(resources.cache_bytes)) {
+  explicit Installed(const modules::Resources& resources)
+      : site_(std::make_shared<Site>(resources.cache_bytes)), owner_of_(resources.owner_of) {
     site_->wall = resources.wall_seconds;
   }
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
@@ -37,21 +41,32 @@ class Installed final : public modules::Instance {
   std::unique_ptr<modules::Module> make_plaintext_reader(const modules::Ends& ends, std::string_view name) override {
     return std::make_unique<Either>(ends, site_, name);
   }
-  std::unique_ptr<modules::Module> make_far(const modules::Ends&, const modules::Address&) override {
-    return std::make_unique<Far>();
+  std::unique_ptr<modules::Module> make_plaintext_far(const modules::Ends& ends, std::string_view name,
+                                                      std::string_view protocol,
+                                                      const config::ModuleFeatures& features) override {
+    if (protocol != "h2" || features.value("http") == 0 || features.value("http.prefetch") == 0) return nullptr;
+    return std::make_unique<h2::Far>(ends, site_, owner_of_(ends.client), name, Pushing::Content::in_messages);
   }
-  std::uint64_t ahead_bytes() const override { return site_->store.bytes(); }
-  std::uint64_t clear_cache() override { return site_->store.clear(); }
+  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address&) override {
+    return std::make_unique<EitherFar>(ends, site_, owner_of_(ends.client));
+  }
+  std::uint64_t ahead_bytes() const override { return site_->store.bytes() + site_->pushed.bytes(); }
+  std::uint64_t clear_cache() override {
+    site_->pushed.clear();
+    site_->known.clear();
+    return site_->store.clear();
+  }
 
  private:
   std::shared_ptr<Site> site_;
+  std::function<std::string(const modules::Address&)> owner_of_;
 };
 
 }  // namespace
 
 constexpr modules::Descriptor kDescriptor{
     .name = "http",
-    .version = 1,
+    .version = kModuleVersion,
     .ports = kPorts,
     .recognise = recognise,
     .may_be_server = h2::may_be_server,

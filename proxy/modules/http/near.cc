@@ -8,8 +8,6 @@
 namespace longhaul::http {
 namespace {
 
-constexpr std::string_view kFresh = "hit", kValidated = "fwd=stale;fwd-status=304";
-
 Slice slice_of(std::string_view text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
 
 std::size_t memory_of(const RequestHead& request) {
@@ -21,12 +19,19 @@ std::size_t memory_of(const RequestHead& request) {
 }  // namespace
 
 Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name)
-    : site_(std::move(site)), place_(ends, verified_name) {}
+    : site_(std::move(site)), place_(ends, verified_name), receiving_(site_, place_, ends.client) {}
 
-void Near::on_surroundings(TimePoint, const modules::Surroundings& told) {
+void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
+  receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
+  receiving_.count_wasted(now);
   if (!is_on_) requests_pass({});
   review();
+}
+
+const modules::Counters& Near::counters() const {
+  shown_ = counters_;
+  return shown_ += receiving_.counters();
 }
 
 std::optional<modules::Output> Near::poll_output() {
@@ -78,6 +83,7 @@ void Near::read_requests(TimePoint now) {
     const std::size_t size = head_size(rest);
     const bool too_long = (size == 0 ? rest.size() : size) > kMostHeadBytes;
     if (size == 0 && !too_long) break;
+    if (!too_long && waits(now, rest.first(size))) break;
     if (too_long || !take_request(now, rest.first(size))) {
       request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(at));
       return requests_pass(reason_ == modules::Reason() ? modules::Reason(reasons::http_not_understood) : reason_);
@@ -102,14 +108,16 @@ bool Near::take_request(TimePoint now, Bytes head) {
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
   had_body_ |= has_body;
+  receiving_.note_request(*request);
   std::string key = place_.key_of(*request);
   Object ask_about;
   if (may_answer(*request) && at_server_ == 0) {
-    const Object object = site_->store.find(key, *request);
-    // Responses keep the order of the requests.
-    if (object && exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
-        answered_bytes_ < kMostAnsweredBytes && answer(now, *request, object))
+    if (const Object pushed = may_answer_now() ? receiving_.take(now, key, *request) : nullptr) {
+      send_whole(*request, *pushed, pushed_head(*pushed, closes(request->fields, request->minor)));
       return true;
+    }
+    const Object object = site_->store.find(key, *request);
+    if (object && may_answer_now() && answer(now, *request, object)) return true;
     if (object && object->can_be_asked_about() && may_ask(*request)) ask_about = object;
   }
   request_body_ = Body(*framing);
@@ -117,12 +125,35 @@ bool Near::take_request(TimePoint now, Bytes head) {
   return true;
 }
 
+// Responses keep the order of the requests.
+bool Near::may_answer_now() const {
+  return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ && answered_bytes_ < kMostAnsweredBytes;
+}
+
+// For an announced object: it is being fetched already, and a request to the server would cost a round trip.
+bool Near::waits(TimePoint now, Bytes head) {
+  look_at_.reset();
+  if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes || !receiving_.may_have_any())
+    return false;
+  const auto request = read_request(head);
+  if (!request || !receiving_.must_wait(now, place_.key_of(*request), *request)) return false;
+  look_at_ = now + Receiving::kLook;
+  return true;
+}
+
+void Near::on_timeout(TimePoint now) {
+  if (!look_at_ || now < *look_at_) return;
+  answered_bytes_ = 0;
+  read_requests(now);
+  review();
+}
+
 bool Near::answer(TimePoint now, const RequestHead& request, const Object& object) {
   if (!is_fresh_for(*object, request, now)) return false;
   if (request.fields.has("range") && !is_at_client(*object, request) && !part_of(*object, request)) return false;
   ++counters_.cache_hits;
   ++counters_.round_trips_saved;
-  send(now, request, object, kFresh);
+  send(now, request, object, "hit");
   return true;
 }
 
@@ -130,17 +161,28 @@ void Near::send(TimePoint now, const RequestHead& request, const Object& object,
   const bool closes_after = closes(request.fields, request.minor), not_modified = is_at_client(*object, request);
   const auto part = not_modified ? std::nullopt : part_of(*object, request);
   to_lan(answer_head(*object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note}));
-  if (!not_modified) send_content(*object, part.value_or(Part{0, object->content_bytes}));
-  answered_bytes_ += 1024;
-  if (!closes_after) return;
+  if (!not_modified) {
+    const Part sent = part.value_or(Part{0, object->content_bytes});
+    counters_.cache_bytes += sent.size;
+    send_content(*object, sent);
+  }
+  if (closes_after) end_after_answer();
+}
+
+void Near::send_whole(const RequestHead& request, const Stored& object, Slice head) {
+  to_lan(std::move(head));
+  send_content(object, {0, object.content_bytes});
+  if (closes(request.fields, request.minor)) end_after_answer();
+}
+
+void Near::end_after_answer() {
   end_lan();
   request_.clear();
   if (!lan_ended_ && !std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
 }
 
 void Near::send_content(const Stored& object, Part part) {
-  counters_.cache_bytes += part.size;
-  answered_bytes_ += part.size;
+  answered_bytes_ += part.size + 1024;
   for (const Slice& piece : object.content) {
     if (part.size == 0) return;
     const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(part.first, piece.size()));
@@ -172,174 +214,23 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
 void Near::requests_pass(modules::Reason reason) {
   if (requests_pass_ || lan_ended_ || ended_stream_ || aborted_) return;
   requests_pass_ = true;
+  look_at_.reset();
   reason_ = reason;
   out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
   to_server(request_);
   request_ = {};
 }
 
-void Near::lan_ended(TimePoint, modules::Ending ending) {
+void Near::lan_ended(TimePoint now, modules::Ending ending) {
   lan_ended_ = true;
   if (ending == modules::Ending::reset) return abort();
+  if (look_at_) read_requests(now);
   if (!ended_stream_) to_server(request_);
   request_ = {};
   if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
 }
 
-// --------------------------------------------------------------------------------------------------- responses
-
-void Near::from_stream(TimePoint now, Slice bytes) {
-  if (aborted_ || ended_lan_) return;
-  if (responses_pass_) return to_lan(std::move(bytes));
-  // The body of a response, which is most of what comes, is not copied.
-  if (in_response_ && response_.empty() && !response_body_.done()) {
-    const auto size = response_body_.take(bytes.bytes(), storing_ ? &content_ : nullptr);
-    if (!size) {
-      responses_pass();
-      return to_lan(std::move(bytes));
-    }
-    to_lan(bytes.sub(0, *size));
-    if (response_body_.done()) response_done(now);
-    bytes = bytes.from(*size);
-  }
-  append(response_, bytes.bytes());
-  read_responses(now);
-  if (storing_ && content_.size() > site_->store.most_object_bytes()) drop_pending();
-  if (storing_) {
-    site_->pending_bytes += content_.size() - pending_bytes_;
-    pending_bytes_ = content_.size();
-    if (site_->pending_bytes > 2 * site_->store.most_object_bytes()) drop_pending();
-  }
-  review();
-}
-
-void Near::read_responses(TimePoint now) {
-  std::size_t at = 0;
-  const auto keep = [&] { response_.erase(response_.begin(), response_.begin() + static_cast<std::ptrdiff_t>(at)); };
-  while (at < response_.size() && !responses_pass_ && !aborted_) {
-    const Bytes rest = Bytes(response_).subspan(at);
-    if (in_response_) {
-      const auto size = response_body_.take(rest, storing_ ? &content_ : nullptr);
-      if (!size) {
-        keep();
-        return responses_pass();
-      }
-      to_lan(Slice::copy_of(rest.first(*size)));
-      at += *size;
-      if (response_body_.done()) response_done(now);
-      continue;
-    }
-    const std::size_t size = head_size(rest);
-    const bool too_long = (size == 0 ? rest.size() : size) > kMostHeadBytes;
-    if (size == 0 && !too_long) break;
-    if (too_long || !take_response(now, rest.first(size))) {
-      keep();
-      return responses_pass();
-    }
-    at += size;
-  }
-  if (!responses_pass_ && !aborted_) keep();
-}
-
-// False: it and all that follows passes as it is.
-bool Near::take_response(TimePoint now, Bytes head) {
-  const auto response = read_response(head);
-  if (!response || exchanges_.empty()) return false;
-  Exchange& exchange = exchanges_.front();
-  const auto framing = framing_of(*response, exchange.request.method);
-  if (!framing || response->status == 101) return false;
-  if (response->status < 200) {
-    to_lan(Slice::copy_of(head));
-    return true;
-  }
-  place_.invalidate(site_->store, exchange.request, *response);
-
-  if (response->status == 304 && exchange.asked_about) {
-    auto fresh = validated(*exchange.asked_about, *response, now, site_->wall());
-    if (!fresh) {
-      // It speaks of other content than was asked about. The request as the client made it gets an answer, unless others
-      // have followed it, whose answers come first now.
-      site_->store.erase(exchange.key);
-      if (exchanges_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
-        abort();
-        return true;
-      }
-      exchange.asked_about.reset();
-      out_.push_back(modules::ToStream{std::exchange(exchange.head, {})});
-      return true;
-    }
-    const auto object = std::make_shared<const Stored>(std::move(*fresh));
-    ++counters_.cache_validations;
-    const RequestHead request = exchange.request;
-    const bool is_current = !had_body_ && !site_->store.was_erased(exchange.key, exchange.erasures);
-    if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
-      site_->store.put(exchange.key, *object);
-    finish_exchange();
-    send(now, request, object, kValidated);
-    // A server that closes after its answer is heard as its end.
-    return true;
-  }
-  to_lan(Slice::copy_of(head));
-  in_response_ = true;
-  response_body_ = Body(*framing);
-  drop_pending();
-  const bool has_end = framing->kind != Framing::Kind::until_close;
-  const Seconds wall = site_->wall();
-  const bool fits = has_end && framing->length <= site_->store.most_object_bytes();
-  if (is_on_ && !had_body_ && fits && may_store(exchange.request, *response, wall))
-    storing_ = to_store(exchange.request, *response, now, wall);
-  if (response_body_.done()) response_done(now);
-  return true;
-}
-
-void Near::response_done(TimePoint) {
-  const Exchange& exchange = exchanges_.front();
-  if (storing_ && !response_body_.has_trailers() && !site_->store.was_erased(exchange.key, exchange.erasures)) {
-    storing_->content_bytes = content_.size();
-    storing_->content = content_.take();
-    site_->store.put(exchange.key, *std::exchange(storing_, std::nullopt));
-  }
-  drop_pending();
-  finish_exchange();
-}
-
-void Near::finish_exchange() {
-  in_response_ = false;
-  exchanges_bytes_ -= exchanges_.front().bytes;
-  exchanges_.pop_front();
-}
-
-// Nothing can be told apart any more; a client that waits for the answer to a question of ours cannot get it.
-void Near::responses_pass() {
-  if (responses_pass_) return;
-  const std::size_t begun = in_response_ ? 1 : 0;
-  const auto first = exchanges_.begin() + static_cast<std::ptrdiff_t>(std::min(begun, exchanges_.size()));
-  const bool owes = std::any_of(first, exchanges_.end(), [](const Exchange& each) { return each.asked_about != nullptr; });
-  if (owes) return abort();
-  responses_pass_ = true;
-  drop_pending();
-  exchanges_.clear();
-  exchanges_bytes_ = 0;
-  if (!response_.empty()) to_lan(Slice::copy_of(response_));
-  response_ = {};
-  requests_pass(reasons::http_not_understood);
-}
-
-void Near::drop_pending() {
-  site_->pending_bytes -= pending_bytes_;
-  pending_bytes_ = 0;
-  storing_.reset();
-  content_ = {};
-}
-
-void Near::stream_ended(TimePoint, modules::Ending ending) {
-  stream_ended_ = true;
-  drop_pending();  // what has not ended by itself is not complete
-  if (ending == modules::Ending::reset) return abort();
-  if (!response_.empty()) to_lan(Slice::copy_of(response_));
-  response_ = {};
-  end_lan();
-}
+// -------------------------------------------------------------------------------------------------------- ends
 
 void Near::twin_stepped_aside(TimePoint) {
   twin_aside_ = true;

@@ -10,6 +10,7 @@
 #include "proxy/modules/http/body.h"
 #include "proxy/modules/http/caching.h"
 #include "proxy/modules/http/place.h"
+#include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
 #include "proxy/modules/module.h"
 
@@ -31,17 +32,17 @@ class Near final : public modules::Module {
   void from_lan(TimePoint now, Slice bytes) override;
   void from_lan_seen_late(TimePoint now, Slice bytes) override;
   void from_stream(TimePoint now, Slice bytes) override;
-  void from_twin(TimePoint, Slice) override { abort(); }  // the far half says nothing
+  void from_twin(TimePoint now, Slice message) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
-  void on_timeout(TimePoint) override {}
+  void on_timeout(TimePoint now) override;
   std::optional<modules::Output> poll_output() override;
-  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::optional<TimePoint> next_timeout() const override { return look_at_; }
   std::size_t held_bytes() const override { return request_.size() + response_.size(); }
   std::size_t state_bytes() const override { return exchanges_bytes_ + static_cast<std::size_t>(pending_bytes_); }
   void give_up_memory(TimePoint) override;
-  const modules::Counters& counters() const override { return counters_; }
+  const modules::Counters& counters() const override;
   modules::Reason reason() const override { return reason_; }
   std::string_view detail() const override { return detail_; }
 
@@ -58,8 +59,12 @@ class Near final : public modules::Module {
 
   void read_requests(TimePoint now);
   bool take_request(TimePoint now, Bytes head);
+  bool may_answer_now() const;
+  bool waits(TimePoint now, Bytes head);
   bool answer(TimePoint now, const RequestHead& request, const Object& object);
   void send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note);
+  void send_whole(const RequestHead& request, const Stored& object, Slice head);
+  void end_after_answer();
   void send_content(const Stored& object, Part part);
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);
@@ -78,6 +83,7 @@ class Near final : public modules::Module {
 
   std::shared_ptr<Site> site_;
   Place place_;
+  Receiving receiving_;
   std::deque<modules::Output> out_;
 
   Buffer request_, response_;  // heads that are not complete
@@ -86,6 +92,7 @@ class Near final : public modules::Module {
   std::deque<Exchange> exchanges_;
   std::size_t exchanges_bytes_ = 0;
   std::uint64_t answered_bytes_ = 0;  // in this call
+  std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
 
   // The response that comes now.
   std::optional<Stored> storing_;
@@ -100,6 +107,7 @@ class Near final : public modules::Module {
   modules::Reason reason_{};
   std::string detail_;
   modules::Counters counters_;
+  mutable modules::Counters shown_;
 };
 
 }  // namespace longhaul::http

@@ -34,7 +34,16 @@ void ObjectStore::put(const std::string& key, Stored stored) {
   entry.bytes = 2 * key.size() + sizeof(Entry) + 64;
   for (const Object& each : entry.variants) entry.bytes += each->memory_bytes();
   bytes_ += entry.bytes;
-  while (bytes_ > most_bytes_) remove(entries_.find(by_use_.back()));
+  evict();
+}
+
+void ObjectStore::leave_room(std::uint64_t bytes) {
+  left_bytes_ = std::min(bytes, most_bytes_);
+  evict();
+}
+
+void ObjectStore::evict() {
+  while (bytes_ > most_bytes_ - left_bytes_) remove(entries_.find(by_use_.back()));
 }
 
 void ObjectStore::erase(const std::string& key) {

@@ -28,6 +28,8 @@ class ObjectStore {
   // Replaces the one for the same requests.
   void put(const std::string& key, Stored stored);
   void erase(const std::string& key);
+  // From now on the store uses that much less than its limit.
+  void leave_room(std::uint64_t bytes);
   // Everything: how many bytes. Counts as an erasure of everything.
   std::uint64_t clear();
 
@@ -44,8 +46,9 @@ class ObjectStore {
     std::list<std::string>::iterator used;
   };
   void remove(std::map<std::string, Entry>::iterator entry);
+  void evict();
 
-  std::uint64_t most_bytes_, bytes_ = 0, erasures_ = 0;
+  std::uint64_t most_bytes_, bytes_ = 0, left_bytes_ = 0, erasures_ = 0;
   std::map<std::string, Entry> entries_;
   std::list<std::string> by_use_;  // the latest first
   std::deque<std::size_t> erased_;  // hashes of the latest keys erased, the last one is number erasures_

@@ -19,6 +19,10 @@ std::string path_of(std::string_view reference, std::string_view scheme, std::st
 
 }  // namespace
 
+bool changes_something(const RequestHead& request) {
+  return request.method != "GET" && request.method != "HEAD" && request.method != "OPTIONS" && request.method != "TRACE";
+}
+
 Place::Place(const modules::Ends& ends, std::string_view verified_name)
     : scheme_(verified_name.empty() ? "http://" : "https://") {
   server_.assign(reinterpret_cast<const char*>(ends.server.data()), ends.server.size());
@@ -32,9 +36,7 @@ std::string Place::key_of(const RequestHead& request) const {
 }
 
 void Place::invalidate(ObjectStore& store, const RequestHead& request, const ResponseHead& response) const {
-  const bool changes = request.method != "GET" && request.method != "HEAD" && request.method != "OPTIONS" &&
-                       request.method != "TRACE";
-  if (!changes || response.status >= 400) return;
+  if (!changes_something(request) || response.status >= 400) return;
   store.erase(key_of(request));
   const std::string host = request.fields.value("host");
   for (const std::string_view name : {"location", "content-location"})

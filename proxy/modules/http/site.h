@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the HTTP flows of a daemon share: the store, and how much is on its way into it.
+// What the HTTP flows of a daemon share: the store, the size of responses that are still arriving, and prefetched objects.
 #pragma once
 #include <cstdint>
 #include <functional>
 
 #include "proxy/modules/http/object_store.h"
+#include "proxy/modules/http/prefetch/known.h"
+#include "proxy/modules/http/prefetch/pushed.h"
 
 namespace longhaul::http {
 
 struct Site {
-  explicit Site(std::uint64_t most_bytes) : store(most_bytes) {}
+  // Both stores together use at most that; pushed objects evict stored ones.
+  explicit Site(std::uint64_t most_bytes) : store(most_bytes), pushed(most_bytes / 4) {}
   ObjectStore store;
+  PushedStore pushed;  // near halves
+  Known known;         // far halves
   std::uint64_t pending_bytes = 0;  // content of responses that are still coming, of all flows
   std::function<Seconds()> wall;    // seconds since 1970
 };

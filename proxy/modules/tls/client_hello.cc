@@ -46,9 +46,13 @@ bool hello_offers_1_2(SSL* ssl, const EVP_PKEY* key) {
   return false;
 }
 
-Bytes hello_protocols(SSL* ssl) {
+std::optional<Bytes> hello_protocols(SSL* ssl) {
   const Bytes extension = hello_extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation);
-  return extension.size() > 2 ? extension.subspan(2) : Bytes{};
+  if (extension.size() <= 2) return Bytes{};
+  const Bytes all = extension.subspan(2);
+  for (std::size_t at = 0; at < all.size(); at += 1 + std::to_integer<std::size_t>(all[at]))
+    if (all[at] == std::byte{0} || std::to_integer<std::size_t>(all[at]) >= all.size() - at) return std::nullopt;
+  return all;
 }
 
 }  // namespace longhaul::tls

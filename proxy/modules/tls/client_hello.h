@@ -3,6 +3,7 @@
 #pragma once
 #include <openssl/ssl.h>
 
+#include <optional>
 #include <string>
 
 #include "codecs/slice.h"
@@ -17,7 +18,7 @@ std::string hello_name(SSL* ssl);
 bool hello_offers_1_3(SSL* ssl);
 // TLS 1.2 with a suite that this program has, for that key.
 bool hello_offers_1_2(SSL* ssl, const EVP_PKEY* key);
-// Protocols (RFC 7301), each behind its length, as SSL_set_alpn_protos() takes them.
-Bytes hello_protocols(SSL* ssl);
+// Protocols (RFC 7301), each after its length, as SSL_set_alpn_protos() takes them. Empty: none; nothing: malformed.
+std::optional<Bytes> hello_protocols(SSL* ssl);
 
 }  // namespace longhaul::tls

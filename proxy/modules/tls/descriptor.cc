@@ -36,7 +36,7 @@ class Installed final : public modules::Instance {
   }
   void use_plaintext_readers(const modules::PlaintextReaders& readers) override { readers_ = readers; }
   std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address& dialled) override {
-    return std::make_unique<Far>(ends, dialled, site_);
+    return std::make_unique<Far>(ends, dialled, site_, readers_);
   }
   void use_secrets(std::shared_ptr<const modules::Secrets> secrets) override {
     site_->remembered.clear();

@@ -30,8 +30,8 @@ bool refuses_certificate(unsigned long error) {
 
 }  // namespace
 
-Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site)
-    : ends_{.client = ends.client, .server = dialled, .server_port = ends.server_port},
+Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site, modules::PlaintextReaders readers)
+    : readers_(std::move(readers)), ends_{.client = ends.client, .server = dialled, .server_port = ends.server_port},
       site_(std::move(site)), policy_(site_->policy) {
   if (!policy_ || !policy_->lists(ends_.server)) {
     splice({});
@@ -43,6 +43,11 @@ Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared
 
 void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   now_ = now;
+  told_ = told;
+  if (reader_) {
+    reader_->on_surroundings(now, told);
+    read_outputs();
+  }
   if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ == State::over) return;
   if (state_ == State::hello) return splice({});
   if (state_ == State::asking) return splice_again({});  // a resumed one fails
@@ -70,7 +75,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
       if (is_resumed_) return held_.size() > kMostResumedBytes ? fail() : void();
       records_.push(bytes.bytes());
       take_records();
-      if (held_bytes() <= kMostHelloBytes) return;
+      if (of_client_bytes() <= kMostHelloBytes) return;
       if (state_ == State::asking) return splice_again(reasons::tls_not_understood);
       state_ == State::hello ? splice(reasons::tls_not_understood) : fail();
   }
@@ -126,7 +131,9 @@ int Far::on_client_hello(SSL* ssl) {
     if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
   if (entry->mint)
     if (const std::string why = entry->mint->why_not(); !why.empty()) return note_refusal(why), pass(reasons::tls_not_minted);
-  append(protocols_, hello_protocols(ssl));
+  const auto protocols = hello_protocols(ssl);
+  if (!protocols) return pass(reasons::tls_not_understood);
+  append(protocols_, *protocols);
   asks_status_ = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty();
   entry_ = entry;
   return SSL_CLIENT_HELLO_RETRY;
@@ -164,6 +171,7 @@ void Far::give_keys(Bytes last_said) {
   detail_ = (traffic->is_1_2 ? "TLS 1.2 for " : "TLS 1.3 for ") + name_ + ", decrypted" + (leaf_ ? ", certificate minted" : "");
   if (const auto* suite = SSL_get_cipher_name(client_->ssl())) (detail_ += ", ") += suite;
   state_ = State::joined;
+  begin_to_read();
   read_server();
 }
 
@@ -234,6 +242,7 @@ void Far::take_resumed(const Resumed& resumed) {
 void Far::open_resumed() {
   if (!std::ranges::equal(server_->protocol(), Bytes(protocols_).subspan(protocols_.empty() ? 0 : 1))) return fail();
   state_ = State::open;
+  begin_to_read();
   detail_ = "TLS for " + name_ + ", decrypted, resumed" + (leaf_ ? ", certificate minted" : "");
   to_server(std::exchange(held_, {}));
   if (client_ended_early_) end_server(!truncated_);
@@ -312,28 +321,6 @@ void Far::from_lan(TimePoint now, Slice bytes) {
   read_server();
 }
 
-void Far::read_server() {
-  Buffer plain;
-  const auto got = server_->leg().read(plain);
-  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
-  say_to_server();
-  if (got == Leg::Read::failed) return fail();
-  if (got == Leg::Read::closed) out_.end_stream();
-}
-
-void Far::to_server(Bytes plain) {
-  if (client_done_) return;
-  if (!server_->leg().write(plain)) return fail();
-  say_to_server();
-}
-
-void Far::end_server(bool orderly) {
-  if (std::exchange(client_done_, true)) return;
-  if (orderly) server_->leg().close();
-  say_to_server();
-  out_.end_lan();
-}
-
 void Far::lan_ended(TimePoint now, modules::Ending ending) {
   now_ = now;
   lan_ended_ = true;
@@ -348,6 +335,12 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
       return out_.end_stream();
     case State::joined:
     case State::open:
+      if (reader_) {
+        if (std::exchange(server_done_, true)) return;
+        server_was_cut_ = true;
+        reader_->lan_ended(now, modules::Ending::closed);
+        return read_outputs();
+      }
       // After its close_notify, this is dropped.
       out_.tell(Truncated{});
       return out_.end_stream();

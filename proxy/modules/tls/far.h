@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/modules/module.h"
+#include "proxy/modules/plaintext.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/messages.h"
 #include "proxy/modules/tls/policy.h"
@@ -44,7 +44,7 @@ class Far final : public modules::Module, private LegUser {
   static constexpr std::size_t kMostResumedBytes = 16 * 1024 * 1024;
 
   // `dialled`: the server's address, also where it was given by name.
-  Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site);
+  Far(const modules::Ends& ends, const modules::Address& dialled, std::shared_ptr<Site> site, modules::PlaintextReaders readers = {});
 
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
@@ -54,13 +54,16 @@ class Far final : public modules::Module, private LegUser {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
   void on_timeout(TimePoint) override {}
+  void on_room(TimePoint now, const modules::Room& room) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
-  std::size_t held_bytes() const override { return held_.size() + records_.held_bytes(); }
-  std::size_t state_bytes() const override { return state_ == State::aside ? 0 : kLegBytes; }
+  std::size_t held_bytes() const override { return of_client_bytes() + (reader_ ? reader_->held_bytes() : 0); }
+  std::size_t state_bytes() const override {
+    return state_ == State::aside ? 0 : kLegBytes + (reader_ ? reader_->state_bytes() : 0);
+  }
   void give_up_memory(TimePoint) override;
   bool is_private() const override { return entry_ && entry_->is_private; }
-  const modules::Counters& counters() const override { return counters_; }
+  const modules::Counters& counters() const override { return reader_ ? reader_->counters() : counters_; }
   modules::Reason reason() const override { return reason_; }
   std::string_view detail() const override { return detail_; }
 
@@ -83,6 +86,7 @@ class Far final : public modules::Module, private LegUser {
   void on_secret(std::string_view line) override { secrets_.note(line); }
   void on_new_session(SSL_SESSION* session) override;
 
+  std::size_t of_client_bytes() const { return held_.size() + records_.held_bytes(); }
   void take_records();
   void decide(int result);
   void ask_server();
@@ -99,12 +103,17 @@ class Far final : public modules::Module, private LegUser {
   void read_server();
   void to_server(Bytes plain);
   void end_server(bool orderly);
+  void begin_to_read();
+  void read_outputs();
   void splice(modules::Reason reason);
   void splice_again(modules::Reason reason);  // with a new connection to the server, while the client knows nothing
   void refuse(modules::Reason reason);        // the same, and remembers it: the next connection passes at once
   void fail();
   Remembered::Key key(bool of_client) const;
 
+  modules::PlaintextReaders readers_;
+  std::unique_ptr<modules::Module> reader_;  // the far half of the module that reads the plaintext
+  modules::Surroundings told_;
   modules::Ends ends_;  // with the server's address, also where it was given by name
   std::shared_ptr<Site> site_;
   twin::Outputs<Message> out_;
@@ -127,6 +136,7 @@ class Far final : public modules::Module, private LegUser {
   std::vector<Message> sessions_;  // until the near half has the keys
   bool is_resumed_ = false, client_ended_early_ = false;
   bool client_done_ = false;  // its direction has ended
+  bool client_was_orderly_ = false, server_was_cut_ = false, server_done_ = false;
   modules::Reason reason_{};
   std::string detail_;
   modules::Counters counters_;

@@ -12,7 +12,7 @@
 namespace longhaul::tls {
 
 // Of the messages and of what they mean: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 3;
+inline constexpr std::uint64_t kModuleVersion = 4;
 
 // Far to near: the handshake is over; what follows is plaintext of the server. The secrets are those of this one
 // connection (RFC 8446, section 7.1, *_application_traffic_secret_0; in TLS 1.2 key and IV of each direction).
@@ -57,6 +57,13 @@ struct Resumed {
   Slice protocol;  // that the server chose then (ALPN); empty: none
   static constexpr auto kFields = std::tuple(&Resumed::name, &Resumed::entry, &Resumed::protocol);
 };
-using Message = std::variant<Keys, Taken, Truncated, Said, Session, Resumed>;
+// Far to near, while the stream is plain: the next `bytes` bytes are a message of the module that reads the plaintext.
+struct OfReader {
+  static constexpr std::uint32_t kMostBytes = 256 * 1024;
+  std::uint32_t bytes = 0;
+  static constexpr auto kFields = std::tuple(&OfReader::bytes);
+  std::uint32_t attached_bytes() const { return bytes; }
+};
+using Message = std::variant<Keys, Taken, Truncated, Said, Session, Resumed, OfReader>;
 
 }  // namespace longhaul::tls

@@ -159,6 +159,7 @@ void Near::forget_sessions() {
 
 void Near::from_twin(TimePoint now, Slice bytes) {
   const auto message = twin::decode<Message>(bytes.bytes());
+  if (of_reader_.is_pending()) return out_.abort();
   if (message && state_ == State::aside) return;  // said before it knew
   if (message && state_ == State::handshake)
     if (const auto* keys = std::get_if<Keys>(&*message)) return take_keys(now, *keys);
@@ -166,6 +167,9 @@ void Near::from_twin(TimePoint now, Slice bytes) {
     if (const auto* said = std::get_if<Said>(&*message)) return take_said(now, *said);
   if (message && state_ == State::open && !is_resumed_)
     if (const auto* session = std::get_if<Session>(&*message)) return take_session(now, *session);
+  if (message && state_ == State::open)
+    if (const auto* of_reader = std::get_if<OfReader>(&*message); of_reader && of_reader->bytes > 0 && of_reader->bytes <= OfReader::kMostBytes)
+      return of_reader_.begin(*message, of_reader->bytes);
   const bool is_plain = state_ == State::open || state_ == State::resuming;
   if (message && is_plain && std::holds_alternative<Truncated>(*message)) {
     truncated_ = true;
@@ -320,7 +324,9 @@ void Near::from_stream(TimePoint now, Slice bytes) {
   }
   if (state_ != State::open) return out_.to_lan(std::move(bytes));
   is_answered_ = true;
-  plaintext_->from_server(now, std::move(bytes));
+  if (of_reader_.is_pending())
+    if (auto whole = of_reader_.take(bytes)) plaintext_->from_twin(now, std::move(whole->bytes));
+  if (!bytes.empty()) plaintext_->from_server(now, std::move(bytes));
   read_plaintext();
 }
 

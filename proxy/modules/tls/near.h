@@ -13,6 +13,7 @@
 #include "proxy/modules/tls/messages.h"
 #include "proxy/modules/tls/records.h"
 #include "proxy/modules/tls/resumer.h"
+#include "proxy/modules/twin/attachment.h"
 #include "proxy/modules/twin/outputs.h"
 
 namespace longhaul::tls {
@@ -46,7 +47,7 @@ class Near final : public modules::Module {
     return plaintext_ ? plaintext_->next_timeout() : std::nullopt;
   }
   std::size_t held_bytes() const override {
-    return records_.held_bytes() + tried_.size() + early_.size() + (plaintext_ ? plaintext_->held_bytes() : 0);
+    return records_.held_bytes() + of_reader_.held_bytes() + tried_.size() + early_.size() + (plaintext_ ? plaintext_->held_bytes() : 0);
   }
   std::size_t queued_bytes() const override { return plaintext_ ? plaintext_->queued_bytes() : 0; }
   std::size_t state_bytes() const override { return plaintext_ ? plaintext_->state_bytes() : 0; }
@@ -106,6 +107,7 @@ class Near final : public modules::Module {
   modules::PlaintextReaders readers_;
   std::shared_ptr<NearSite> site_;
   modules::Surroundings told_;
+  twin::Attachment<Message> of_reader_;         // a message of the reader's far half that is arriving
   std::optional<modules::Plaintext> plaintext_;  // in State::open
   std::string detail_;
   modules::Counters no_counters_;

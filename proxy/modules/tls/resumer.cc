@@ -71,9 +71,10 @@ Resumer::Next Resumer::take(modules::TimePoint now, Bytes record) {
 
 int Resumer::on_client_hello(SSL* ssl) {
   name_ = hello_name(ssl);
-  if (name_.empty() || !sessions_.has(place_, name_)) return SSL_CLIENT_HELLO_RETRY;
+  const auto protocols = hello_protocols(ssl);
+  if (name_.empty() || !protocols || !sessions_.has(place_, name_)) return SSL_CLIENT_HELLO_RETRY;
   offered_.clear();
-  append(offered_, hello_protocols(ssl));
+  append(offered_, *protocols);
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 

@@ -41,4 +41,15 @@ Fields block_of(const ResponseHead& response) {
   return block;
 }
 
+Fields block_of(const RequestHead& request, std::string_view scheme) {
+  Fields block;
+  block.add({":method", request.method});
+  block.add({":scheme", std::string(scheme.substr(0, scheme.find(':')))});
+  block.add({":authority", request.fields.value("host")});
+  block.add({":path", request.target});
+  for (const Field& field : request.fields.all())
+    if (!same_name(field.name, "host")) block.add(field);
+  return block;
+}
+
 }  // namespace longhaul::http::h2

@@ -13,5 +13,6 @@ namespace longhaul::http::h2 {
 std::optional<RequestHead> request_of(const Fields& block, std::string_view scheme);
 std::optional<ResponseHead> response_of(const Fields& block);  // also 1xx
 Fields block_of(const ResponseHead& response);
+Fields block_of(const RequestHead& request, std::string_view scheme);
 
 }  // namespace longhaul::http::h2

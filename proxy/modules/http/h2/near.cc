@@ -8,12 +8,19 @@
 
 namespace longhaul::http::h2 {
 
-void Near::on_surroundings(TimePoint, const modules::Surroundings& told) {
+void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
+  receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
+  receiving_.count_wasted(now);
   if (state_ == State::early && !is_on_) return step_aside({});
   if (state_ != State::runs) return;
   streams_->use_store(is_on_);
   pump();
+}
+
+const modules::Counters& Near::counters() const {
+  shown_ = receiving_.counters();
+  return streams_ ? shown_ += streams_->counters() : shown_;
 }
 
 std::optional<modules::Output> Near::poll_output() {
@@ -61,7 +68,7 @@ void Near::begin(TimePoint now) {
     if (!known || *known > early_.size()) return;
     end = *known;
   }
-  streams_ = std::make_unique<Streams>(place_, site_);
+  streams_ = std::make_unique<Streams>(place_, site_, receiving_);
   if (at_server_ == 0) {
     streams_->begin();
   } else {
@@ -104,11 +111,32 @@ void Near::twin_stepped_aside(TimePoint) {
 
 void Near::feed_client(TimePoint now, Bytes bytes) {
   const bool goes_on = bytes.empty() || streams_->from_client(now, bytes);
+  look(now);
   pump();
   if (!goes_on) abort();
 }
 
+void Near::from_twin(TimePoint now, Slice message) {
+  if (!receiving_.from_twin(now, message.bytes())) return abort();
+  on_timeout(now);
+}
+
+void Near::on_timeout(TimePoint now) {
+  if (state_ != State::runs || !streams_->waits()) return;
+  look(now);
+  pump();
+}
+
+void Near::look(TimePoint now) {
+  look_at_.reset();
+  streams_->look(now);
+  if (streams_->waits()) look_at_ = now + Receiving::kLook;
+}
+
 void Near::from_stream(TimePoint now, Slice bytes) {
+  bytes = receiving_.from_stream(now, std::move(bytes));
+  on_timeout(now);
+  if (bytes.empty()) return;
   switch (state_) {
     case State::early:
       append(early_server_, bytes.bytes());
@@ -173,6 +201,7 @@ void Near::lan_ended(TimePoint, modules::Ending ending) {
 
 void Near::stream_ended(TimePoint, modules::Ending ending) {
   if (ending == modules::Ending::reset) return abort();
+  receiving_.end();
   if (state_ == State::early) step_aside({});
   if (state_ != State::runs) return end_lan();
   streams_->server_ended();

@@ -17,28 +17,26 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
 
   Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name = {})
-      : place_(ends, verified_name), site_(std::move(site)) {}
+      : place_(ends, verified_name), site_(std::move(site)), receiving_(site_, place_, ends.client) {}
 
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
   void from_lan_seen_late(TimePoint now, Slice bytes) override;
   void seen_late_is_over(TimePoint now) override;
   void from_stream(TimePoint now, Slice bytes) override;
-  void from_twin(TimePoint, Slice) override { abort(); }  // the far half says nothing
+  void from_twin(TimePoint now, Slice message) override;
   void on_room(TimePoint now, const modules::Room& room) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
-  void on_timeout(TimePoint) override {}
+  void on_timeout(TimePoint now) override;
   std::optional<modules::Output> poll_output() override;
-  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::optional<TimePoint> next_timeout() const override { return look_at_; }
   std::size_t held_bytes() const override { return early_.size() + early_server_.size(); }
   std::size_t queued_bytes() const override { return streams_ ? streams_->queued_bytes() : 0; }
   std::size_t state_bytes() const override { return streams_ ? streams_->state_bytes() : 0; }
   void give_up_memory(TimePoint) override;
-  const modules::Counters& counters() const override {
-    return streams_ ? streams_->counters() : no_counters_;
-  }
+  const modules::Counters& counters() const override;
   modules::Reason reason() const override { return reason_; }
   std::string_view detail() const override { return state_ == State::runs ? "HTTP/2" : ""; }
 
@@ -55,6 +53,7 @@ class Near final : public modules::Module {
   void step_aside(modules::Reason reason);
   void pass_held();
   void feed_client(TimePoint now, Bytes bytes);
+  void look(TimePoint now);
   void pump();
   void end_lan();
   void end_stream();
@@ -62,6 +61,8 @@ class Near final : public modules::Module {
 
   Place place_;
   std::shared_ptr<Site> site_;
+  Receiving receiving_;
+  std::optional<TimePoint> look_at_;  // when waiting requests are checked again
   State state_ = State::early;
   Buffer early_, early_server_;
   std::size_t at_server_ = 0;  // of early_, its beginning
@@ -71,7 +72,7 @@ class Near final : public modules::Module {
   bool lan_ended_ = false, ended_lan_ = false, ended_stream_ = false, passes_to_lan_ = false;
   std::deque<modules::Output> out_;
   modules::Reason reason_{};
-  modules::Counters no_counters_;
+  mutable modules::Counters shown_;
 };
 
 }  // namespace longhaul::http::h2

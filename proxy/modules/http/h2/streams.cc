@@ -19,26 +19,38 @@ std::size_t memory_of(const Fields& fields) {
   return bytes;
 }
 
-Session::Settings for_server() {
+Session::Settings for_server(std::int32_t window) {
   return {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, Streams::kDownWindow},
+          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)},
           {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, Session::kMostBlockBytes}};
 }
 
-Session::Settings for_client() {
+Session::Settings for_client(std::int32_t window) {
   return {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, Streams::kMostStreams},
-          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, Streams::kUpWindow},
+          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)},
           {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, Session::kMostBlockBytes},
           {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
 }
 
 }  // namespace
 
-Streams::Streams(const Place& place, std::shared_ptr<Site> site) : place_(place), site_(std::move(site)) {
-  client_.announce(for_client(), kAllUpWindow);
+Streams::Streams(const Place& place, std::shared_ptr<Site> site, Receiving& receiving)
+    : place_(place), site_(std::move(site)), receiving_(&receiving) {
+  client_.announce(for_client(kUpWindow), kAllUpWindow);
 }
 
-void Streams::begin() { server_.announce(for_server(), kAllDownWindow); }
+// Towards the near half: the near half's own windows limit what crosses the line.
+Streams::Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead)
+    : place_(place), site_(std::move(site)), ahead_(&ahead), is_on_(false) {
+  client_.announce(for_client(kLanWindow), kAllLanWindow);
+}
+
+void Streams::begin() {
+  if (ahead_)
+    server_.announce(for_server(kLanWindow), kAllLanWindow);
+  else
+    server_.announce(for_server(kDownWindow), kAllDownWindow);
+}
 
 // The requests get the client's own names for streams, and the server's view of the windows is the client's:
 // what this half would have said is what the server has heard already, so it is dropped.
@@ -56,7 +68,7 @@ bool Streams::take_over(TimePoint now, Bytes at_server) {
   is_late_ = false;
   const bool is_same = exchanges_.size() == early->requests && by_server_.size() == early->requests;
   if (!is_understood || !is_same || server_.has_complained()) return false;
-  server_.announce(for_server(), kAllDownWindow);
+  server_.announce(for_server(kDownWindow), kAllDownWindow);
   return true;
 }
 
@@ -67,7 +79,9 @@ bool Streams::from_client(TimePoint now, Bytes bytes) {
 
 bool Streams::from_server(TimePoint now, Bytes bytes) {
   now_ = now;
-  return server_.feed(bytes);
+  const bool goes_on = server_.feed(bytes);
+  if (ahead_ && goes_on) ahead_->fetch(server_);
+  return goes_on;
 }
 
 Streams::Exchange* Streams::of_client(StreamId stream) {
@@ -110,7 +124,9 @@ void Streams::open(StreamId stream, Fields block, bool ends) {
   exchange.bytes = kExchangeBytes + 2 * memory_of(exchange.block);
   exchanges_bytes_ += exchange.bytes;
   if (exchange.request) exchange.key = place_.key_of(*exchange.request);
+  if (exchange.request && receiving_) receiving_->note_request(*exchange.request);
   if (exchange.request && ends && is_on_ && !is_late_ && may_answer(*exchange.request)) {
+    if (answer_from_pushed(exchange)) return;
     const Object object = site_->store.find(exchange.key, *exchange.request);
     if (object && answer_from_store(exchange, object)) return;
     if (object && object->can_be_asked_about() && may_ask(*exchange.request)) exchange.asked_about = object;
@@ -133,9 +149,14 @@ void Streams::send(Exchange& exchange, const Object& object, std::string_view no
   const RequestHead& request = *exchange.request;
   const bool not_modified = is_at_client(*object, request);
   const auto part = not_modified ? std::nullopt : part_of(*object, request);
-  Part rest = not_modified ? Part{} : part.value_or(Part{0, object->content_bytes});
-  counters_.cache_bytes += rest.size;
-  for (const Slice& piece : object->content) {
+  const Part sent = not_modified ? Part{} : part.value_or(Part{0, object->content_bytes});
+  counters_.cache_bytes += sent.size;
+  send_content(exchange, *object, sent,
+               block_of(answer_of(*object, now_, {.not_modified = not_modified, .part = part, .note = note})));
+}
+
+void Streams::send_content(Exchange& exchange, const Stored& object, Part rest, const Fields& block) {
+  for (const Slice& piece : object.content) {
     const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(rest.first, piece.size()));
     const auto sent = static_cast<std::size_t>(std::min<std::uint64_t>(rest.size, piece.size() - skipped));
     exchange.down.add(piece.sub(skipped, sent));
@@ -143,8 +164,6 @@ void Streams::send(Exchange& exchange, const Object& object, std::string_view no
     rest.size -= sent;
   }
   exchange.down.ended = exchange.responded = exchange.is_from_store = true;
-  const Fields block =
-      block_of(answer_of(*object, now_, {.not_modified = not_modified, .part = part, .note = note}));
   client_.respond(exchange.client, block, exchange.down.bytes == 0 ? nullptr : &exchange.down);
 }
 
@@ -216,6 +235,7 @@ void Streams::count_reset() {
 // ------------------------------------------------------------------------------------------- from the server
 
 void Streams::FromServer::on_headers(StreamId stream, Fields block, bool ends) {
+  if (all_.ahead_ && all_.ahead_->on_headers(all_.now_, all_.server_, stream, block, ends)) return;
   Exchange* const exchange = all_.of_server(stream);
   if (!exchange || exchange->client == 0) return;
   if (!exchange->responded) return all_.take_response(*exchange, block, ends);
@@ -229,10 +249,11 @@ void Streams::take_response(Exchange& exchange, const Fields& block, bool ends) 
   const auto response = response_of(block);
   if (!response) return server_.reset(exchange.server, errors::protocol);
   if (response->status < 200) return client_.inform(exchange.client, block);
-  if (exchange.request) place_.invalidate(site_->store, *exchange.request, *response);
+  if (exchange.request && receiving_) place_.invalidate(site_->store, *exchange.request, *response);
   if (response->status == 304 && exchange.asked_about) return take_not_modified(exchange, *response, ends);
   exchange.responded = true;
   exchange.down.ended = ends;
+  if (ahead_ && exchange.request) exchange.document = ahead_->begins(now_, *exchange.request, *response);
   client_.respond(exchange.client, block, ends ? nullptr : &exchange.down);
   const Seconds wall = site_->wall();
   if (is_on_ && exchange.request && !exchange.asks && may_store(*exchange.request, *response, wall))
@@ -268,16 +289,19 @@ void Streams::leave(Exchange& exchange, StreamId server) {
 }
 
 void Streams::FromServer::on_data(StreamId stream, Bytes bytes) {
+  if (all_.ahead_ && all_.ahead_->on_data(all_.now_, all_.server_, stream, bytes)) return;
   Exchange* const exchange = all_.of_server(stream);
   if (!exchange || exchange->client == 0 || !exchange->responded)
     return all_.server_.consumed(stream, bytes.size());
   if (exchange->incoming && !exchange->incoming->add(bytes)) exchange->incoming.reset();
+  if (exchange->document) all_.ahead_->read(all_.now_, *exchange->document, bytes);
   exchange->down.add(Slice::copy_of(bytes));
   all_.down_bytes_ += bytes.size();
   all_.client_.resume(exchange->client);
 }
 
 void Streams::FromServer::on_end(StreamId stream) {
+  if (all_.ahead_ && all_.ahead_->on_end(stream)) return;
   Exchange* const exchange = all_.of_server(stream);
   if (!exchange || exchange->client == 0 || !exchange->responded) return;
   exchange->down.ended = true;
@@ -291,6 +315,7 @@ void Streams::store_if_whole(Exchange& exchange) {
 }
 
 void Streams::FromServer::on_closed(StreamId stream, std::uint32_t error) {
+  if (all_.ahead_ && all_.ahead_->on_closed(all_.server_, stream)) return;
   Exchange* const exchange = all_.of_server(stream);
   if (!exchange) return;
   all_.leave(*exchange, stream);
@@ -349,6 +374,7 @@ void Streams::drop_pending() {
 // this.
 void Streams::server_ended() {
   server_gone_ = true;
+  if (ahead_) ahead_->stop();
   drop_pending();
   client_.say_goodbye();
 }

@@ -9,9 +9,11 @@
 #include <string>
 
 #include "proxy/modules/counters.h"
+#include "proxy/modules/http/h2/ahead.h"
 #include "proxy/modules/http/h2/session.h"
 #include "proxy/modules/http/incoming.h"
 #include "proxy/modules/http/place.h"
+#include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
 
 namespace longhaul::http::h2 {
@@ -28,7 +30,13 @@ class Streams {
   // Streams that end with an error: at once, and in each second.
   static constexpr unsigned kMostResets = 1000, kResetsPerSecond = 100;
 
-  Streams(const Place& place, std::shared_ptr<Site> site);
+  // Towards a server on the LAN: enough for its full rate.
+  static constexpr std::int32_t kLanWindow = 1 << 20, kAllLanWindow = 4 << 20;
+
+  // For the near half, which answers from the store and from pushed objects.
+  Streams(const Place& place, std::shared_ptr<Site> site, Receiving& receiving);
+  // For the far half, which prefetches; its client is the near half, or the browser if the near half has stepped aside.
+  Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead);
 
   // First of all: the server has not heard anything from the client. Or: it has this, which are whole frames.
   // False: that cannot be continued, and nothing has been said to anybody.
@@ -38,6 +46,9 @@ class Streams {
   // False: with that one, no more can be said or heard.
   bool from_client(TimePoint now, Bytes bytes);
   bool from_server(TimePoint now, Bytes bytes);
+  // Checks whether objects that requests wait for have arrived.
+  void look(TimePoint now);
+  bool waits() const { return !waiting_.empty(); }
   // Appends what is to be sent.
   void to_client(Buffer& out, std::size_t enough) { client_.drain(out, enough); }
   void to_server(Buffer& out, std::size_t enough) { server_.drain(out, enough); }
@@ -69,6 +80,7 @@ class Streams {
     Source up, down;
     bool responded = false, is_from_store = false, end_sent = false;
     std::optional<Incoming> incoming;
+    std::optional<Fetching::Document> document;  // at the far half
   };
   class FromClient final : public SessionUser {
    public:
@@ -105,7 +117,9 @@ class Streams {
   Exchange* of_server(StreamId stream);
   void open(StreamId stream, Fields block, bool ends);
   bool answer_from_store(Exchange& exchange, const Object& object);
+  bool answer_from_pushed(Exchange& exchange);
   void send(Exchange& exchange, const Object& object, std::string_view note);
+  void send_content(Exchange& exchange, const Stored& object, Part part, const Fields& block);
   void ask(Exchange& exchange);
   void take_response(Exchange& exchange, const Fields& block, bool ends);
   void take_not_modified(Exchange& exchange, const ResponseHead& response, bool ends);
@@ -117,6 +131,9 @@ class Streams {
 
   const Place& place_;
   std::shared_ptr<Site> site_;
+  Receiving* receiving_ = nullptr;  // near
+  Ahead* ahead_ = nullptr;          // far
+  std::vector<StreamId> waiting_;   // requests of the client that wait for objects
   TimePoint now_{};
   bool is_on_ = true, is_late_ = false, server_gone_ = false;
   FromClient from_client_{*this};

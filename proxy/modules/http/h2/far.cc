@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/h2/far.h"
+
+#include <algorithm>
+
+namespace longhaul::http::h2 {
+
+Far::Far(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name,
+         Pushing::Content content)
+    : place_(ends, verified_name), fetching_(ends, site, owner, verified_name), pushing_(out_, content),
+      ahead_(fetching_, pushing_, std::string(place_.scheme())),
+      streams_(std::make_unique<Streams>(place_, std::move(site), ahead_)) {
+  streams_->begin();
+}
+
+void Far::on_surroundings(TimePoint, const modules::Surroundings& told) {
+  fetching_.on_surroundings(told);
+  pushing_.dropped(fetching_);
+}
+
+std::optional<modules::Output> Far::poll_output() {
+  if (out_.empty()) return std::nullopt;
+  modules::Output first = std::move(out_.front());
+  out_.pop_front();
+  return first;
+}
+
+const modules::Counters& Far::counters() const {
+  shown_ = streams_->counters();
+  shown_.injected += ahead_.injected();
+  return shown_;
+}
+
+void Far::from_stream(TimePoint now, Slice bytes) {
+  if (is_over_) return;
+  const bool goes_on = streams_->from_client(now, bytes.bytes());
+  pump();
+  if (!goes_on) abort();
+}
+
+void Far::from_lan(TimePoint now, Slice bytes) {
+  if (is_over_) return;
+  if (!streams_->from_server(now, bytes.bytes())) streams_->server_ended();
+  pump();
+}
+
+void Far::on_room(TimePoint, const modules::Room& room) {
+  if (is_over_) return;
+  if (room.lan) lan_room_ = kRoom;
+  if (room.stream) stream_room_ = kRoom;
+  pump();
+}
+
+// As in the near half, frames are made only if there is room for them.
+void Far::pump() {
+  for (bool moved = true; std::exchange(moved, false) && !is_over_;) {
+    Buffer lan, stream;
+    if (stream_room_ > 0 && !ended_stream_) streams_->to_client(stream, std::min(stream_room_, kPiece));
+    if (lan_room_ > 0 && !ended_lan_) streams_->to_server(lan, std::min(lan_room_, kPiece));
+    moved = !lan.empty() || !stream.empty();
+    lan_room_ -= std::min(lan_room_, lan.size());
+    stream_room_ -= std::min(stream_room_, stream.size());
+    if (!lan.empty()) out_.push_back(modules::ToLan{Slice::copy_of(lan)});
+    if (!stream.empty()) out_.push_back(modules::ToStream{Slice::copy_of(stream)});
+    if (!moved) streams_->review();
+  }
+  if (is_over_ || stream_room_ == 0 || !streams_->is_over()) return;
+  streams_->client_ended();
+  Buffer last;
+  streams_->to_server(last, kPiece);
+  if (!last.empty() && !ended_lan_) out_.push_back(modules::ToLan{Slice::copy_of(last)});
+  is_over_ = true;
+  end_lan();
+  end_stream();
+}
+
+void Far::stream_ended(TimePoint, modules::Ending ending) {
+  if (ending == modules::Ending::reset) return abort();
+  if (!is_over_) {
+    ahead_.stop();
+    streams_->client_ended();
+    pump();
+    is_over_ = true;
+    end_stream();
+  }
+  end_lan();
+}
+
+void Far::lan_ended(TimePoint, modules::Ending ending) {
+  if (ending == modules::Ending::reset) return abort();
+  if (is_over_) return end_stream();
+  streams_->server_ended();
+  pump();
+}
+
+void Far::end_lan() {
+  if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
+}
+
+void Far::end_stream() {
+  pushing_.end();
+  if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
+}
+
+void Far::abort() {
+  is_over_ = true;
+  out_.push_back(modules::Abort{});
+}
+
+}  // namespace longhaul::http::h2

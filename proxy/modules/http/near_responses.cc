@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Near: the responses of the server.
+#include <algorithm>
+
+#include "proxy/modules/http/near.h"
+#include "proxy/modules/http/reasons.h"
+
+namespace longhaul::http {
+
+void Near::from_twin(TimePoint now, Slice message) {
+  if (!receiving_.from_twin(now, message.bytes())) return abort();
+  if (look_at_) on_timeout(std::max(now, *look_at_));
+}
+
+void Near::from_stream(TimePoint now, Slice bytes) {
+  bytes = receiving_.from_stream(now, std::move(bytes));
+  if (look_at_) on_timeout(std::max(now, *look_at_));
+  if (aborted_ || ended_lan_ || bytes.empty()) return;
+  if (responses_pass_) return to_lan(std::move(bytes));
+  // The body of a response, which is most of what comes, is not copied.
+  if (in_response_ && response_.empty() && !response_body_.done()) {
+    const auto size = response_body_.take(bytes.bytes(), storing_ ? &content_ : nullptr);
+    if (!size) {
+      responses_pass();
+      return to_lan(std::move(bytes));
+    }
+    to_lan(bytes.sub(0, *size));
+    if (response_body_.done()) response_done(now);
+    bytes = bytes.from(*size);
+  }
+  append(response_, bytes.bytes());
+  read_responses(now);
+  if (storing_ && content_.size() > site_->store.most_object_bytes()) drop_pending();
+  if (storing_) {
+    site_->pending_bytes += content_.size() - pending_bytes_;
+    pending_bytes_ = content_.size();
+    if (site_->pending_bytes > 2 * site_->store.most_object_bytes()) drop_pending();
+  }
+  review();
+}
+
+void Near::read_responses(TimePoint now) {
+  std::size_t at = 0;
+  const auto keep = [&] { response_.erase(response_.begin(), response_.begin() + static_cast<std::ptrdiff_t>(at)); };
+  while (at < response_.size() && !responses_pass_ && !aborted_) {
+    const Bytes rest = Bytes(response_).subspan(at);
+    if (in_response_) {
+      const auto size = response_body_.take(rest, storing_ ? &content_ : nullptr);
+      if (!size) {
+        keep();
+        return responses_pass();
+      }
+      to_lan(Slice::copy_of(rest.first(*size)));
+      at += *size;
+      if (response_body_.done()) response_done(now);
+      continue;
+    }
+    const std::size_t size = head_size(rest);
+    const bool too_long = (size == 0 ? rest.size() : size) > kMostHeadBytes;
+    if (size == 0 && !too_long) break;
+    if (too_long || !take_response(now, rest.first(size))) {
+      keep();
+      return responses_pass();
+    }
+    at += size;
+  }
+  if (!responses_pass_ && !aborted_) keep();
+}
+
+// False: it and all that follows passes as it is.
+bool Near::take_response(TimePoint now, Bytes head) {
+  const auto response = read_response(head);
+  if (!response || exchanges_.empty()) return false;
+  Exchange& exchange = exchanges_.front();
+  const auto framing = framing_of(*response, exchange.request.method);
+  if (!framing || response->status == 101) return false;
+  if (response->status < 200) {
+    to_lan(Slice::copy_of(head));
+    return true;
+  }
+  place_.invalidate(site_->store, exchange.request, *response);
+
+  if (response->status == 304 && exchange.asked_about) {
+    auto fresh = validated(*exchange.asked_about, *response, now, site_->wall());
+    if (!fresh) {
+      // It speaks of other content than was asked about. The request as the client made it gets an answer, unless others
+      // have followed it, whose answers come first now.
+      site_->store.erase(exchange.key);
+      if (exchanges_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
+        abort();
+        return true;
+      }
+      exchange.asked_about.reset();
+      out_.push_back(modules::ToStream{std::exchange(exchange.head, {})});
+      return true;
+    }
+    const auto object = std::make_shared<const Stored>(std::move(*fresh));
+    ++counters_.cache_validations;
+    const RequestHead request = exchange.request;
+    const bool is_current = !had_body_ && !site_->store.was_erased(exchange.key, exchange.erasures);
+    if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
+      site_->store.put(exchange.key, *object);
+    finish_exchange();
+    send(now, request, object, "fwd=stale;fwd-status=304");
+    // A server that closes after its answer is heard as its end.
+    return true;
+  }
+  to_lan(Slice::copy_of(head));
+  in_response_ = true;
+  response_body_ = Body(*framing);
+  drop_pending();
+  const bool has_end = framing->kind != Framing::Kind::until_close;
+  const Seconds wall = site_->wall();
+  const bool fits = has_end && framing->length <= site_->store.most_object_bytes();
+  if (is_on_ && !had_body_ && fits && may_store(exchange.request, *response, wall))
+    storing_ = to_store(exchange.request, *response, now, wall);
+  if (response_body_.done()) response_done(now);
+  return true;
+}
+
+void Near::response_done(TimePoint) {
+  const Exchange& exchange = exchanges_.front();
+  if (storing_ && !response_body_.has_trailers() && !site_->store.was_erased(exchange.key, exchange.erasures)) {
+    storing_->content_bytes = content_.size();
+    storing_->content = content_.take();
+    site_->store.put(exchange.key, *std::exchange(storing_, std::nullopt));
+  }
+  drop_pending();
+  finish_exchange();
+}
+
+void Near::finish_exchange() {
+  in_response_ = false;
+  exchanges_bytes_ -= exchanges_.front().bytes;
+  exchanges_.pop_front();
+}
+
+// Nothing can be told apart any more; a client that waits for the answer to a question of ours cannot get it.
+void Near::responses_pass() {
+  if (responses_pass_) return;
+  const std::size_t begun = in_response_ ? 1 : 0;
+  const auto first = exchanges_.begin() + static_cast<std::ptrdiff_t>(std::min(begun, exchanges_.size()));
+  const bool owes = std::any_of(first, exchanges_.end(), [](const Exchange& each) { return each.asked_about != nullptr; });
+  if (owes) return abort();
+  responses_pass_ = true;
+  drop_pending();
+  exchanges_.clear();
+  exchanges_bytes_ = 0;
+  if (!response_.empty()) to_lan(Slice::copy_of(response_));
+  response_ = {};
+  requests_pass(reasons::http_not_understood);
+}
+
+void Near::drop_pending() {
+  site_->pending_bytes -= pending_bytes_;
+  pending_bytes_ = 0;
+  storing_.reset();
+  content_ = {};
+}
+
+void Near::stream_ended(TimePoint, modules::Ending ending) {
+  stream_ended_ = true;
+  receiving_.end();
+  drop_pending();  // what has not ended by itself is not complete
+  if (ending == modules::Ending::reset) return abort();
+  if (!response_.empty()) to_lan(Slice::copy_of(response_));
+  response_ = {};
+  end_lan();
+}
+
+}  // namespace longhaul::http

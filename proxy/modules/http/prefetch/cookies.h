@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts the cookies that a browser sends after a response that sets some (RFC 6265, section 5). If that depends on the
+// browser's cookie store, there is no prediction.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/modules/http/caching.h"
+
+namespace longhaul::http {
+
+// All Cookie fields in one line: HTTP/2 may split them (RFC 9113, section 8.2.3).
+std::string cookies_of(const Fields& request);
+
+// One "name=value" each, valid for all paths of the page's server. Nothing: they cannot be predicted.
+std::optional<std::vector<std::string>> cookies_after(const RequestHead& page, const ResponseHead& response, bool is_secure,
+                                                      Seconds wall);
+
+}  // namespace longhaul::http

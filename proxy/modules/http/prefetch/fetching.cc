@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/prefetch/fetching.h"
+
+#include <algorithm>
+
+#include "proxy/modules/http/prefetch/asked.h"
+
+namespace longhaul::http {
+namespace {
+
+constexpr Seconds kLeastKnown = 3600, kMostKnown = 24 * 3600;
+constexpr link::Duration kJustSent = std::chrono::seconds(10);
+
+std::string_view chars_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+std::optional<Gunzip> decoder_of(const ResponseHead& response) {
+  if (!same_name(response.fields.value("content-encoding"), "gzip")) return std::nullopt;
+  return Gunzip(Fetching::kMostReadBytes);
+}
+
+}  // namespace
+
+Fetching::Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name)
+    : site_(std::move(site)), place_(ends, verified_name),
+      client_("client " + std::string(reinterpret_cast<const char*>(ends.client.data()), ends.client.size()) + ' '),
+      owner_("site " + owner + ' ') {}
+
+void Fetching::on_surroundings(const modules::Surroundings& told) {
+  is_on_ = told.features.modules.value("http") != 0 && told.features.modules.value("http.prefetch") != 0;
+  line_bytes_per_second_ = told.line_bytes_per_second;
+  if (!is_on_) drop_all();
+}
+
+std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestHead& request, const ResponseHead& response) {
+  if (!is_on_ || gave_up_) return std::nullopt;
+  if (authenticates_connection(request.fields) || authenticates_connection(response.fields)) {
+    drop_all();
+    give_up();
+    return std::nullopt;
+  }
+  if (!may_lead_to_prefetch(request) || !is_page_to_read(response)) {
+    note(now, request, response);
+    return std::nullopt;
+  }
+  // The client has left the previous page.
+  drop_all();
+  auto asked = asked_for_page(request, response, place_.scheme(), site_->wall());
+  if (!asked || closes(response.fields, response.minor)) return std::nullopt;
+  objects_left_ = kMostObjects;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(kMostLineTime).count();
+  bytes_left_ = line_bytes_per_second_ == 0
+                    ? kLeastPageBytes
+                    : std::clamp(line_bytes_per_second_ * static_cast<std::uint64_t>(seconds), kLeastPageBytes, kMostPageBytes);
+  return Document{.asked = std::make_shared<const RequestHead>(*std::move(asked)),
+                  .origin = {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))},
+                  .gunzip = decoder_of(response), .links = PageLinks()};
+}
+
+// Records what the client or its site now has in a cache. Browsers also keep responses that have only a tag or a date.
+void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHead& response) {
+  if (request.method != "GET" || response.status != 200) return;
+  const std::string key = place_.key_of(request);
+  const Seconds wall = site_->wall();
+  const Seconds fresh = to_store(request, response, now, wall).lifetime;
+  const auto until = now + std::chrono::seconds(std::clamp(fresh, kLeastKnown, kMostKnown));
+  if (may_store(request, response, wall))
+    site_->known.note(known_to_site(key), until);
+  else if (!directives_of(response.fields).no_store)
+    site_->known.note(known_to_client(key), until);
+}
+
+std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
+  const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
+  std::string_view text = document.gunzip ? std::string_view(decoded) : chars_of(content);
+  text = text.substr(0, kMostReadBytes - std::min(kMostReadBytes, document.read));
+  document.read += text.size();
+  return std::visit(
+      [&](auto& links) {
+        links.feed(text);
+        std::string base = document.asked->target;
+        if constexpr (requires { links.base(); }) {
+          if (!links.base().empty()) {
+            const auto resolved = resolve(document.origin, base, links.base());
+            if (!resolved) return std::optional<Announced>();  // all references are relative to another origin
+            base = *resolved;
+          }
+        }
+        return announce(now, document, links.take(), base);
+      },
+      document.links);
+}
+
+std::optional<Announced> Fetching::announce(TimePoint now, Document& document, const std::vector<std::string>& references,
+                                            const std::string& base) {
+  Announced said;
+  std::string targets;
+  RequestHead asked = *document.asked;
+  const std::size_t most = document.depth == 0 ? kMostObjects : kMostOfStyle;
+  for (const std::string& each : references) {
+    const auto target = resolve(document.origin, base, each);
+    if (!target || *target == document.asked->target || objects_left_ == 0 || document.found == most) continue;
+    if (targets.size() + target->size() + 1 > Announced::kMostBytes) break;
+    asked.target = *target;
+    const std::string key = place_.key_of(asked);
+    if (site_->known.has(known_to_client(key), now) || site_->known.has(known_to_site(key), now)) continue;
+    site_->known.note(known_to_client(key), now + kJustSent);
+    --objects_left_;
+    ++document.found;
+    waiting_.push_back({.number = numbers_++, .asked = document.asked, .target = *target, .depth = document.depth + 1});
+    (targets += *target) += '\n';
+  }
+  if (targets.empty()) return std::nullopt;
+  asked.target = "*";
+  const std::string head = head_text(asked);
+  said.asked = Slice::copy_of(std::as_bytes(std::span(head)));
+  said.targets = Slice::copy_of(std::as_bytes(std::span(targets)));
+  return said;
+}
+
+std::optional<Fetching::Next> Fetching::next() {
+  if (bytes_left_ == 0 || gave_up_) drop_all();
+  if (waiting_.empty()) return std::nullopt;
+  Waiting& first = waiting_.front();
+  Next next{.number = first.number, .asked = *first.asked, .depth = first.depth};
+  next.asked.target = std::move(first.target);
+  waiting_.pop_front();
+  return next;
+}
+
+std::optional<Fetching::Document> Fetching::begins(const Next& object, const ResponseHead& response) {
+  const std::string type = lower(response.fields.value("content-type")), coding = lower(response.fields.value("content-encoding"));
+  // Imported style sheets may import others, to a limited depth.
+  const bool is_style = type.starts_with("text/css") && object.depth <= 2 && (coding.empty() || coding == "gzip");
+  if (!is_style) return std::nullopt;
+  return Document{.asked = std::make_shared<const RequestHead>(object.asked),
+                  .origin = {.scheme = std::string(place_.scheme()), .authority = lower(object.asked.fields.value("host"))},
+                  .depth = object.depth, .gunzip = decoder_of(response), .links = StyleLinks()};
+}
+
+void Fetching::fetched(TimePoint now, const Next& object, const ResponseHead& response) {
+  note(now, object.asked, response);
+}
+
+void Fetching::drop_all() {
+  for (const Waiting& each : waiting_) dropped_.push_back(each.number);
+  waiting_.clear();
+}
+
+}  // namespace longhaul::http

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1 prefetch: when objects are discarded, when nothing is fetched, and hostile pages and peers.
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/http/prefetch/messages.h"
+#include "tests/proxy/modules/http/prefetch_visit.h"
+
+namespace longhaul::http::prefetch_visit {
+
+TEST_CASE("http prefetch: after a request that changes something, what was fetched before it answers nothing") {
+  const auto shared = instance();
+  Twins twins(http::kWithPrefetch, 1, shared, ends_of(1)), second(http::kWithPrefetch, 2, shared, ends_of(1));
+  Server site(twins), site_2(second);
+  Browser browser(twins), browser_2(second);
+  site.pages["/page"] = "<img src=a><img src=b>";
+  browser.get(asks_page("/page"));
+  browser_2.get("DELETE /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(browser.get(asks("/a")) == Server::content_of("/a"));
+  CHECK_FALSE(browser.is_prefetched());
+}
+
+TEST_CASE("http prefetch: what nobody asks for is forgotten within seconds, and counted") {
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
+  Server site(twins);
+  Browser browser(twins);
+  site.pages["/page"] = "<img src=a><img src=b>";
+  browser.get(asks_page("/page"));
+  twins.now += std::chrono::seconds(11);
+  CHECK(browser.get(asks("/a")) == Server::content_of("/a"));
+  CHECK_FALSE(browser.is_prefetched());
+  CHECK(site.count("/a") == 2);
+  twins.near.module.on_surroundings(twins.now, {});
+  CHECK(twins.near.module.counters().objects_ahead_wasted == 2);
+  CHECK(twins.near.module.counters().ahead_wasted_bytes == 2 * Server::content_of("/a").size());
+}
+
+TEST_CASE("http prefetch: a page visited again is not fetched for again, and what may be stored is") {
+  const auto shared = instance();
+  Twins twins(http::kWithPrefetch, 1, shared, ends_of(1)), other(http::kWithPrefetch, 2, shared, ends_of(2));
+  Server site(twins), site_2(other);
+  Browser browser(twins), browser_2(other);
+  site.pages["/page"] = site_2.pages["/page"] = "<img src=a>";
+  site.extra["/a"] = "Cache-Control: max-age=60\r\n";
+  for (int i = 0; i < 2; ++i) browser.get(asks_page("/page"));
+  CHECK(site.count("/a") == 1);
+  browser_2.get(asks_page("/page"));
+  CHECK(browser_2.get(asks("/a", "", "Cookie: you=1\r\n")) == Server::content_of("/a"));
+  CHECK(site_2.count("/a") == 0);
+  CHECK(browser_2.head.find("Cache-Status: longhaul;hit\r\n") != std::string::npos);
+}
+
+TEST_CASE("http prefetch: by default, nothing is fetched") {
+  Twins twins(http::kDescriptor, 1, instance(), ends_of(1));
+  Server site(twins);
+  site.pages["/page"] = kPage;
+  CHECK(Browser(twins).get(asks_page("/page")) == kPage);
+  CHECK(site.asked.size() == 1);
+}
+
+TEST_CASE("http prefetch: switched off, nothing is fetched") {
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
+  Server site(twins);
+  site.pages["/page"] = kPage;
+  for (kit::Watched* half : {&twins.near, &twins.far}) {
+    modules::Surroundings told;
+    static const config::FeatureTable table{http::kWithPrefetch.features};
+    told.features.modules = config::ModuleFeatures::standard(table);
+    told.features.modules.set("http.prefetch", 0);
+    half->module.on_surroundings(twins.now, told), half->collect();
+  }
+  CHECK(Browser(twins).get(asks_page("/page")) == kPage);
+  CHECK(site.asked.size() == 1);
+}
+
+TEST_CASE("http prefetch: a hostile page has a bounded number of objects") {
+  Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
+  Server site(twins);
+  std::string page;
+  for (int i = 0; i < 5000; ++i) page += "<img src=" + std::to_string(i) + ">";
+  site.pages["/page"] = page;
+  CHECK(Browser(twins).get(asks_page("/page")) == page);
+  CHECK(site.asked.size() == 1 + 128);
+}
+
+TEST_CASE("http prefetch: a hostile twin resets its own flow, and no more") {
+  const auto raw = [](const http::Message& message) { return twin::encode(message); };
+  const http::Announced announced{.asked = kit::slice_of("GET * HTTP/1.1\r\nHost: x\r\n\r\n"), .targets = kit::slice_of("/a\n")};
+  for (const auto& said : std::vector<std::vector<Slice>>{
+           {kit::slice_of("nonsense")},
+           {raw(http::Piece{.number = 0, .bytes = 5})},
+           {raw(announced), raw(http::Piece{.number = 1, .bytes = 5})},
+           {raw(announced), raw(http::Piece{.number = 0, .bytes = 1 << 20})},
+           {raw(announced), raw(http::Piece{.number = 0, .bytes = 5}), raw(http::Dropped{.number = 0})},
+           {raw(http::Dropped{.number = 7})},
+           {raw(http::Announced{.asked = kit::slice_of("GET"), .targets = kit::slice_of("/a\n")})},
+           {raw(http::Announced{.asked = announced.asked, .targets = kit::slice_of("/a")})},
+           {raw(http::Announced{.asked = announced.asked, .targets = kit::slice_of("\n\n")})}}) {
+    const auto shared = instance();
+    kit::Watched near(shared->make_near(ends_of(1)));
+    link::TimePoint now{std::chrono::hours(1)};
+    modules::Surroundings told;
+    static const config::FeatureTable table{http::kWithPrefetch.features};
+    told.features.modules = config::ModuleFeatures::standard(table);
+    near.module.on_surroundings(now, told), near.collect();
+    for (const Slice& each : said) near.module.from_twin(now, each), near.collect();
+    CHECK(near.aborted);
+  }
+}
+
+}  // namespace longhaul::http::prefetch_visit
