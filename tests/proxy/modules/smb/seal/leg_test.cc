@@ -437,8 +437,9 @@ TEST_CASE("seal: a login beside a session with keys begins another one") {
 TEST_CASE("seal: a tree that must be encrypted is no other one that gets its number later") {
   using smb2::header_flags::response;
   const auto connected = [](Ends& ends, smb2::MessageId id, std::uint32_t flags) {
-    REQUIRE(ends.near.open(arrived(with_signature(ends.client_signer, frame_of(Command::tree_connect, id))))
-                .has_value());
+    const Slice request = smb2::build_message(
+        {.command = Command::tree_connect, .message_id = id, .session_id = kOurs}, Buffer(9));
+    REQUIRE(ends.near.open(arrived(with_signature(ends.client_signer, request))).has_value());
     const Slice answer =
         frame_of(Command::tree_connect, id, response, tree_connect_answer_body(smb2::ShareType::disk, flags));
     CHECK_FALSE(sent(ends.near, {answer}).empty());
