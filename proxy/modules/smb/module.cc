@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/module.h"
 
+#include <utility>
+
 #include "proxy/modules/smb/seal/smb1_sealing.h"
 #include "proxy/modules/smb/smb1/far.h"
 #include "proxy/modules/smb/smb1/near.h"
@@ -77,7 +79,10 @@ void Dialects::offer_sealing(TimePoint now, Outputs& out) {
 }
 
 std::optional<Frame> Dialects::for_half(TimePoint now, const Frame& frame, Way way, Outputs& out) {
-  if (!sealing_) return frame;
+  if (!sealing_) {
+    if (side_ == Side::near && way == Way::to_stream && is_offered_) used_ids_.note(frame);
+    return frame;
+  }
   if (way == Way::to_lan) return sealing_->from_stream(frame);
   return sealing_->from_lan(now, frame, out);
 }
@@ -99,7 +104,7 @@ bool Dialects::takes_message(const TwinMessage& message, Outputs& out) {
   if (!sealing_ && keys && keys->dialect == kDialectOfSmb1)
     sealing_ = std::make_unique<seal::NearSmb1Sealing>();
   if (!sealing_ && (keys || std::holds_alternative<LoginRefused>(message)))
-    sealing_ = std::make_unique<seal::NearSealing>();
+    sealing_ = std::make_unique<seal::NearSealing>(std::exchange(used_ids_, {}));
   return sealing_ && sealing_->takes(message, out);
 }
 

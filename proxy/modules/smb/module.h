@@ -55,7 +55,9 @@ class Dialects {
   bool changes_bytes() const { return sealing_ != nullptr; }
   std::optional<std::vector<Slice>> for_lan(Slice bytes) { return sealing_->to_lan(std::move(bytes)); }
   bool must_stay() const { return sealing_ && sealing_->is_needed(); }
-  std::size_t state_bytes() const { return sealing_ ? sealing_->state_bytes() : 0; }
+  std::size_t state_bytes() const {
+    return sealing_ ? sealing_->state_bytes() : used_ids_.state_bytes();
+  }
   std::string_view detail() const { return sealing_ ? sealing_->detail() : std::string_view(); }
   modules::Reason reason() const { return sealing_ ? sealing_->reason() : reasons::optimised; }
 
@@ -72,6 +74,7 @@ class Dialects {
   modules::Address dialled_;
   std::unique_ptr<Half> half_;  // none until the dialect is known
   std::unique_ptr<seal::Sealing> sealing_;
+  seal::UsedIds used_ids_;  // at the near half, before it had `sealing_`
   // To the near half, before it had a half.
   bool is_offered_ = false;
   modules::Reason unsealed_ = reasons::optimised;

@@ -46,13 +46,13 @@ inline constexpr ReasonText smb_anonymous{
     "have the client log in as a user"};
 inline constexpr ReasonText smb_login{
     "smb_login",
-    "The client's login uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or another), or was not seen "
-    "whole, so its signed or encrypted requests save no round trips.",
+    "The server refused the client's login, or it uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or "
+    "another), or was not seen whole, so its signed or encrypted requests save no round trips.",
     "see the far side's log (flow_reason); have the client use Kerberos with a domain controller that it reaches"};
 inline constexpr ReasonText smb_clock{
     "smb_clock",
-    "The server refused the client's Kerberos ticket, because the clocks of client and server differ by more than "
-    "five minutes, so nobody is logged in.",
+    "The server refused the client's Kerberos ticket, because their clocks differ by more than five minutes, or the "
+    "ticket is not valid yet, or no longer, by the server's clock, so nobody is logged in.",
     "set the clocks of the client, the server and the domain controller (NTP); the clocks of the proxies do not matter"};
 inline constexpr ReasonText smb_wrong_key{
     "smb_wrong_key",
@@ -62,7 +62,8 @@ inline constexpr ReasonText smb_wrong_key{
 // The connection was reset, and nothing of that message went any further:
 inline constexpr ReasonText smb_forged{
     "smb_forged",
-    "A message of this SMB session had an invalid signature or encryption, so the connection was reset.",
+    "A message of this SMB session had an invalid signature or encryption, or repeated an earlier one, so the "
+    "connection was reset.",
     "if it happens again: something between this proxy and its client or server changes the messages; find out what"};
 inline constexpr ReasonText smb_unprotected{
     "smb_unprotected",

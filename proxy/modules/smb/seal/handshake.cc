@@ -26,15 +26,31 @@ Frame Handshake::from_client(const Frame& frame) {
   if (header.command != Command::session_setup || !negotiated_ || done_.contains(header.session_id))
     return frame;
   const auto setup = smb2::parse_session_setup_request(element.bytes);
-  if (!setup || setup->binding || asked_.size() + between_.size() >= kMostLogins) return frame;
+  if (!setup || setup->binding) return frame;
 
   auto known = between_.extract(header.session_id);
   Setup next = known.empty() ? Setup{Login(keys_), client_, server_} : std::move(known.mapped());
+  make_room();
+  next.asked = ++requests_;
+  next.must_sign |= (setup->security_mode & smb2::security_mode::signing_required) != 0;
   next.login.from_client(setup->security);
   extend(next.client, frame.message());
   extend(next.server, frame.message());
   asked_.insert_or_assign(header.message_id, std::move(next));
   return frame;
+}
+
+void Handshake::make_room() {
+  if (asked_.size() + between_.size() < kMostLogins) return;
+  Setups* from = nullptr;
+  Setups::iterator oldest;
+  for (Setups* const setups : {&asked_, &between_})
+    for (auto each = setups->begin(); each != setups->end(); ++each)
+      if (!from || each->second.asked < oldest->second.asked) {
+        from = setups;
+        oldest = each;
+      }
+  from->erase(oldest);
 }
 
 Handshake::Answer Handshake::from_server(const Frame& frame) {
@@ -71,7 +87,11 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   const smb2::Header& header = element.header;
   auto asked = asked_.extract(header.message_id);
   const bool goes_on = header.status == Status::more_processing_required;
-  if ((!goes_on && header.status != Status::success) || done_.contains(header.session_id)) return;
+  if (done_.contains(header.session_id)) return;
+  if (!goes_on && header.status != Status::success) {
+    if (!asked.empty()) answer.refused = asked.mapped().login.refused_with(header.status);
+    return;
+  }
   const auto response = smb2::parse_session_setup_response(element.bytes);
   if (asked.empty() || !response || done_.size() >= kMostSessions) {
     // More at a time than are followed, or one that binds a session of another connection.
@@ -82,8 +102,7 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   Setup setup = std::move(asked.mapped());
   setup.login.from_server(response->security);
   if (goes_on) {
-    if (!setup.login.found() && setup.login.missing().reason == reasons::smb_clock)
-      answer.refused = setup.login.missing();
+    if (setup.login.is_refused()) answer.refused = setup.login.missing();
     extend(setup.client, frame.message());
     extend(setup.server, frame.message());
     between_.insert_or_assign(header.session_id, std::move(setup));
@@ -96,7 +115,8 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
     answer.missing = setup.login.missing();
     return;
   }
-  Session session{.id = header.session_id};
+  Session session{.id = header.session_id, .agreement = agreement_};
+  session.agreement.must_sign |= setup.must_sign;
   session.found = {.key = SecretBytes(found->key.size()),
                    .mechanism = found->mechanism,
                    .etype = found->etype,

@@ -23,6 +23,7 @@ class Handshake {
   // A session whose login the server has accepted.
   struct Session {
     smb2::SessionId id = 0;
+    Agreement agreement;  // NEGOTIATE's, and what this login demands
     Found found;
     SessionKeys for_client, for_server;
   };
@@ -30,7 +31,7 @@ class Handshake {
     Frame frame;  // as it is to go to the client
     std::optional<Session> session;
     std::optional<Missing> missing;             // this answer begins a session whose key is not found
-    std::optional<Missing> refused;             // the login, for a reason that its people can mend
+    std::optional<Missing> refused;             // the server has refused a login or its ticket
     bool broken = false;                        // NEGOTIATE cannot be followed, and has been changed: reset
     std::optional<smb2::SessionId> logged_off;  // if it is the server's: call end() then
   };
@@ -41,17 +42,22 @@ class Handshake {
   // The legs have different keys: a session without a known key cannot go on.
   bool is_changed() const { return changed_; }
 
-  static constexpr std::size_t kMostLogins = 64, kMostSessions = 256;
+  // Beyond, the login that waits longest is not followed any more: clients may abandon some.
+  static constexpr std::size_t kMostLogins = 64;
+  static constexpr std::size_t kMostSessions = 256;
 
  private:
   struct Setup {
     Login login;
     PreauthValue client, server;
+    bool must_sign = false;   // the client demands it
+    std::uint64_t asked = 0;  // its last request, counted
   };
   using Setups = KeyedMap<std::uint64_t, Setup>;
 
   void negotiated(const Frame& frame, const smb2::Element& element, Answer& answer);
   void set_up(const Frame& frame, const smb2::Element& element, Answer& answer);
+  void make_room();
 
   std::shared_ptr<const ServerKeys> keys_;
   std::optional<Frame> request_;  // NEGOTIATE, as the client sent it
@@ -60,6 +66,7 @@ class Handshake {
   PreauthValue client_{}, server_{};  // after NEGOTIATE
   Setups asked_;                      // by the MessageId of the request without an answer
   Setups between_;                    // by the session, between two requests
+  std::uint64_t requests_ = 0;        // of logins
   KeyedSet<smb2::SessionId> done_;    // logged in: later logins keep their keys
 };
 

@@ -51,7 +51,7 @@ std::optional<ApReply> open_reply(const OpenedTicket& ticket, Bytes token);
 
 // Why the server refuses a ticket, in its KRB-ERROR (RFC 4120, sections 5.9.1 and 7.5.9). Not protected: for
 // people alone.
-inline constexpr std::int32_t kClockSkewTooGreat = 37;
+inline constexpr std::int32_t kTicketExpired = 32, kTicketNotYetValid = 33, kClockSkewTooGreat = 37;
 std::optional<std::int32_t> error_code(Bytes token);
 
 }  // namespace longhaul::smb::seal

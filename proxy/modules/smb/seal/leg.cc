@@ -55,8 +55,21 @@ Leg::Session* Leg::find(smb2::SessionId session) {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
+void Leg::passes(const Frame& frame) {
+  if (to_ == To::client) return used_.note(frame);
+  if (frame.kind != FrameKind::smb2 || requests_.empty()) return;
+  const auto elements = smb2::parse_elements(frame.message());
+  if (!elements) return;
+  for (const smb2::Element& element : *elements)
+    if (element.header.is_response() && !element.header.is_interim())
+      requests_.erase(element.header.message_id);
+}
+
 Result<Frame> Leg::open(const Frame& frame) {
-  if (sessions_.empty()) return frame;
+  if (sessions_.empty()) {
+    passes(frame);
+    return frame;
+  }
   Frame opened{FrameKind::smb2, {}};
   std::byte* memory = nullptr;
   smb2::SessionId outer = 0;
@@ -75,8 +88,10 @@ Result<Frame> Leg::open(const Frame& frame) {
   } else if (frame.kind == FrameKind::smb2) {
     opened.bytes = Slice::unfilled(frame.bytes.size(), memory);
     std::memcpy(memory, frame.bytes.bytes().data(), frame.bytes.size());
-  } else {
+  } else if (is_session_packet(frame.kind)) {
     return frame;
+  } else {
+    return Error::unprotected;  // compressed outside a transform, or SMB1
   }
 
   const auto elements = smb2::parse_elements(opened.message());
@@ -116,6 +131,8 @@ Result<Frame> Leg::open(const Frame& frame) {
 }
 
 Result<void> Leg::note_request(const Header& header, smb2::SessionId session, Form form) {
+  if (!header.is_response())
+    if (const auto used = used_.use(header); !used) return used;
   const auto known = sessions_.find(session);
   if (known == sessions_.end()) return {};
   if (header.is_response()) return Error::forged;
@@ -131,21 +148,25 @@ Result<void> Leg::note_request(const Header& header, smb2::SessionId session, Fo
 }
 
 // The request decides how its answer must be protected, and with whose keys: not the session that the answer
-// names.
+// names. A copy of an earlier answer has a valid signature, but the number of no request that the server has.
 Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, Form form) {
   if (!header.is_response()) return find(session) ? Result<void>(Error::forged) : Result<void>();
+  if (header.is_unsolicited()) return {};
   const auto request = requests_.find(header.message_id);
-  if (header.is_unsolicited() || request == requests_.end()) return {};
+  if (request == requests_.end()) return Error::forged;
   const Request asked = request->second;
   if (form < asked.form && !may_be_weaker(header)) return Error::unprotected;
-  if (form > Form::plain && session != asked.session) return Error::forged;
+  // 3.3.5.5.3: the last answer to a login has the keys of the session that it begins.
+  const bool begins = header.command == Command::session_setup && !find(asked.session);
+  if (form > Form::plain && session != asked.session && !begins) return Error::forged;
   if (!header.is_interim()) requests_.erase(request);
   if (ends_session(header)) end(asked.session);
   return {};
 }
 
 std::size_t Leg::state_bytes() const {
-  return sessions_.size() * kSessionBytes + (trees_.size() + requests_.size()) * kEntryBytes;
+  return sessions_.size() * kSessionBytes + (trees_.size() + requests_.size()) * kEntryBytes +
+         used_.state_bytes();
 }
 
 }  // namespace longhaul::smb::seal

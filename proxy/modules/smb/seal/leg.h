@@ -13,6 +13,7 @@
 #include "proxy/modules/smb/seal/gathered.h"
 #include "proxy/modules/smb/seal/signer.h"
 #include "proxy/modules/smb/seal/transform.h"
+#include "proxy/modules/smb/seal/used_ids.h"
 #include "proxy/modules/smb/smb2/header.h"
 
 namespace longhaul::smb::seal {
@@ -20,7 +21,8 @@ namespace longhaul::smb::seal {
 class Leg {
  public:
   enum class To { client, server };
-  explicit Leg(To to) : to_(to) {}
+  // `used`: by the client before this leg was made.
+  explicit Leg(To to, UsedIds used = {}) : to_(to), used_(std::move(used)) {}
 
   // Replaces the keys of a session that has some. False: there are too many sessions.
   [[nodiscard]] bool begin(smb2::SessionId session, const Agreement& agreement, const SessionKeys& keys);
@@ -29,8 +31,11 @@ class Leg {
   bool has(smb2::SessionId session) const { return sessions_.contains(session); }
 
   // A frame as it arrived, for the half. Errors, after which nothing of this connection may go anywhere:
-  // forged (its signature or tag is invalid), unprotected (weaker than its session, tree or request).
+  // forged (its signature or tag is invalid, or its number is that of an earlier request, or of no request
+  // that the server has), unprotected (weaker than its session, tree or request).
   Result<Frame> open(const Frame& frame);
+  // A frame that goes on as it arrived.
+  void passes(const Frame& frame);
 
   // Bytes for the wire, in any pieces of whole frames: appends what to send of each frame that is complete.
   // An error, after which nothing may go anywhere: what arrived protected could only leave with less.
@@ -62,17 +67,18 @@ class Leg {
   Result<void> note_request(const smb2::Header& header, smb2::SessionId session, Form form);
   Result<void> note_answer(const smb2::Header& header, smb2::SessionId session, Form form);
   Result<void> seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out);
-  Request form_of(const smb2::Header& header, smb2::SessionId session);
-  Request form_of_request(const smb2::Header& header, smb2::SessionId session);
+  Result<Request> form_of_request(const smb2::Header& header, smb2::SessionId session);
   Request form_of_answer(const smb2::Header& header, smb2::SessionId session);
-  void learn(const smb2::Element& answer);
+  Result<void> expect_answer(const smb2::Header& request, const Request& sent);
+  Result<void> learn(const smb2::Element& answer);
   static bool ends_session(const smb2::Header& answer);
 
   To to_;
   KeyedMap<smb2::SessionId, Session> sessions_;
   std::map<TreeKey, Tree> trees_;
-  // Without a final answer; towards the server ours, too.
+  // Without a final answer. Towards the client those of sessions with keys; towards the server all, ours too.
   KeyedMap<smb2::MessageId, Request> requests_;
+  UsedIds used_;  // by the client
   Gathered gathered_;
 };
 

@@ -22,6 +22,13 @@ bool is_read(std::uint16_t command) {
   return command == std::uint16_t(Command::session_setup) || command == std::uint16_t(Command::tree_connect);
 }
 
+// Beside sessions with keys: packets of the NetBIOS session service, and transforms of other sessions.
+bool may_pass(Bytes front) {
+  constexpr std::uint32_t kTransform = 0x424D53FD;
+  if (front[0] != std::byte{0}) return true;
+  return front.size() >= kFrameHeadBytes + 4 && load_le<std::uint32_t>(front, kFrameHeadBytes) == kTransform;
+}
+
 Slice joined(const std::vector<Slice>& pieces, std::size_t size, std::byte*& memory) {
   Slice all = Slice::unfilled(size, memory);
   std::byte* end = memory;
@@ -43,11 +50,13 @@ Result<void> Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::v
     for (Slice& piece : pieces) out.push_back(std::move(piece));
     return {};
   };
-  if (size < kFrontBytes) return pass();
-  std::byte* memory = split_front(pieces, kFrontBytes);
+  std::byte* memory = split_front(pieces, std::min(size, kFrontBytes));
   const std::byte* const first = memory + kFrameHeadBytes;
+  if (size < kFrontBytes || load_le<std::uint32_t>({first, smb2::kHeaderBytes}, 0) != smb2::kProtocolId) {
+    if (sessions_.empty() || may_pass({memory, std::min(size, kFrontBytes)})) return pass();
+    return Error::unprotected;
+  }
   const Bytes first_header(first, smb2::kHeaderBytes);
-  if (load_le<std::uint32_t>(first_header, 0) != smb2::kProtocolId) return pass();
   const std::uint32_t next = load_le<std::uint32_t>(first_header, smb2::header_at::next_command);
   if (next != 0 || size <= kJoinedBytes ||
       is_read(load_le<std::uint16_t>(first_header, smb2::header_at::command)))
@@ -60,11 +69,15 @@ Result<void> Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::v
     Request wanted;
   };
   std::vector<Part> parts;
-  const auto note = [&](std::byte* at, const Header& header, smb2::SessionId session) {
-    Part& part = parts.emplace_back(Part{at, header, form_of(header, session)});
+  const auto note = [&](std::byte* at, const Header& header, smb2::SessionId session) -> Result<void> {
+    Result<Request> wanted =
+        to_ == To::server ? form_of_request(header, session) : form_of_answer(header, session);
+    if (!wanted) return wanted.error();
     // What names no session of ours is encrypted with the one whose transform it arrived in.
-    if (part.wanted.form == Form::encrypted && !find(part.wanted.session))
-      part.wanted.session = load_le<std::uint64_t>({at, smb2::kHeaderBytes}, smb2::header_at::signature);
+    if (wanted->form == Form::encrypted && !find(wanted->session))
+      wanted->session = load_le<std::uint64_t>({at, smb2::kHeaderBytes}, smb2::header_at::signature);
+    parts.push_back({at, header, *wanted});
+    return to_ == To::server ? expect_answer(header, *wanted) : Result<void>();
   };
   smb2::Elements elements;
   if (pieces.size() == 1) {
@@ -75,13 +88,14 @@ Result<void> Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::v
     for (const smb2::Element& element : elements) {
       if (!element.header.is_related() || element.header.session_id != smb2::kPreviousSession)
         session = element.header.session_id;
-      note(memory + kFrameHeadBytes + element.offset, element.header, session);
-      if (to_ == To::client) learn(element);
+      auto noted = note(memory + kFrameHeadBytes + element.offset, element.header, session);
+      if (noted && to_ == To::client) noted = learn(element);
+      if (!noted) return noted;
     }
   } else {
     const auto header = smb2::parse_header(first_header);
     if (!header) return sessions_.empty() ? pass() : header.error();
-    note(memory + kFrameHeadBytes, *header, header->session_id);
+    if (const auto noted = note(memory + kFrameHeadBytes, *header, header->session_id); !noted) return noted;
   }
 
   for (const Part& part : parts) {
@@ -126,30 +140,34 @@ Result<void> Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::v
   return pass();
 }
 
-Leg::Request Leg::form_of(const Header& header, smb2::SessionId session) {
-  return to_ == To::server ? form_of_request(header, session) : form_of_answer(header, session);
-}
-
 // A request of ours is protected like the client's last one of the same tree.
-Leg::Request Leg::form_of_request(const Header& header, smb2::SessionId id) {
+Result<Leg::Request> Leg::form_of_request(const Header& header, smb2::SessionId id) {
   Session* const session = find(id);
-  if (!session) return {id, form_in(header.arrival)};
+  if (!session) return Request{id, form_in(header.arrival)};
   Form form = session->latest;
   const TreeKey key{id, header.tree_id};
   if (header.arrival & arrival_flags::arrived) {
     form = form_in(header.arrival);
     if (header.command != Command::cancel && header.command != Command::session_setup) {
       session->latest = form;
-      if (!header.is_async() && (trees_.contains(key) || trees_.size() < kMostTrees))
+      if (!header.is_async()) {
+        if (!trees_.contains(key) && trees_.size() >= kMostTrees) return Error::unprotected;
         trees_[key].latest = form;
+      }
     }
   } else if (const auto tree = trees_.find(key); tree != trees_.end()) {
     form = tree->second.latest;
   }
-  if (header.command != Command::cancel && requests_.size() < kMostRequests)
-    requests_[header.message_id] = {id, form};
   if (header.command == Command::tree_disconnect) trees_.erase(key);
-  return {id, form};
+  return Request{id, form};
+}
+
+// Also for sessions without keys: any other number is in no answer of the server.
+Result<void> Leg::expect_answer(const Header& request, const Request& sent) {
+  if (request.command == Command::cancel || request.is_response()) return {};
+  if (requests_.size() >= kMostRequests) return sessions_.empty() ? Result<void>() : Error::unprotected;
+  requests_[request.message_id] = sent;
+  return {};
 }
 
 // An answer of the server keeps its form; one that was made here has that of its request.
@@ -165,20 +183,26 @@ Leg::Request Leg::form_of_answer(const Header& header, smb2::SessionId id) {
   return wanted;
 }
 
-// 3.3.5.5.3, 3.3.5.7: what must be encrypted from now on.
-void Leg::learn(const smb2::Element& answer) {
+// 3.3.5.5.3, 3.3.5.7: what must be encrypted from now on. Servers give a tree's number to another one later.
+Result<void> Leg::learn(const smb2::Element& answer) {
   const Header& header = answer.header;
-  if (header.status != Status::success) return;
+  if (header.status != Status::success) return {};
   Session* const session = find(header.session_id);
-  if (!session) return;
+  if (!session) return {};
+  const TreeKey tree{header.session_id, header.tree_id};
   if (header.command == Command::session_setup) {
     const auto setup = smb2::parse_session_setup_response(answer.bytes);
     if (setup && setup->flags & smb2::session_flags::encrypt_data) session->least = Form::encrypted;
   } else if (header.command == Command::tree_connect) {
+    trees_.erase(tree);
     const auto connect = smb2::parse_tree_connect_response(answer.bytes);
-    if (connect && connect->flags & smb2::share_flags::encrypt_data && trees_.size() < kMostTrees)
-      trees_[{header.session_id, header.tree_id}].least = Form::encrypted;
+    if (!connect || !(connect->flags & smb2::share_flags::encrypt_data)) return {};
+    if (trees_.size() >= kMostTrees) return Error::unprotected;
+    trees_[tree].least = Form::encrypted;
+  } else if (header.command == Command::tree_disconnect) {
+    trees_.erase(tree);
   }
+  return {};
 }
 
 }  // namespace longhaul::smb::seal

@@ -2,6 +2,8 @@
 #include "proxy/modules/smb/seal/login.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
 
 #include "proxy/modules/smb/seal/names.h"
@@ -50,6 +52,7 @@ Login::Login(std::shared_ptr<const ServerKeys> keys)
     : keys_(std::move(keys)), missing_{reasons::smb_login, "no login was seen"} {}
 
 void Login::fail(const modules::ReasonText& reason, std::string detail) {
+  is_refused_ = false;
   ticket_.reset();
   found_.reset();
   missing_ = {reason, std::move(detail)};
@@ -83,21 +86,38 @@ void Login::from_server(Bytes buffer) {
     if (const auto challenge = parse_ntlm_challenge(token.token)) challenge_ = challenge;
   } else if (ticket_ && token.kind != Kind::none) {
     if (token.kind == Kind::kerberos && kerberos_token_type(token.token) == KerberosToken::error)
-      return refused(error_code(token.token));
+      return refuse(error_code(token.token));
     if (token.kind != Kind::kerberos || kerberos_token_type(token.token) != KerberosToken::reply)
-      return fail(reasons::smb_login, "the server refused the client's ticket");
+      return refuse({});
     const auto reply = open_reply(*ticket_, token.token);
     if (!reply) return fail(reasons::smb_login, "the server's answer to the client's ticket does not open");
     if (reply->acceptor) found_->key = copy_of(reply->acceptor->key);
   }
 }
 
-// Some clients correct their time by the server's, and try once more.
-void Login::refused(std::optional<std::int32_t> error) {
-  if (error == kClockSkewTooGreat)
-    return fail(reasons::smb_clock, "the server refused the ticket of " + ticket_->user + " for its time");
-  fail(reasons::smb_login, "the server refused the client's ticket" +
-                               (error ? ": Kerberos error " + std::to_string(*error) : ""));
+// Some clients correct their time by the server's, and try once more. By a clock that is slow a ticket is not
+// valid yet, by one that is fast it has expired.
+void Login::refuse(std::optional<std::int32_t> error) {
+  const std::string user = ticket_->user;
+  if (error == kClockSkewTooGreat) {
+    fail(reasons::smb_clock, "the server refused the ticket of " + user + " for its time");
+  } else if (error == kTicketNotYetValid) {
+    fail(reasons::smb_clock, "for the server, the ticket of " + user + " is not valid yet");
+  } else if (error == kTicketExpired) {
+    fail(reasons::smb_clock, "for the server, the ticket of " + user + " has expired");
+  } else {
+    fail(reasons::smb_login, "the server refused the client's ticket" +
+                                 (error ? ": Kerberos error " + std::to_string(*error) : ""));
+  }
+  is_refused_ = true;
+}
+
+Missing Login::refused_with(Status status) const {
+  if (is_refused_) return missing_;
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "0x%08x", static_cast<unsigned>(status));
+  return {reasons::smb_login, "the server refused the login" + (found_ ? " of " + found_->user : "") +
+                                  " with status " + text.data()};
 }
 
 void Login::read_ntlm(Bytes token) {

@@ -20,6 +20,7 @@
 #include "proxy/modules/smb/seal/kerberos.h"
 #include "proxy/modules/smb/seal/ntlm.h"
 #include "proxy/modules/smb/seal/server_keys.h"
+#include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb::seal {
 
@@ -51,15 +52,20 @@ class Login {
   // server's answer may still replace the key, so ask after the last token.
   const Found* found() const { return found_ ? &*found_ : nullptr; }
   const Missing& missing() const { return missing_; }  // while found() is null
+  // The server's last token refuses the client's ticket, for the reason in missing().
+  bool is_refused() const { return is_refused_; }
+  // Why the server refuses the login, with this status.
+  Missing refused_with(Status status) const;
 
  private:
   void read_ntlm(Bytes token);
   void read_kerberos(Bytes token);
-  void refused(std::optional<std::int32_t> error);
+  void refuse(std::optional<std::int32_t> error);
   void fail(const modules::ReasonText& reason, std::string detail);
 
   std::shared_ptr<const ServerKeys> keys_;
   unsigned tokens_ = 0;
+  bool is_refused_ = false;
   std::optional<NtlmChallenge> challenge_;
   std::optional<OpenedTicket> ticket_;
   std::optional<Found> found_;

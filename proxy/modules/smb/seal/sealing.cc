@@ -3,13 +3,10 @@
 
 #include <algorithm>
 
+#include "crypto/secret_slice.h"
+
 namespace longhaul::smb::seal {
 namespace {
-
-template <std::size_t Size>
-Slice slice_of(const Secret<Size>& secret) {
-  return Slice::copy_of(secret.bytes);
-}
 
 std::string_view name_of(smb2::Dialect dialect) {
   switch (dialect) {
@@ -46,15 +43,16 @@ std::string detail_of(const Agreement& agreement, const Found& found) {
   return text.append("; ").append(text_of(found));
 }
 
-SealKeys message_of(const Handshake::Session& session, const Agreement& agreement, std::string_view detail) {
+SealKeys message_of(const Handshake::Session& session, std::string_view detail) {
+  const Agreement& agreement = session.agreement;
   SealKeys message{.session = session.id,
                    .dialect = static_cast<std::uint16_t>(agreement.dialect),
                    .signing = static_cast<std::uint16_t>(agreement.signing),
                    .cipher = static_cast<std::uint16_t>(agreement.cipher),
                    .must_sign = agreement.must_sign,
-                   .signing_key = slice_of(session.for_client.signing),
-                   .to_server = Slice::copy_of(session.for_client.to_server),
-                   .to_client = Slice::copy_of(session.for_client.to_client),
+                   .signing_key = secret_slice(Bytes(session.for_client.signing.bytes)),
+                   .to_server = secret_slice(Bytes(session.for_client.to_server)),
+                   .to_client = secret_slice(Bytes(session.for_client.to_client)),
                    .detail = Slice::copy_of(as_bytes(detail))};
   return message;
 }
@@ -70,6 +68,14 @@ std::optional<Agreement> agreement_in(const SealKeys& message) {
                     message.signing_key.size() == 16 && message.to_server.size() == size &&
                     message.to_client.size() == size;
   return fits ? std::optional(agreement) : std::nullopt;
+}
+
+// Some user is logged in: what others were refused for is past.
+bool accepts_login(const Frame& frame) {
+  if (frame.kind != FrameKind::smb2) return false;
+  const auto header = smb2::parse_header(frame.message());
+  return header && header->is_response() && header->command == smb2::Command::session_setup &&
+         header->status == Status::success;
 }
 
 SecretBytes secret_of(const Slice& bytes) {
@@ -103,6 +109,11 @@ void Sealing::reset(modules::Reason reason, Outputs& out) {
   out.abort();
 }
 
+Frame NearSealing::from_stream(const Frame& frame) {
+  if (refused_ != reasons::optimised && accepts_login(frame)) refused_ = reasons::optimised;
+  return frame;
+}
+
 bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
   if (const auto* refused = std::get_if<LoginRefused>(&message)) {
     refused_ = reasons::with_code(as_text(refused->reason.bytes()));
@@ -110,22 +121,27 @@ bool NearSealing::takes(const TwinMessage& message, Outputs& out) {
   }
   const auto* given = std::get_if<SealKeys>(&message);
   if (!given) return false;
+  begin(*given, out);
+  for (const Slice* key : {&given->signing_key, &given->to_server, &given->to_client}) wipe(*key);
+  return true;
+}
+
+void NearSealing::begin(const SealKeys& given, Outputs& out) {
   refused_ = reasons::optimised;
-  const auto agreement = agreement_in(*given);
+  const auto agreement = agreement_in(given);
   SessionKeys keys;
   if (agreement) {
-    std::copy_n(given->signing_key.bytes().begin(), keys.signing.bytes.size(), keys.signing.bytes.begin());
-    keys.to_server = secret_of(given->to_server);
-    keys.to_client = secret_of(given->to_client);
+    std::copy_n(given.signing_key.bytes().begin(), keys.signing.bytes.size(), keys.signing.bytes.begin());
+    keys.to_server = secret_of(given.to_server);
+    keys.to_client = secret_of(given.to_client);
   }
-  if (!agreement || !leg_.begin(given->session, *agreement, keys)) out.abort();
-  detail_ = printable(as_text(given->detail.bytes()));
-  return true;
+  if (!agreement || !leg_.begin(given.session, *agreement, keys)) out.abort();
+  detail_ = printable(as_text(given.detail.bytes()));
 }
 
 FarSealing::FarSealing(std::shared_ptr<const ServerKeys> keys, Half& half, std::shared_ptr<Unopened> unopened,
                        const modules::Ends& ends)
-    : LegSealing(Leg::To::server),
+    : LegSealing(Leg(Leg::To::server)),
       handshake_(std::move(keys)),
       half_(half),
       unopened_(std::move(unopened)),
@@ -138,29 +154,37 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
     reset(reasons::smb_not_understood, out);
     return std::nullopt;
   }
+  if (refused_ != reasons::optimised && accepts_login(answer.frame)) refused_ = reasons::optimised;
+  std::optional<Frame> opened;
   if (answer.session) {
-    if (!leg_.begin(answer.session->id, handshake_.agreement(), answer.session->for_server)) {
+    if (!leg_.begin(answer.session->id, answer.session->agreement, answer.session->for_server)) {
       reset(reasons::smb_not_understood, out);
       return std::nullopt;
     }
     // The server proves by its answer that it has the same key.
-    if (const auto opened = leg_.open(answer.frame); !opened) {
+    auto first = leg_.open(answer.frame);
+    if (!first) {
       leg_.end(answer.session->id);
       return cannot_open(now, {.reason = reasons::smb_wrong_key, .detail = {}}, answer.frame, out);
     }
-    refused_ = reasons::optimised;
-    detail_ = detail_of(handshake_.agreement(), answer.session->found);
-    out.tell(message_of(*answer.session, handshake_.agreement(), detail_));
+    opened = std::move(*first);
+    detail_ = detail_of(answer.session->agreement, answer.session->found);
+    out.tell(message_of(*answer.session, detail_));
   }
-  if (answer.refused && leg_.empty()) {
-    refused_ = answer.refused->reason;
-    detail_ = answer.refused->detail;
-    out.tell(LoginRefused{.reason = Slice::copy_of(as_bytes(refused_->code))});
-  }
+  if (answer.refused && leg_.empty()) refused(*answer.refused, out);
   if (answer.missing) return cannot_open(now, *answer.missing, answer.frame, out);
-  auto opened = LegSealing::from_lan(now, answer.frame, out);
+  if (!opened) opened = LegSealing::from_lan(now, answer.frame, out);
   if (answer.logged_off && !leg_.has(*answer.logged_off)) handshake_.end(*answer.logged_off);
   return opened;
+}
+
+// Without a reason of its own, a further refusal may follow from the first: a client then tries something
+// else.
+void FarSealing::refused(const Missing& why, Outputs& out) {
+  if (refused_ != reasons::optimised && why.reason == reasons::smb_login) return;
+  refused_ = why.reason;
+  detail_ = why.detail;
+  out.tell(LoginRefused{.reason = Slice::copy_of(as_bytes(refused_->code))});
 }
 
 // The session goes on untouched where the legs have the same keys; otherwise its client must begin again.
@@ -174,6 +198,7 @@ std::optional<Frame> FarSealing::cannot_open(TimePoint now, const Missing& missi
   }
   half_.cannot_open(missing.reason);
   out.tell(unsealed_for(missing.reason));
+  leg_.passes(frame);
   return frame;
 }
 

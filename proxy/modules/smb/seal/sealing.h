@@ -40,7 +40,7 @@ class Sealing {
   // Messages must be opened and sealed here: the module may not step aside.
   virtual bool is_needed() const = 0;
   virtual std::size_t state_bytes() const = 0;
-  // Why the connection was reset, or why nobody is logged in; `optimised`: neither.
+  // Why the connection was reset, or why the last login was refused; `optimised`: neither.
   modules::Reason reason() const { return why_reset_ != reasons::optimised ? why_reset_ : refused_; }
   // What the last session that began is protected with and how its key was found, or why it was not.
   std::string_view detail() const { return detail_; }
@@ -48,7 +48,7 @@ class Sealing {
  protected:
   void reset(modules::Reason reason, Outputs& out);
   std::string detail_;
-  modules::Reason refused_ = reasons::optimised;  // while there is no session
+  modules::Reason refused_ = reasons::optimised;  // until a login is accepted
   modules::Reason why_reset_ = reasons::optimised;
 };
 
@@ -56,7 +56,7 @@ class Sealing {
 template <class Leg>
 class LegSealing : public Sealing {
  public:
-  explicit LegSealing(typename Leg::To to) : leg_(to) {}
+  explicit LegSealing(Leg leg) : leg_(std::move(leg)) {}
 
   std::optional<Frame> from_lan(TimePoint, const Frame& frame, Outputs& out) override {
     if (why_reset_ != reasons::optimised) return std::nullopt;
@@ -81,8 +81,13 @@ class LegSealing : public Sealing {
 
 class NearSealing final : public LegSealing<Leg> {
  public:
-  NearSealing() : LegSealing(Leg::To::client) {}
+  // `used`: by the client before.
+  explicit NearSealing(UsedIds used) : LegSealing(Leg(Leg::To::client, std::move(used))) {}
+  Frame from_stream(const Frame& frame) override;
   bool takes(const TwinMessage& message, Outputs& out) override;
+
+ private:
+  void begin(const SealKeys& given, Outputs& out);
 };
 
 class FarSealing final : public LegSealing<Leg> {
@@ -95,6 +100,7 @@ class FarSealing final : public LegSealing<Leg> {
   bool is_needed() const override { return handshake_.is_changed() || LegSealing::is_needed(); }
 
  private:
+  void refused(const Missing& why, Outputs& out);
   std::optional<Frame> cannot_open(TimePoint now, const Missing& missing, const Frame& frame, Outputs& out);
 
   Handshake handshake_;

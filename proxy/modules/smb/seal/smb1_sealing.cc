@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "crypto/secret_slice.h"
 #include "proxy/modules/smb/smb1/connection.h"
 
 namespace longhaul::smb::seal {
@@ -30,6 +31,7 @@ bool NearSmb1Sealing::takes(const TwinMessage& message, Outputs& out) {
     return true;
   }
   leg_.begin(given->session, given->signing_key.bytes());
+  wipe(given->signing_key);
   detail_ = printable(as_text(given->detail.bytes()));
   return true;
 }
@@ -80,7 +82,7 @@ bool FarSmb1Sealing::begin(const Frame& frame, const Header& answer, Outputs& ou
     out.tell(SealKeys{.session = request,
                       .dialect = kDialectOfSmb1,
                       .must_sign = true,
-                      .signing_key = Slice::copy_of(key),
+                      .signing_key = secret_slice(key),
                       .detail = Slice::copy_of(as_bytes(detail_))});
     return true;
   }

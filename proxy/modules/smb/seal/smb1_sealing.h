@@ -10,7 +10,7 @@ namespace longhaul::smb::seal {
 
 class NearSmb1Sealing final : public LegSealing<Smb1Leg> {
  public:
-  NearSmb1Sealing() : LegSealing(Smb1Leg::To::client) {}
+  NearSmb1Sealing() : LegSealing(Smb1Leg(Smb1Leg::To::client)) {}
   bool takes(const TwinMessage& message, Outputs& out) override;
 };
 
@@ -19,7 +19,7 @@ class FarSmb1Sealing final : public LegSealing<Smb1Leg> {
   // As FarSealing. No client has to be remembered as unopened: nothing is changed before a key is found.
   FarSmb1Sealing(std::shared_ptr<const ServerKeys> keys, Half& half, const std::shared_ptr<Unopened>&,
                  const modules::Ends&)
-      : LegSealing(Smb1Leg::To::server), keys_(std::move(keys)), half_(half) {}
+      : LegSealing(Smb1Leg(Smb1Leg::To::server)), keys_(std::move(keys)), half_(half) {}
   std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out) override;
   Frame from_stream(const Frame& frame) override;
 

@@ -12,11 +12,13 @@ namespace {
 // that we used gets another one; but from 3.0 on some are signed in every session and cannot be changed.
 constexpr std::uint64_t kKeptForSigned = 16;
 
-// NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), TREE_CONNECT and LOGOFF may be signed
-// alone, which our own signatures replace.
+// NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), but not if the session has its keys,
+// which the leg's marks show: logging in again leaves them as they are (3.3.5.5.2). TREE_CONNECT and LOGOFF
+// may be signed alone, which our own signatures replace.
 bool must_stay(const Header& header, bool is_sealed) {
+  const bool has_keys = is_sealed && header.arrival != 0;
   return header.is_signed() || header.command == Command::negotiate ||
-         header.command == Command::session_setup ||
+         (!has_keys && header.command == Command::session_setup) ||
          (!is_sealed && (header.command == Command::tree_connect || header.command == Command::logoff));
 }
 

@@ -51,6 +51,7 @@ std::vector<TwinMessage> one_of_each() {
       SealKeys{~0ull, 0x0311, 2, 4, true, Slice::copy_of(as_bytes("signs")), Slice::copy_of(as_bytes("up")),
                Slice::copy_of(as_bytes("down")), Slice::copy_of(as_bytes("detail"))},
       Unsealed{Slice::copy_of(as_bytes("smb_ticket"))},
+      LoginRefused{Slice::copy_of(as_bytes("smb_clock"))},
       LossRead{28}};
 }
 
@@ -84,4 +85,14 @@ TEST_CASE("a message from the other half that is truncated, too long or unknown 
   }
   CHECK_FALSE(decode(as_bytes("\x7f")).has_value());
   CHECK_FALSE(decode(encode(Ahead{key_of(1), {}, 0, kMaxAttachedBytes + 1, {}}).bytes()).has_value());
+}
+
+TEST_CASE("keys are encoded like other messages, in memory that is wiped") {
+  const SealKeys keys{.session = 0x1234'5678,
+                      .dialect = 0x0302,
+                      .must_sign = true,
+                      .signing_key = Slice::copy_of(as_bytes("signs")),
+                      .to_client = Slice::copy_of(Buffer(200, std::byte{7}))};
+  const Slice encoded = encode(keys), as_others = twin::encode(TwinMessage(keys));
+  CHECK(as_text(encoded.bytes()) == as_text(as_others.bytes()));
 }

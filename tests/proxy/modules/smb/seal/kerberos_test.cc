@@ -7,8 +7,9 @@
 #include <string>
 
 #include "proxy/modules/smb/seal/der.h"
+#include "proxy/modules/smb/seal/handshake.h"
 #include "proxy/modules/smb/seal/login.h"
-#include "tests/codecs/hex.h"
+#include "tests/proxy/modules/smb/seal/logins.h"
 
 namespace longhaul::smb::seal {
 namespace {
@@ -227,14 +228,20 @@ TEST_CASE("a server that refuses a ticket says why, and a client may try once mo
   const Made made{.service = made_key(EncryptionType::aes128_sha1, 's'),
                   .session = made_key(EncryptionType::aes128_sha1, 't')};
   Login login(keys_of({{.key = made.service}}));
-  for (unsigned code : {37u, 32u}) {
+  for (const auto& [code, detail] : std::vector<std::pair<unsigned, std::string>>{
+           {37, "the server refused the ticket of bob@A.TEST for its time"},
+           {33, "for the server, the ticket of bob@A.TEST is not valid yet"},
+           {32, "for the server, the ticket of bob@A.TEST has expired"},
+           {41, "the server refused the client's ticket: Kerberos error 41"}}) {
     login.from_client(as_bytes(made.request()));
     REQUIRE(login.found());
+    CHECK_FALSE(login.is_refused());
     login.from_server(as_bytes(krb_error(code)));
     CHECK(login.found() == nullptr);
-    CHECK(login.missing().reason == (code == 37 ? reasons::smb_clock : reasons::smb_login));
+    CHECK(login.is_refused());
+    CHECK(login.missing().reason == (code == 41 ? reasons::smb_login : reasons::smb_clock));
+    CHECK(login.missing().detail == detail);
   }
-  CHECK(login.missing().detail == "the server refused the client's ticket: Kerberos error 32");
   login.from_client(as_bytes(made.request()));
   login.from_server(as_bytes(made.reply()));
   CHECK(login.found());
@@ -245,6 +252,29 @@ TEST_CASE("a server that refuses a ticket says why, and a client may try once mo
     login.from_server(as_bytes(whole).first(size));
     CHECK(login.missing().reason != reasons::smb_clock);
   }
+}
+
+TEST_CASE("every login that the server refuses is reported with its reason") {
+  const Made made{.service = made_key(EncryptionType::aes128_sha1, 's'),
+                  .session = made_key(EncryptionType::aes128_sha1, 't')};
+  Handshake handshake(keys_of({{.key = made.service}}));
+  (void)handshake.from_client(negotiate_request());
+  (void)handshake.from_server(negotiate_answer(smb2::Dialect::smb_2_1));
+  smb2::MessageId id = 1;
+  const auto said = [&](Status status, const Text& token) {
+    (void)handshake.from_client(setup_request(id, 0x51, as_bytes(made.request())));
+    return handshake.from_server(setup_answer(id++, 0x51, status, as_bytes(token))).refused;
+  };
+  for (const unsigned code : {37u, 33u, 32u, 31u}) {
+    const auto refused = said(Status::more_processing_required, krb_error(code));
+    REQUIRE(refused);
+    CHECK(refused->reason == (code == 31 ? reasons::smb_login : reasons::smb_clock));
+  }
+  const auto refused = said(Status::access_denied, {});
+  REQUIRE(refused);
+  CHECK(refused->reason == reasons::smb_login);
+  CHECK(refused->detail == "the server refused the login of bob@A.TEST with status 0xc0000022");
+  CHECK_FALSE(said(Status::success, made.reply()));
 }
 
 TEST_CASE("a server that answers a ticket with another mechanism leaves the login without a key") {

@@ -3,49 +3,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 
-#include "tests/codecs/hex.h"
-#include "tests/proxy/modules/smb/seal/captured_keys.h"
+#include "tests/proxy/modules/smb/seal/logins.h"
 
 namespace longhaul::smb::seal {
 namespace {
-
-struct LoginToken {
-  bool is_servers = false;
-  Buffer bytes;
-};
-
-std::vector<LoginToken> captured(const std::string& name) {
-  std::ifstream file(LONGHAUL_SOURCE_DIR "/tests/fuzz/corpus/smb_login/" + name, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<LoginToken> tokens;
-  for (Bytes rest = as_bytes(text); rest.size() >= 3;) {
-    const std::size_t size =
-        std::to_integer<std::size_t>(rest[1]) << 8 | std::to_integer<std::size_t>(rest[2]);
-    REQUIRE(rest.size() - 3 >= size);
-    LoginToken token{.is_servers = rest[0] == std::byte{1}};
-    append(token.bytes, rest.subspan(3, size));
-    tokens.push_back(std::move(token));
-    rest = rest.subspan(3 + size);
-  }
-  REQUIRE_FALSE(tokens.empty());
-  return tokens;
-}
-
-std::shared_ptr<const ServerKeys> server_keys(std::string_view keytab, const std::string& hashes = {}) {
-  const Buffer content = from_hex(keytab);
-  const auto keys =
-      ServerKeys::read({.name = keytab.empty() ? "" : "test.keytab", .content = content},
-                       {.name = hashes.empty() ? "" : "test.hashes", .content = as_bytes(hashes)});
-  REQUIRE(keys.has_value());
-  return *keys;
-}
-
-std::string alice(std::string_view domain = {}) {
-  return std::string(domain) + "Alice:" + std::string(kCapturedHash) + "\n";
-}
 
 void tell(Login& login, const std::vector<LoginToken>& tokens) {
   for (const LoginToken& token : tokens)
