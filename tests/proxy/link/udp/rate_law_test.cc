@@ -212,6 +212,28 @@ TEST_CASE("a longer path is not taken for a queue") {
         }
 }
 
+TEST_CASE("a path that is longer and slower at once is not taken for a queue") {
+  struct Change {
+    Duration before, after;
+    double bits;
+  };
+  for (const Law law : {Law::paced, Law::measured})
+    for (const Change& change : {Change{20ms, 120ms, 20e6}, {50ms, 600ms, 20e6}, {50ms, 600ms, kRate},
+                                 {20ms, 120ms, 40e6}, {20ms, 60ms, 5e6}, {30ms, 80ms, 10e6}})
+      for (const double loss : {0.0, 0.05})
+        for (const std::uint64_t seed : {1u, 2u, 3u}) {
+          INFO("law " << static_cast<int>(law) << ", " << change.before / 1ms << " to " << change.after / 1ms
+                      << " ms, to " << change.bits << " bit/s, loss " << loss << ", seed " << seed);
+          Run run({.rtt = change.before, .loss = loss}, law, kRate, seed);
+          run.network.run_for(10s);
+          run.change({.bits = change.bits, .rtt = change.after, .loss = loss});
+          run.network.run_for(3 * change.after + 500ms);
+          CHECK(run.share(1s) > 0.7);
+          CHECK(run.share(5s) > 0.93);
+          CHECK(run.rtt_p99() < run.rtt_limit());
+        }
+}
+
 TEST_CASE("a path that is longer in one direction, and shorter again, is used as before") {
   for (const Law law : {Law::paced, Law::measured})
     for (const bool there : {true, false}) {
