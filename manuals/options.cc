@@ -4,10 +4,27 @@
 
 #include "cli11.h"
 #include "manuals/completion.h"
+#include "manuals/help_lines.h"
 
 namespace longhaul::manuals {
+namespace {
+
+class WrappedHelp final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    return help_lines(Formatter::make_help(app, std::move(name), mode), get_column_width());
+  }
+};
+
+void wrap_help(CLI::App& app) {
+  app.formatter(std::make_shared<WrappedHelp>());
+  for (CLI::App* command : app.get_subcommands({})) wrap_help(*command);
+}
+
+}  // namespace
 
 void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections) {
+  wrap_help(app);
   app.add_flag_callback(
          "--manual",
          [&app, program, sections = std::move(sections)] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry to this folder: gives a program the options --manual and --completion, which print what packages
-// install.
+// install, and wraps its --help.
 #pragma once
 #include <string>
 #include <vector>

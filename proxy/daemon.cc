@@ -192,9 +192,10 @@ std::vector<asio::ip::address> Daemon::peer_addresses() const {
   std::vector<asio::ip::address> addresses;
   for (const config::Peer& peer : config_.peers) {
     boost::system::error_code is_a_name;
-    if (!peer.address) continue;
-    const auto address = asio::ip::make_address(peer.address->host, is_a_name);
-    if (!is_a_name) addresses.push_back(address);
+    for (const config::HostPort& at : peer.addresses()) {
+      const auto address = asio::ip::make_address(at.host, is_a_name);
+      if (!is_a_name) addresses.push_back(address);
+    }
   }
   return addresses;
 }

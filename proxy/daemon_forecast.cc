@@ -47,7 +47,7 @@ Forecast Daemon::forecast_here(const flows::Tuple& tuple) const {
   const flows::Decision decision = flows_.decide(tuple.client.address(), tuple.destination);
   Forecast forecast{.path = decision.link      ? Path::over_link
                             : decision.refused ? Path::refused
-                                               : Path::past_link,
+                                               : Path::bypasses_link,
                     .reason = decision.reason,
                     .peer = decision.peer,
                     .features = decision.policy.features};
@@ -72,7 +72,7 @@ Forecast Daemon::forecast_for(const link::PeerLink& link, const flows::Tuple& tu
                     .peer = link.peer().name,
                     .features = policy.features};
   if (policy.rule) forecast.rule = *policy.rule + 1;
-  if (!link.usable()) forecast.path = Path::past_link;
+  if (!link.usable()) forecast.path = Path::bypasses_link;
   return forecast;
 }
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/host_findings.h"
 
+#include <netdb.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstring>
 #include <fstream>
+#include <memory>
 
 #include "proxy/config/units.h"
 
@@ -15,12 +20,49 @@ namespace {
 namespace fs = std::filesystem;
 namespace ip = boost::asio::ip;
 
-std::uint64_t file_system_bytes(fs::path path) {
+// What is free for the dictionary: nothing, or what is free beside it and what it has already.
+std::uint64_t room_for(const fs::path& folder) {
   std::error_code error;
+  fs::path path = folder;
   while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
   struct statvfs about {};
   if (::statvfs(path.c_str(), &about) != 0) return 0;
-  return std::uint64_t{about.f_blocks} * about.f_frsize;
+  std::uint64_t bytes = std::uint64_t{about.f_bavail} * about.f_frsize;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (const auto size = at->file_size(gone); !gone) bytes += size;
+  }
+  return bytes;
+}
+
+// Of a name, within two seconds: for a person that waits for `check`. Nothing if it is not found by then.
+std::optional<ip::address> address_of(const std::string& host) {
+  if (auto address = config::parse_address(host)) return address;
+  // glibc writes to it until it has ended, which may be later than the two seconds.
+  struct Question {
+    std::string name;
+    gaicb asked{};
+  };
+  auto question = std::make_unique<Question>(Question{.name = host});
+  question->asked.ar_name = question->name.c_str();
+  std::array<gaicb*, 1> list{&question->asked};
+  if (::getaddrinfo_a(GAI_NOWAIT, list.data(), 1, nullptr) != 0) return std::nullopt;
+  const timespec patience{.tv_sec = 2, .tv_nsec = 0};
+  (void)::gai_suspend(list.data(), 1, &patience);
+  if (::gai_error(&question->asked) == EAI_INPROGRESS && ::gai_cancel(&question->asked) != EAI_CANCELED) {
+    (void)question.release();
+    return std::nullopt;
+  }
+  std::optional<ip::address> found;
+  if (const addrinfo* first = question->asked.ar_result) {
+    ip::tcp::endpoint at;
+    if (first->ai_addrlen <= at.capacity()) {
+      std::memcpy(at.data(), first->ai_addr, first->ai_addrlen);
+      found = at.address();
+    }
+    ::freeaddrinfo(question->asked.ar_result);
+  }
+  return found;
 }
 
 void look_at_listens(const config::Config& config, const HostFacts& host, HostFindings& found) {
@@ -35,6 +77,7 @@ void look_at_listens(const config::Config& config, const HostFacts& host, HostFi
   if (config.link.listen) look(*config.link.listen, "[link] listen");
   if (config.socks.listen) look(*config.socks.listen, "[socks] listen");
   for (const config::Forward& forward : config.forwards) look(forward.listen, "[[forward]] listen");
+  if (config.control.tls_listen) look(*config.control.tls_listen, "[control] tls_listen");
 }
 
 // The peer's network would lose against this host's: a directly connected network needs no link.
@@ -51,11 +94,39 @@ void look_at_networks(const config::Peer& peer, const HostFacts& host, HostFindi
         }
 }
 
+// With one peer there is no third site that could be reached through this one.
+void look_at_allow(const config::Config& config, HostFindings& found) {
+  if (config.peers.size() != 1) return;
+  const config::Peer& peer = config.peers.front();
+  for (const config::Network& network : peer.networks)
+    if (std::ranges::find(config.link.allow, network) != config.link.allow.end())
+      found.warnings.push_back("The network " + to_text(network) + " is in [link] allow, which lists what the peer may reach "
+                               "at this site, and in networks of the peer \"" + peer.name +
+                               "\", which lists what is behind the peer.");
+}
+
+// Without it nothing could be sent on that path.
+void look_at_paths(const config::Peer& peer, const HostFacts& host, HostFindings& found) {
+  for (const config::PeerPath& path : peer.paths) {
+    if (path.local.empty()) continue;
+    const auto address = config::parse_address(path.local);
+    const bool is_here =
+        address ? net::interface_with(host.interfaces, *address) != nullptr
+                : std::any_of(host.interfaces.begin(), host.interfaces.end(),
+                              [&](const net::Interface& each) { return each.name == path.local; });
+    if (!is_here)
+      found.warnings.push_back(
+          "The path \"" + path.name + "\" of the peer \"" + peer.name + "\" is to send from " + path.local +
+          ", which is no " + (address ? "address" : "interface") + " of this host: the path will not work.");
+  }
+}
+
 void look_at_peers(const config::Config& config, const HostFacts& host, HostFindings& found) {
   for (std::size_t i = 0; i < config.peers.size(); ++i) {
     const config::Peer& peer = config.peers[i];
     look_at_networks(peer, host, found);
-    const auto address = peer.address ? config::parse_address(peer.address->host) : std::nullopt;
+    look_at_paths(peer, host, found);
+    const auto& address = host.addresses_of_peers[i];
     const net::Interface* const own = address ? net::interface_with(host.interfaces, *address) : nullptr;
     if (own != nullptr) {
       found.warnings.push_back("The address " + peer.address->host + " of the peer \"" + peer.name +
@@ -83,7 +154,7 @@ void look_at_room(const config::Config& config, const HostFacts& host, HostFindi
     found.warnings.push_back(
         "[dictionary] disk is " + config::size_to_text(config.dictionary.disk_bytes) +
         ", but the file system of " + (config.state_dir / config.dictionary.directory).string() +
-        " has only " + config::size_to_text(host.disk_bytes >> 20 << 20) + ": the dictionary would fill it.");
+        " has room for " + config::size_to_text(host.disk_bytes >> 20 << 20) + " only: the dictionary would fill it.");
 }
 
 }  // namespace
@@ -91,7 +162,8 @@ void look_at_room(const config::Config& config, const HostFacts& host, HostFindi
 HostFacts host_facts(const config::Config& config) {
   HostFacts host{.interfaces = net::interfaces()};
   for (const config::Peer& peer : config.peers) {
-    const auto address = peer.address ? config::parse_address(peer.address->host) : std::nullopt;
+    const auto address = peer.address ? address_of(peer.address->host) : std::nullopt;
+    host.addresses_of_peers.push_back(address);
     // A peer that connects to this site is reached as its networks are.
     const auto towards = address || peer.address || peer.networks.empty() ? address : peer.networks.front().address;
     const auto source = towards ? net::source_towards(*towards) : std::nullopt;
@@ -104,7 +176,7 @@ HostFacts host_facts(const config::Config& config) {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
   if (pages > 0 && page > 0)
     host.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-  host.disk_bytes = file_system_bytes(config.state_dir / config.dictionary.directory);
+  host.disk_bytes = room_for(config.state_dir / config.dictionary.directory);
   return host;
 }
 
@@ -112,6 +184,7 @@ HostFindings host_findings(const config::Config& config, const HostFacts& host) 
   HostFindings found;
   look_at_listens(config, host, found);
   look_at_peers(config, host, found);
+  look_at_allow(config, found);
   look_at_room(config, host, found);
   return found;
 }

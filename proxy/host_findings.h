@@ -4,6 +4,7 @@
 // of directories in process/confinement.h.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,13 @@ struct HostFacts {
   std::vector<net::Interface> interfaces;
   std::vector<std::string>
       towards_peers;               // for each peer: the interface that leads to it; empty: not known
+  std::vector<std::optional<boost::asio::ip::address>> addresses_of_peers;  // likewise; names are resolved
   bool binds_foreign = false;      // ip_nonlocal_bind
   std::uint64_t memory_bytes = 0;  // of the host; 0: not known
-  std::uint64_t disk_bytes = 0;    // of the file system of the dictionary; 0: not known
+  std::uint64_t disk_bytes = 0;    // for the dictionary, with what it has already; 0: not known
 };
 
+// Waits up to two seconds for the name of each peer.
 HostFacts host_facts(const config::Config& config);
 
 // Pure.

@@ -30,11 +30,16 @@ void LossLog::lost(const Lost& lost) {
                                 {"not_logged", *left_out}});
 }
 
-void LossLog::reported(const modules::LostFile& file, std::string_view how) {
-  const std::string client = flows::address_text(file.ends.client);
+void LossLog::reported(const modules::ToldFile& told) {
+  const std::string client = flows::address_text(told.file.ends.client);
   if (const auto left_out = reported_.may_write(client, std::chrono::steady_clock::now()))
-    log::warn("promise_reported",
-              {{"file", file.name}, {"client", client}, {"how", how}, {"not_logged", *left_out}});
+    log::warn("promise_reported", {{"file", told.file.name},
+                                   {"client", client},
+                                   {"server", flows::address_text(told.file.ends.server)},
+                                   {"ranges", ranges_text(told.file.ranges)},
+                                   {"cause", told.file.cause},
+                                   {"how", told.how},
+                                   {"not_logged", *left_out}});
 }
 
 void LossLog::forgotten(const modules::LostFile& file) {
@@ -43,6 +48,7 @@ void LossLog::forgotten(const modules::LostFile& file) {
     log::error("promise_forgotten",
                {{"file", file.name},
                 {"client", client},
+                {"server", flows::address_text(file.ends.server)},
                 {"reason", "too many files have lost writes: this loss is never reported to the client"},
                 {"not_logged", *left_out}});
 }

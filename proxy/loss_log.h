@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A log line for each promise of a module that was not kept, and for each report of one to its client; of
-// thousands of one client the first ones, and how many more there were. Counters and the file of losses have
-// them all.
+// more in a minute than files are remembered the first ones, and how many more there were. Counters have all.
 #pragma once
 #include "proxy/log/line_limit.h"
 #include "proxy/modules/losses.h"
@@ -11,11 +10,12 @@ namespace longhaul {
 class LossLog final : public modules::LossLog {
  public:
   void lost(const Lost& lost) override;
-  void reported(const modules::LostFile& file, std::string_view how) override;
+  void reported(const modules::ToldFile& told) override;
   void forgotten(const modules::LostFile& file) override;
 
  private:
-  static constexpr unsigned kLines = 50;  // of one client in a minute
+  // Of one client in a minute: as many as one failure can leave behind.
+  static constexpr unsigned kLines = modules::kMostLostFiles;
   log::LineLimit lost_{kLines}, reported_{kLines}, forgotten_{kLines};
 };
 

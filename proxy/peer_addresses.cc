@@ -26,9 +26,8 @@ std::vector<ip::address> PeerAddresses::of(const std::vector<config::Peer>& peer
   std::vector<ip::address> addresses;
   for (const config::Peer& peer : peers) {
     boost::system::error_code is_a_name;
-    if (peer.address)
-      if (const auto address = ip::make_address(peer.address->host, is_a_name); !is_a_name)
-        addresses.push_back(address);
+    for (const config::HostPort& at : peer.addresses())
+      if (const auto address = ip::make_address(at.host, is_a_name); !is_a_name) addresses.push_back(address);
     if (const auto last = last_.find(peer.name); last != last_.end()) addresses.push_back(last->second);
   }
   return addresses;

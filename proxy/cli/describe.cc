@@ -77,6 +77,22 @@ void closed_flows(std::string& text, const Config& config) {
           config.file.string() + "\n";
 }
 
+std::string paths(const config::Peer& peer) {
+  const char* const uses =
+      peer.policy == config::PathPolicy::sum
+          ? "bulk transfers use all of them at once, everything else the one with the lowest "
+            "round-trip time"
+      : peer.policy == config::PathPolicy::best ? "everything uses the one with the lowest round-trip time"
+                                                : "everything uses the first one";
+  std::string text = std::string("    Paths to it (of the working ones of the lowest cost, ") + uses + "):\n";
+  for (const config::PeerPath& path : peer.paths)
+    text += "      " + path.name + (path.address ? ", to " + to_text(*path.address) : std::string()) +
+            (path.local.empty() ? std::string() : ", from " + path.local) + ", rate " +
+            (path.rate_bits == 0 ? "measured" : "at most " + config::rate_to_text(path.rate_bits)) +
+            ", cost " + std::to_string(path.cost) + ".\n";
+  return text;
+}
+
 void link(std::string& text, const Config& config) {
   text += "Link:\n";
   if (config.link.listen) text += "  Peers can connect to " + to_text(*config.link.listen) + ".\n";
@@ -91,6 +107,10 @@ void link(std::string& text, const Config& config) {
       text += "    Names resolved there: " +
               join(peer.names, [](const config::NamePattern& pattern) { return pattern.to_text(); }) +
               ".\n";
+    if (!peer.paths.empty()) {
+      text += paths(peer);
+      continue;
+    }
     text += "    Rate towards it: " +
             (peer.rate_bits == 0 ? "measured (not configured)"
                                  : "at most " + config::rate_to_text(peer.rate_bits)) +

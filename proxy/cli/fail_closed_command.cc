@@ -8,6 +8,7 @@
 
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/control_client.h"
+#include "proxy/cli/wrap.h"
 #include "proxy/config/read.h"
 #include "proxy/intercept/closed_door.h"
 #include "proxy/intercept/closed_rules.h"
@@ -64,17 +65,17 @@ TextResult<void> remove_rules(const Config& config, intercept::ClosedDoor& door,
     if (auto told = tell_daemon(config, "fail_closed_remove"); !told)
       return config::TextError{told.error().message +
                                ". Nothing was removed, because the daemon would install the table again"};
-    out << "Removed. While the link is down, flows leave unencrypted, until the daemon restarts or reloads its "
-           "configuration, or until: longhaul fail-closed install "
-        << config.file.string() << '\n';
+    out << wrapped("Removed. While the link is down, flows leave unencrypted, until the daemon restarts or reloads its "
+                   "configuration, or until: longhaul fail-closed install " +
+                   config.file.string());
     return {};
   }
   const auto removed = door.remove(port);
   if (!removed) return removed.error();
-  out << "The table inet " << intercept::closed_table_name(port)
-      << (*removed ? " is removed: connections leave unencrypted. The daemon installs it again at its next "
-                     "start, unless the configuration says fail = \"open\".\n"
-                   : " is not installed: nothing is enforced.\n");
+  out << wrapped("The table inet " + intercept::closed_table_name(port) +
+                 (*removed ? " is removed: connections leave unencrypted. The daemon installs it again at its next "
+                             "start, unless the configuration says fail = \"open\"."
+                           : " is not installed: nothing is enforced."));
   return {};
 }
 

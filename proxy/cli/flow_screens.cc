@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The screens of `longhaul flows` and `longhaul why`.
+#include <fmt/chrono.h>
+
 #include <boost/json/object.hpp>
 #include <ostream>
 
@@ -22,6 +24,26 @@ std::string module_text(const json::value& module) {
 
 std::string over_or_past(const json::value& flow) {
   return flow.at("peer").is_null() ? "bypassing the link" : "over the link to " + text(flow.at("peer"));
+}
+
+// The file, what is missing in it, and why.
+std::string lost_words(const json::value& lost) {
+  std::string ranges;
+  for (const auto& range : lost.at("ranges").as_array())
+    ranges += (ranges.empty() ? " bytes " : ", ") + text(range.at(0)) + '-' + text(range.at(1));
+  return text(lost.at("file")) + (ranges.empty() ? " unknown bytes" : ranges) + " (" +
+         text(lost.at("cause")) + ')';
+}
+
+std::string_view how_words(std::string_view how) {
+  if (how == "next_open") return "by an error in answer to an open of the file";
+  if (how == "late_error") return "by an error in answer to a later request";
+  if (how == "reset") return "by a reset of its connection";
+  return how;
+}
+
+std::string utc(const json::value& seconds) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds.to_number<std::time_t>()));
 }
 
 // A daemon of an earlier version does not say.
@@ -60,11 +82,15 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
   // What is the same everywhere costs width and says nothing; the reason says most of the rest.
   if (table.says_nothing("PEER")) table.remove("PEER");
   std::string removed;
-  for (const char* title : {"MODULE", "PEER"})
+  for (const char* title : {"MODULE", "PEER", "AGE"})
     if (table.width() > kScreenWidth && table.has(title)) {
       if (!table.says_nothing(title)) removed += (removed.empty() ? "" : ", ") + std::string(title);
       table.remove(title);
     }
+  if (table.width() > kScreenWidth) {  // long IPv6 addresses, or names
+    table.put_below("DESTINATION");
+    table.shorten("CLIENT");
+  }
   table.print(out);
   if (!removed.empty()) out << "Too wide for this screen: " << removed << "; longhaul flows --json has all.\n";
   if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
@@ -112,9 +138,13 @@ void show_why(const json::value& why, std::ostream& out) {
   line(out, "remedy", text(why.at("remedy")));
   line(out, "features", features_line(why.at("features")));
   for (const auto& lost : why.at("lost_files").as_array())
-    line(out, "lost writes",
-         text(lost.at("file")) + " (" + text(lost.at("cause")) +
-             "): the client gets an error when it next opens the file");
+    line(out, "lost writes", lost_words(lost) + ": the client gets an error when it next opens the file");
+  // A daemon of an earlier version does not say.
+  if (const auto* told = why.as_object().if_contains("told_files"))
+    for (const auto& each : told->as_array())
+      line(out, "reported",
+           lost_words(each) + ": the client was notified at " + utc(each.at("at_s")) + ' ' +
+               std::string(how_words(text(each.at("how")))));
   if (flow.is_null() && !why.at("last").is_null()) {
     const auto& last = why.at("last");
     line(out, "last",

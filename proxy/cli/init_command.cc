@@ -160,8 +160,8 @@ class Initialiser {
     make_folder();
     const identity::Made made = key_of(site.name);
     write(file_, text);
-    out_ << "Created " << file_.string() << " and " << made.private_key.lexically_normal().string()
-         << " (private: keep it on this host).\n";
+    out_ << wrapped("Created " + file_.string() + " and " + made.private_key.lexically_normal().string() +
+                    " (private: keep it on this host).");
     if (site.role == Role::datacenter && !site.peer)
       out_ << "\nAt the other site, type:\n\n  ";
     else

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "proxy/cli/answer_values.h"
+#include "proxy/cli/screen_texts.h"
 #include "proxy/cli/table.h"
 
 namespace longhaul::cli {
@@ -17,8 +18,8 @@ std::string rate_words(const json::value& udp) {
   const auto* rate = udp.as_object().if_contains("rate");
   if (!rate) return "";
   const auto law = text(rate->at("law"));
-  std::string said = law == "told"      ? " (configured rate)"
-                     : law == "guarded" ? " (below the configured rate: the line carries less)"
+  std::string said = law == "configured"      ? " (configured rate)"
+                     : law == "limited" ? " (below the configured rate: the line carries less)"
                                         : " (measured rate)";
   if (rate->at("competes").as_bool()) said += ", other traffic fills the line's queue";
   if (rate->at("policed").as_bool()) said += ", a policer drops packets above its rate";
@@ -67,6 +68,22 @@ std::string udp_line(const json::value& link) {
   if (fallbacks > 0)
     said += ", fell back to TCP " + std::to_string(fallbacks) + (fallbacks == 1 ? " time" : " times");
   return said;
+}
+
+std::string path_line(const json::value& path) {
+  const auto role = text(path.at("role"));
+  std::string said = "path " + text(path.at("name"));
+  if (role == "none")
+    return said + (path.at("state") == "probing" ? ": does not work, is being probed"
+                                                 : ": does not work, is probed again within a minute");
+  said += role == "carries" ? ": carries the link (" + text(path.at("reason")) + ")"
+          : role == "helps" ? ": carries a part of bulk transfers"
+                            : ": works, stands by";
+  if (!path.at("rtt_ms").is_null()) said += ", round trip " + rtt(path.at("rtt_ms"));
+  if (!path.at("pacing_rate_bits").is_null())
+    said += ", paced at " + rate_text(number(path.at("pacing_rate_bits")));
+  return said + ", cost " + text(path.at("cost")) + ", " + bytes_text(number(path.at("bytes_sent"))) +
+         " sent, " + text(path.at("packets_lost")) + " of " + text(path.at("packets_sent")) + " packets lost";
 }
 
 std::string reduction_line(const json::value& reduction) {

@@ -9,6 +9,8 @@ namespace longhaul::cli {
 
 // The state of UDP.
 std::string udp_line(const boost::json::value& link);
+// One of links[].paths: what it carries, and why.
+std::string path_line(const boost::json::value& path);
 // Deduplication and compression.
 std::string reduction_line(const boost::json::value& reduction);
 // Bytes before and after each stage, of a link or a flow.

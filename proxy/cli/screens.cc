@@ -10,6 +10,7 @@
 #include "proxy/cli/screen_texts.h"
 #include "proxy/cli/table.h"
 #include "proxy/cli/verdict_lines.h"
+#include "proxy/cli/wrap.h"
 
 namespace longhaul::cli {
 namespace {
@@ -29,7 +30,7 @@ std::string disk_line(const json::value& disk) {
     const auto count = number(disk.at(name));
     if (count > 0) said += ", " + std::to_string(count) + std::string(what);
   };
-  note("made_room", " evicted");
+  note("evicted", " evicted");
   note("refused", " refused (disk or write queue full)");
   note("failed", " write errors");
   note("damaged", " damaged and dropped");
@@ -90,6 +91,9 @@ void show_link_notes(const json::value& link, std::ostream& out) {
        " streams; credit granted " + bytes_text(number(link.at("credit_granted"))) + ", retained " +
        bytes_text(number(link.at("bytes_retained"))));
   if (link.at("state") == "up" && !link.at("udp").is_null()) note(udp_line(link));
+  // A daemon of an earlier version does not report them.
+  if (const auto* paths = link.as_object().if_contains("paths"))
+    for (const auto& path : paths->as_array()) note(path_line(path));
   if (!link.at("reduction").is_null()) note(reduction_line(link.at("reduction")));
   if (!link.at("last_error").is_null() && link.at("state") != "up")
     note("last connection error: " + text(link.at("last_error")));
@@ -113,6 +117,7 @@ void show_links(const json::array& links, std::ostream& out) {
                bytes_text(number(link.at("bytes_received")))});
   }
   if (table.empty()) return;
+  table.shorten("PEER");  // the notes have it whole
   out << '\n';
   table.print(out);
   for (const auto& link : links) show_link_notes(link, out);
@@ -253,12 +258,11 @@ void show_cleared(const json::value& answer, std::ostream& out) {
           << " on its disk\n";
   const auto& key = answer.at("disk_key");
   if (key == "destroyed")
-    out << "the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be "
-           "decrypted\n";
+    out << wrapped("the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be "
+                   "decrypted");
   if (key == "kept")
-    out << "the encryption key of the dictionary on disk could not be destroyed (see the log): copies of its "
-           "files "
-           "can still be decrypted\n";
+    out << wrapped("the encryption key of the dictionary on disk could not be destroyed (see the log): copies of its "
+                   "files can still be decrypted");
   if (key == "pending") out << "the encryption key of the dictionary on disk is still being destroyed\n";
 }
 

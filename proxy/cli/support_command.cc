@@ -23,6 +23,7 @@
 #include "proxy/cli/host_needs.h"
 #include "proxy/cli/program_output.h"
 #include "proxy/cli/scrub.h"
+#include "proxy/cli/wrap.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
 #include "proxy/memory_plan.h"
@@ -63,6 +64,7 @@ Scrubber scrubber_for(const config::Config& config) {
   know(config.identity.private_key);
   know(config.control.token_file.is_absolute() ? config.control.token_file
                                                : config.state_dir / config.control.token_file);
+  if (config.control.tls_listen) know(config.control.tls_key);
   know(config.state_dir / "dictionary.key");
   for (const config::Peer& peer : config.peers)
     if (peer.preshared_key_file) know(*peer.preshared_key_file);
@@ -131,7 +133,7 @@ void add_answers(Collection& all, const Daemon& daemon, std::ostream& out) {
     if (answers)
       all.add(name, boost::json::serialize(*answer) + "\n");
     else
-      out << "without the running daemon: " << answer.error().message << '\n';
+      out << wrapped("without the running daemon: " + answer.error().message);
   };
   ask("status.json", "/v1/status");
   ask("intercept.json", "/v1/intercept");
@@ -175,7 +177,7 @@ int support(const SupportTyped& typed, std::ostream& out, std::ostream& errors) 
     site = config->site;
   } catch (const config::ConfigError& error) {
     mistake = error.what();
-    out << "without what depends on the configuration: " << mistake << '\n';
+    out << wrapped("without what depends on the configuration: " + mistake);
   }
   const std::string name = "longhaul-support-" + site + utc(now, "-%Y%m%dT%H%M%SZ");
   Collection all(name, now);
@@ -198,9 +200,9 @@ int support(const SupportTyped& typed, std::ostream& out, std::ostream& errors) 
     return kFailed;
   }
   out << file.string() << '\n'
-      << "It has addresses of clients and servers and this host's packet rules, but no keys, tokens or secrets. Look "
-         "through it before you send it: tar -xzf "
-      << file.string() << '\n';
+      << wrapped("It has addresses of clients and servers and this host's packet rules, but no keys, tokens or secrets. "
+                 "Look through it before you send it: tar -xzf " +
+                 file.string());
   return kDone;
 }
 

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "proxy/cli/wrap.h"
+
 namespace longhaul::cli {
 namespace {
 
@@ -68,6 +70,22 @@ void Table::remove(std::string_view title) {
   for (auto& row : rows_) row.erase(row.begin() + column);
 }
 
+void Table::shorten(std::string_view title) {
+  if (width() <= kScreenWidth) return;
+  const std::size_t column = index(title);
+  const std::size_t too_much = width() - kScreenWidth, now = widths()[column];
+  const std::size_t most = std::max<std::size_t>(8, now - std::min(now, too_much));
+  for (auto& row : rows_)
+    if (std::string& cell = row[column]; cell.size() > most) cell.replace(most - 2, std::string::npos, "..");
+}
+
+void Table::put_below(std::string_view title) {
+  const std::size_t column = index(title);
+  below_.push_back(columns_[column].title);
+  for (const auto& row : rows_) below_.push_back(row[column]);
+  remove(title);
+}
+
 bool Table::has(std::string_view title) const {
   return std::ranges::find(columns_, title, &Column::title) != columns_.end();
 }
@@ -91,9 +109,20 @@ void Table::print(std::ostream& out) const {
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
   };
+  // Under the second column, and never wider than the screen.
+  const auto print_below = [&](std::size_t line) {
+    if (below_.empty()) return;
+    const std::size_t indent = widths.front() + 2;
+    std::string text = below_[line];
+    if (indent + text.size() > kScreenWidth) text.replace(kScreenWidth - indent - 2, std::string::npos, "..");
+    out << std::string(indent, ' ') << text << '\n';
+  };
   print_line([&](std::size_t column) -> const std::string& { return columns_[column].title; });
-  for (const auto& row : rows_)
-    print_line([&](std::size_t column) -> const std::string& { return row[column]; });
+  print_below(0);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    print_line([&](std::size_t column) -> const std::string& { return rows_[i][column]; });
+    print_below(i + 1);
+  }
 }
 
 std::string bytes_text(std::uint64_t bytes) {

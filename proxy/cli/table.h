@@ -25,6 +25,10 @@ class Table {
   bool says_nothing(std::string_view title) const;
   void remove(std::string_view title);
   bool has(std::string_view title) const;
+  // Shortens the cells of this column, to eight characters at least, until the table is no wider than the screen.
+  void shorten(std::string_view title);
+  // Moves the column to a line of its own below each row.
+  void put_below(std::string_view title);
   // Two spaces between columns, none at the end of a line.
   void print(std::ostream& out) const;
 
@@ -34,6 +38,7 @@ class Table {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> below_;  // a line for the titles and one for each row; or none
 };
 
 std::string bytes_text(std::uint64_t bytes);           // "512 B", "1.50 MiB"

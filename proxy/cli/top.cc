@@ -73,6 +73,7 @@ std::string Top::frame(const json::value& status, const json::value& talkers, do
                rate("sent " + peer, number(link.at("bytes_sent")), seconds),
                rate("received " + peer, number(link.at("bytes_received")), seconds), text(link.at("streams"))});
   }
+  links.shorten("PEER");
   links.print(out);
   out << '\n';
 
@@ -91,6 +92,7 @@ std::string Top::frame(const json::value& status, const json::value& talkers, do
     largest.add({name.empty() ? "no link" : name, text(each.at("flows")), rate("lan " + by + name, lan(bytes), seconds),
                  rate("wan " + by + name, wan(bytes), seconds), bytes_text(lan(bytes)), bytes_text(wan(bytes)), saved(bytes)});
   }
+  largest.shorten(title);
   largest.print(out);
   before_ = std::exchange(now_, {});
   return std::move(out).str();

@@ -20,12 +20,14 @@ std::string differences(const Peer& before, const Peer& after) {
   const auto note = [&](bool differs, std::string_view key) {
     if (differs) list += (list.empty() ? "" : ", ") + std::string(key);
   };
-  note(before.address != after.address, "address");
+  note(before.address != after.address && before.paths.empty() && after.paths.empty(), "address");
   note(before.fingerprints != after.fingerprints, "fingerprint");
   note(before.preshared_key_file != after.preshared_key_file, "preshared_key_file");
   note(before.networks != after.networks, "networks");
   note(before.names != after.names, "names");
   note(before.rate_bits != after.rate_bits, "rate");
+  note(before.paths != after.paths, "path");
+  note(before.policy != after.policy, "policy");
   note(before.dictionary_memory_bytes != after.dictionary_memory_bytes, "dictionary_memory");
   note(before.groups != after.groups, "groups");
   if (list.empty() && before != after) list = "other settings";

@@ -19,6 +19,7 @@
 #include "proxy/config/http_base.h"
 #include "proxy/config/name_pattern.h"
 #include "proxy/config/network.h"
+#include "proxy/config/path_policy.h"
 #include "proxy/config/source.h"
 #include "proxy/config/syslog.h"
 
@@ -41,9 +42,22 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
+// One of several lines to a peer: a table [[peer.path]].
+struct PeerPath {
+  std::string name;                 // the same at both sites
+  std::optional<HostPort> address;  // of the peer on this line; none: the peer connects to this site
+  std::string local;                // address or interface of this host to send from; empty: by the route
+  std::uint64_t rate_bits = 0;  // this side's sending rate on it, bits of IP packets a second; 0: measured
+  std::uint32_t cost = 1;       // used only while no path of a lower cost works
+  bool operator==(const PeerPath&) const = default;
+};
+
 struct Peer {
   std::string name;
-  std::optional<HostPort> address;  // none: this peer connects to this site
+  std::optional<HostPort> address;  // none: this peer connects to this site; with paths: that of the first
+  std::vector<PeerPath> paths;      // none: one line, as its routes are
+  static constexpr std::size_t kMostPaths = 8;
+  PathPolicy policy = PathPolicy::sum;  // with paths only
   // Each "sha256:" and 64 hex digits: SHA-256 of a public key (SPKI, DER) that the peer may show. At least one;
   // several while the peer's key is being changed.
   std::vector<std::string> fingerprints;
@@ -54,9 +68,19 @@ struct Peer {
   std::optional<std::filesystem::path> preshared_key_file;  // an additional secret, the same at both sites
   std::vector<Network> networks;   // destinations behind this peer, and the clients at its site
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
-  std::uint64_t rate_bits = 0;     // this side's sending rate, bits of IP packets a second; 0: measured
+  // This side's sending rate, bits of IP packets a second; 0: measured, or that of each path.
+  std::uint64_t rate_bits = 0;
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
   std::vector<std::string> groups;                       // that share the dictionary if [dictionary] share contains them
+
+  // All where it can be dialled, in the file's order.
+  std::vector<HostPort> addresses() const {
+    std::vector<HostPort> all;
+    for (const PeerPath& path : paths)
+      if (path.address) all.push_back(*path.address);
+    if (paths.empty() && address) all.push_back(*address);
+    return all;
+  }
   bool operator==(const Peer&) const = default;
 };
 
@@ -120,6 +144,7 @@ struct ServerTable {
   std::vector<NamePattern> names;
   std::vector<Network> clients;
   std::vector<std::string> off;  // of its keys that are true unless they say otherwise
+  std::vector<std::pair<std::string, std::string>> chosen;  // keys that have one of several words, and which
   bool operator==(const ServerTable&) const = default;
 };
 
@@ -179,6 +204,7 @@ struct Config {
   std::vector<Forward> forwards;
   Socks socks;
   Features features;
+  std::vector<std::pair<std::string, std::string>> typed_features;  // what [features] names, as in Rule
   std::vector<ModuleSettings> modules;  // one for each module of the program
   std::vector<ServerTable> servers;
   std::vector<Rule> rules;

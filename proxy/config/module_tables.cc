@@ -56,6 +56,8 @@ ServerTable read_server(const Section& section, const modules::ServerTable& know
   if (known.has_clients && section.has("clients")) table.clients = networks(section, "clients");
   for (const std::string_view key : known.switches)
     if (!section.boolean(key).value_or(true)) table.off.emplace_back(key);
+  for (const modules::KeyChoice& choice : known.choices)
+    if (const auto word = section.choice(choice.key, choice.values)) table.chosen.emplace_back(choice.key, *word);
   // Protection is never weakened: the keys exist so that a file can say so, and so that another value is refused.
   for (const std::string_view key : known.kept) (void)section.choice<bool>(key, {{"keep", true}});
   return table;
@@ -106,6 +108,7 @@ std::vector<ServerTable> read_servers(const Section& top, const std::vector<Netw
     keys.insert(keys.end(), known.kept.begin(), known.kept.end());
     keys.insert(keys.end(), known.switches.begin(), known.switches.end());
     keys.insert(keys.end(), known.public_files.begin(), known.public_files.end());
+    for (const modules::KeyChoice& choice : known.choices) keys.push_back(choice.key);
     if (known.has_names) keys.emplace_back("names");
     if (known.has_clients) keys.emplace_back("clients");
     for (const Section& section : top.tables(known.name, keys)) {

@@ -13,10 +13,12 @@ void refuse_conflict(const Section& section, const std::vector<Text>& keys, cons
     if (other.has_key(key.value))
       section.fail(key.line, "fingerprint",
                    "is already used for the peer \"" + other.name + "\"; each site needs its own key.");
-  if (peer.address && other.address == peer.address)
-    section.fail(
-        section.line(), "address",
-        "= \"" + to_text(*peer.address) + "\" is already the address of the peer \"" + other.name + "\".");
+  const std::vector<HostPort> theirs = other.addresses();
+  for (const HostPort& address : peer.addresses())
+    if (std::find(theirs.begin(), theirs.end(), address) != theirs.end())
+      section.fail(
+          section.line(), "address",
+          "= \"" + to_text(address) + "\" is already the address of the peer \"" + other.name + "\".");
   for (const Network& network : peer.networks)
     if (std::find(other.networks.begin(), other.networks.end(), network) != other.networks.end())
       section.fail(section.line(), "networks",

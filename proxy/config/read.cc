@@ -15,6 +15,7 @@
 #include "proxy/config/listens.h"
 #include "proxy/config/module_tables.h"
 #include "proxy/config/peer_conflicts.h"
+#include "proxy/config/peer_paths.h"
 #include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
 #include "proxy/config/units.h"
@@ -79,7 +80,8 @@ class Reader {
       std::string reason(error.description());
       std::replace(reason.begin(), reason.end(), '\n', ' ');
       const auto line = error.source().begin.line;
-      fail_at(name_, line, "this is not valid TOML: " + reason + "." + slip_in_line(text, line));
+      const std::string slip = slip_in_line(text, line);
+      fail_at(name_, line, "this is not valid TOML:" + (slip.empty() ? " " + reason + "." : slip));
     }
   }
 
@@ -130,9 +132,10 @@ class Reader {
   }
 
   void read_peers(const Section& top) {
-    static constexpr std::array<std::string_view, 9> kKeys{
-        "name", "address",           "fingerprint", "preshared_key_file", "networks", "names",
-        "rate", "dictionary_memory", "groups"};
+    static constexpr std::array<std::string_view, 11> kKeys{
+        "name",     "address", "fingerprint", "preshared_key_file",
+        "networks", "names",   "rate",        "dictionary_memory",
+        "groups",   "policy",  "path"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -145,6 +148,7 @@ class Reader {
       peer.networks = networks(section, "networks");
       peer.names = name_patterns(section, "names");
       peer.rate_bits = rate(section, "rate");
+      read_paths(section, peer);
       peer.dictionary_memory_bytes =
           size_or_none(section, "dictionary_memory", Dictionary::kMinMemory, Dictionary::kMaxMemory);
       peer.groups = group_names(section, "groups", "branches");
@@ -265,8 +269,8 @@ class Reader {
   void read_features(const Section& top) {
     const auto section = feature_table(top);
     if (!section) return;
-    for (const auto& [feature, value] : features_in(*section, modules::feature_table()))
-      (void)set_feature(config_.features, feature, value);
+    config_.typed_features = features_in(*section, modules::feature_table());
+    for (const auto& [feature, value] : config_.typed_features) (void)set_feature(config_.features, feature, value);
   }
 
   std::optional<Section> feature_table(const Section& in) const {

@@ -2,6 +2,8 @@
 // Types, ranges and unknown keys; read.cc checks combinations.
 #include "proxy/config/section.h"
 
+#include <algorithm>
+
 #include "proxy/config/suggest.h"
 
 namespace longhaul::config {
@@ -101,6 +103,13 @@ std::optional<Text> Section::text(std::string_view key, std::string_view example
     fail(line_of(*node), key, "must not be empty; write for example " + in_quotes(example) + ".");
   if (value->get().find('\0') != std::string::npos) fail(line_of(*node), key, "must not contain a zero byte.");
   return Text{value->get(), line_of(*node)};
+}
+
+std::optional<std::string> Section::choice(std::string_view key, std::span<const std::string_view> words) const {
+  const auto typed = text(key, words.front());
+  if (!typed) return std::nullopt;
+  if (std::ranges::find(words, typed->value) == words.end()) fail_choice(*typed, key, words);
+  return typed->value;
 }
 
 Text Section::required_text(std::string_view key, std::string_view example) const {
@@ -226,7 +235,9 @@ std::vector<Section> Section::tables(std::string_view key, std::span<const std::
   std::vector<Section> sections;
   const toml::node* node = table_.get(key);
   if (node == nullptr) return sections;
-  const std::string name(key);
+  // Inside of [[peer]]: "peer.path".
+  const bool is_inside = title_.starts_with("[[");
+  const std::string name = (is_inside ? title_.substr(2, title_.size() - 4) + "." : "") + std::string(key);
   if (node->is_table())
     fail_at(file_, line_of(*node),
             "there can be several of this table; write [[" + name + "]] with double brackets, not [" + name + "].");

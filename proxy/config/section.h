@@ -62,6 +62,8 @@ class Section {
     fail_choice(*typed, key, names);
   }
 
+  std::optional<std::string> choice(std::string_view key, std::span<const std::string_view> words) const;
+
   // Sub-tables. A wrong number of brackets is reported as such.
   std::optional<Section> table(std::string_view key, std::span<const std::string_view> known,
                                std::string_view otherwise = {}) const;

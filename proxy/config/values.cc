@@ -160,16 +160,18 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
   return std::move(typed->value);
 }
 
+bool is_interface_name(std::string_view name) {
+  // IFNAMSIZ of the kernel is 16 with the final zero.
+  return !name.empty() && name.size() < 16 && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"'; });
+}
+
 std::vector<std::string> interfaces(const Section& section, std::string_view key) {
   std::vector<std::string> list;
   for (const Text& typed : section.texts(key, "lan0")) {
-    // IFNAMSIZ of the kernel is 16 with the final zero.
     const std::string& name = typed.value;
-    const bool good = !name.empty() && name.size() < 16 && name != "." && name != ".." &&
-                      std::all_of(name.begin(), name.end(), [](char c) {
-                        return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"';
-                      });
-    if (!good) section.fail(typed.line, key, "contains an invalid interface name.");
+    if (!is_interface_name(name)) section.fail(typed.line, key, "contains an invalid interface name.");
     if (std::find(list.begin(), list.end(), name) != list.end())
       section.fail(typed.line, key, "names \"" + name + "\" twice.");
     list.push_back(name);

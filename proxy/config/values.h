@@ -33,6 +33,7 @@ std::vector<Text> fingerprints(const Section& section);
 // The name of one of the kernel's congestion controls.
 std::optional<std::string> kernel_name(const Section& section, std::string_view key,
                                        std::string_view example);
+bool is_interface_name(std::string_view name);
 std::vector<std::string> interfaces(const Section& section, std::string_view key);
 // Name and value of each, checked, the preset first: TOML has no order, and a preset would undo the others.
 std::vector<std::pair<std::string, std::string>> features_in(const Section& section,

@@ -60,6 +60,40 @@ void add_closed(const Config& config, std::vector<std::string>& list) {
   }
 }
 
+// Values that let something happen which another setting of this file prevents. `in_force`: what holds with them.
+void add_idle_features(const Config& config, const std::string& where,
+                       const std::vector<std::pair<std::string, std::string>>& typed, const Features& in_force,
+                       std::vector<std::string>& list) {
+  const auto is_idle = [&](const std::string& name, const std::string& prevented_by) {
+    list.push_back(where + name + " has no effect while " + prevented_by + ".");
+  };
+  for (const auto& [name, value] : typed) {
+    if (name == "dedup_disk" && value == "true") {
+      if (!in_force.dedup_memory)
+        is_idle(name, "dedup_memory is false");
+      else if (config.dictionary.disk_bytes == 0)
+        is_idle(name, "[dictionary] disk is 0");
+    }
+    if (name == "dedup_memory" && value == "true" && config.dictionary.memory_bytes == 0)
+      is_idle(name, "[dictionary] memory is 0");
+    const FeatureTable& modules = in_force.modules.table();
+    const auto row = modules.find(name);
+    if (!row || in_force.modules[*row] == 0) continue;
+    const std::string_view whole = modules.rows()[*row].part_of;
+    if (!whole.empty() && in_force.modules.value(whole) == 0) is_idle(name, std::string(whole) + " is off");
+  }
+}
+
+void add_idle_features(const Config& config, std::vector<std::string>& list) {
+  add_idle_features(config, "[features] ", config.typed_features, config.features, list);
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    const Rule& rule = config.rules[i];
+    Features in_force = config.features;
+    for (const auto& [name, value] : rule.features) (void)set_feature(in_force, name, value);
+    add_idle_features(config, "In rule " + std::to_string(i + 1) + ", ", rule.features, in_force, list);
+  }
+}
+
 // Keys whose values were changed for something that the file does not switch on.
 void add_without_effect(const Config& config, std::vector<std::string>& list) {
   const auto has_no_effect = [&](const std::string& key, const std::string& without) {
@@ -69,6 +103,10 @@ void add_without_effect(const Config& config, std::vector<std::string>& list) {
   if (config.limits.handshakes != usual.handshakes && !config.link.listen) has_no_effect("[limits] handshakes", "[link] listen");
   if (config.limits.new_flows_per_source != usual.new_flows_per_source && config.intercept.mode == Intercept::Mode::off)
     has_no_effect("[limits] new_flows_per_source", "[intercept] mode = \"tproxy\"");
+  if (config.intercept.mode == Intercept::Mode::off) {
+    if (!config.intercept.interfaces.empty()) has_no_effect("[intercept] interfaces", "mode = \"tproxy\"");
+    if (config.intercept.port != Intercept{}.port) has_no_effect("[intercept] port", "mode = \"tproxy\"");
+  }
   const bool takes_names = config.socks.listen || std::ranges::any_of(config.forwards, [](const Forward& forward) {
                              return !parse_address(forward.to.host);
                            });
@@ -125,6 +163,7 @@ std::vector<std::string> warnings(const Config& config) {
   }
   add_closed(config, list);
   add_without_effect(config, list);
+  add_idle_features(config, list);
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {

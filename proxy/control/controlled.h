@@ -78,13 +78,13 @@ struct Status {
 // The treatment of a flow that would begin now.
 enum class Path : std::uint8_t {
   over_link,
-  past_link,
+  bypasses_link,
   refused,
   not_intercepted,  // it would not reach this daemon
   for_peer,         // it would come over the link, and its server would be connected from here
 };
 struct Forecast {
-  Path path = Path::past_link;
+  Path path = Path::bypasses_link;
   flows::Reason reason{};
   std::string sentence{}, remedy{};  // where they are not the reason's own
   std::string peer{};               // empty: no peer has the destination

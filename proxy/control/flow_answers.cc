@@ -31,16 +31,17 @@ std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId i
   return std::nullopt;
 }
 
-json::array lost_files(const Controlled& daemon, const flows::FlowRecord& flow) {
-  return view_lost_files(daemon.status(), flows::ends_of(flow.client.address(), flow.destination));
+std::optional<modules::Ends> ends_of_flow(const flows::FlowTable& table, flows::FlowId id) {
+  const auto live = table.live().find(id);
+  const auto* ended = live == table.live().end() ? find_ended(table, id) : nullptr;
+  if (live == table.live().end() && !ended) return std::nullopt;
+  const flows::FlowRecord& flow = ended ? ended->record : live->second;
+  return flows::ends_of(flow.client.address(), flow.destination);
 }
 
-json::array lost_files_of(const Controlled& daemon, flows::FlowId id) {
-  const auto& table = daemon.flows();
-  if (const auto live = table.live().find(id); live != table.live().end())
-    return lost_files(daemon, live->second);
-  const auto* ended = find_ended(table, id);
-  return ended ? lost_files(daemon, ended->record) : json::array{};
+void add_losses(const Controlled& daemon, const std::optional<modules::Ends>& ends, json::object& object) {
+  object["lost_files"] = ends ? view_lost_files(daemon.status(), *ends) : json::array{};
+  object["told_files"] = ends ? view_told_files(daemon.status(), *ends) : json::array{};
 }
 
 // A live flow over a link that carries nothing now waits for it, whatever it was before.
@@ -76,7 +77,7 @@ json::object explained(const Controlled& daemon, const json::object& flow) {
       if (text.code == flow.at("reset_by").as_string()) explain_reset(text.by, object);
   object["flow"] = flow;
   object["features"] = flow.at("features");
-  object["lost_files"] = lost_files_of(daemon, flow.at("id").to_number<flows::FlowId>());
+  add_losses(daemon, ends_of_flow(daemon.flows(), flow.at("id").to_number<flows::FlowId>()), object);
   return object;
 }
 
@@ -107,7 +108,7 @@ Answer why_server(Controlled& daemon, std::string_view text) {
   object["server"] = tuple.destination.to_text();
   object["assumed_client"] = client->to_string();
   object["flow"] = nullptr;
-  object["lost_files"] = json::array{};
+  add_losses(daemon, std::nullopt, object);
   object["last"] = nullptr;
   return answer_json(object);
 }
@@ -135,8 +136,7 @@ asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
   }
   auto object = view_forecast(*tuple, daemon.forecast(*tuple));
   object["flow"] = nullptr;
-  object["lost_files"] =
-      view_lost_files(daemon.status(), flows::ends_of(tuple->client.address(), tuple->destination));
+  add_losses(daemon, flows::ends_of(tuple->client.address(), tuple->destination), object);
   const auto* ended = find_ended(daemon.flows(), *tuple);
   object["last"] = ended ? json::value(view(*ended)) : json::value();
   co_return answer_json(object);

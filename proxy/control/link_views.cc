@@ -47,6 +47,40 @@ json::value view(const link::UdpStatus& udp) {
           {"worst_timer_lateness_ms", milliseconds(udp.worst_timer_lateness)}};
 }
 
+std::string_view role_text(link::PathRole role) {
+  switch (role) {
+    case link::PathRole::none:
+      return "none";
+    case link::PathRole::standby:
+      return "standby";
+    case link::PathRole::carries:
+      return "carries";
+    case link::PathRole::helps:
+      return "helps";
+  }
+  return "";
+}
+
+json::array view_paths(const std::vector<link::PathStatus>& paths) {
+  json::array list;
+  for (const link::PathStatus& path : paths)
+    list.push_back({{"name", path.name},
+                    {"role", role_text(path.role)},
+                    {"reason", text_or_null(path.reason)},
+                    {"cost", path.cost},
+                    {"state", to_text(path.udp.state)},
+                    {"remote_address", text_or_null(path.udp.remote_address)},
+                    {"rtt_ms", rtt_or_null(path.udp.smoothed_rtt)},
+                    {"queue_ms", milliseconds(path.udp.queue)},
+                    {"pacing_rate_bits", number_or_null(path.udp.pacing_rate_bits)},
+                    {"erasure_rate", path.udp.erasure_rate},
+                    {"packets_sent", path.udp.packets_sent},
+                    {"packets_lost", path.udp.packets_lost},
+                    {"bytes_sent", path.udp.bytes_sent},
+                    {"bytes_received", path.udp.bytes_received}});
+  return list;
+}
+
 json::object view_stages(const reduction::BlockFigures& figures) {
   return {{"plain", figures.plain_bytes},
           {"deduped", figures.after_dedup_bytes},
@@ -91,7 +125,7 @@ json::value view_reduction(const link::LinkStatus& link) {
             {"horizon_stalls", out.horizon_stalls},
             {"needs", out.needs},
             {"mismatches", out.mismatches},
-            {"gone", out.gone},
+            {"dropped", out.gone},
             {"restarts", out.restarts},
             {"loaded_bytes", out.loaded_bytes},
             {"dictionary_bytes", out.ring_bytes},
@@ -138,6 +172,7 @@ json::object view(const link::LinkStatus& link) {
           {"bytes_retained", link.bytes_retained},
           {"carriers_attached", link.carriers_attached},
           {"udp", view(link.udp)},
+          {"paths", view_paths(link.paths)},
           {"reduction", view_reduction(link)}};
 }
 

@@ -121,7 +121,7 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"event", "refused"}}, disk.refused)
       .sample({{"event", "failed"}}, disk.failed)
       .sample({{"event", "wrong_digest"}}, disk.wrong_digest)
-      .sample({{"event", "made_room"}}, disk.made_room)
+      .sample({{"event", "evicted"}}, disk.made_room)
       .sample({{"event", "damaged"}}, disk.damaged)
       .sample({{"event", "lost"}}, disk.lost);
   families
@@ -209,6 +209,7 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
   add_flows(families, status, flows);
   add_links(families, status);
   add_udp(families, status);
+  add_paths(families, status);
   add_reduction(families, status);
   add_disk(families, status);
   add_ports(families, flows);

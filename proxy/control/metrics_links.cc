@@ -102,7 +102,7 @@ void add_reduction(Families& families, const Status& status) {
     event("out", "horizon_stall", out.horizon_stalls);
     event("out", "need", out.needs);
     event("out", "mismatch", out.mismatches);
-    event("out", "gone", out.gone);
+    event("out", "dropped", out.gone);
     event("out", "restart", out.restarts);
     event("in", "need", in.needs);
     event("in", "mismatch", in.mismatches);
@@ -180,7 +180,7 @@ void add_udp(Families& families, const Status& status) {
     queue.sample({{"peer", peer}}, seconds(udp.queue));
     delivered.sample({{"peer", peer}}, udp.delivery_rate_bits);
     line.sample({{"peer", peer}}, udp.line_rate_bits);
-    for (const std::string_view each : {"told", "guarded", "measured"})
+    for (const std::string_view each : {"configured", "limited", "measured"})
       law.sample({{"peer", peer}, {"law", each}}, udp.rate_law == each ? 1.0 : 0.0);
     competes.sample({{"peer", peer}}, udp.competes ? 1.0 : 0.0);
     policed.sample({{"peer", peer}}, udp.policed ? 1.0 : 0.0);

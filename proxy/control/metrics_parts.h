@@ -8,6 +8,7 @@ namespace longhaul::control {
 
 void add_links(Families& families, const Status& status);
 void add_udp(Families& families, const Status& status);
+void add_paths(Families& families, const Status& status);
 void add_reduction(Families& families, const Status& status);
 
 }  // namespace longhaul::control

@@ -127,7 +127,7 @@ json::value view(const std::optional<cache::StoreCounters>& disk) {
           {"refused_bytes", disk->refused_bytes},
           {"failed", disk->failed},
           {"wrong_digest", disk->wrong_digest},
-          {"made_room", disk->made_room},
+          {"evicted", disk->made_room},
           {"damaged", disk->damaged},
           {"lost", disk->lost},
           {"loads", disk->loads},
@@ -150,8 +150,8 @@ std::string_view to_text(Path path) {
   switch (path) {
     case Path::over_link:
       return "over_link";
-    case Path::past_link:
-      return "past_link";
+    case Path::bypasses_link:
+      return "bypasses_link";
     case Path::refused:
       return "refused";
     case Path::not_intercepted:
@@ -223,31 +223,6 @@ json::object view(const flows::FlowTable::Ended& flow) {
   return object;
 }
 
-json::object view_lost_writes(const Status& status) {
-  json::object lost, suspected, reported;
-  std::uint64_t forgotten = 0, waiting = 0;
-  const auto add = [](json::object& to, const modules::Losses::Count& count) {
-    json::value& sum = to[count.first];
-    sum = count.second + (sum.is_null() ? 0 : sum.to_number<std::uint64_t>());
-  };
-  for (const modules::Listed& module : status.modules) {
-    const modules::Losses* losses = module.instance->losses();
-    if (!losses) continue;
-    const auto counts = losses->counts();
-    for (const auto& count : counts.lost) add(lost, count);
-    for (const auto& count : counts.suspected) add(suspected, count);
-    for (const auto& count : counts.reported) add(reported, count);
-    forgotten += counts.forgotten;
-    waiting += counts.waiting;
-  }
-  if (lost.empty()) return {};
-  return {{"lost", std::move(lost)},
-          {"suspected", std::move(suspected)},
-          {"reported", std::move(reported)},
-          {"forgotten", forgotten},
-          {"waiting", waiting}};
-}
-
 json::object view_exports(const Status& status) {
   json::value flow_records;
   if (const auto& flows = status.flow_export)
@@ -261,22 +236,6 @@ json::object view_exports(const Status& status) {
   json::value lines;
   if (status.syslog) lines = {{"sent", status.syslog->sent}, {"lost", status.syslog->lost}};
   return {{"ipfix", std::move(flow_records)}, {"otlp", std::move(metrics)}, {"syslog", std::move(lines)}};
-}
-
-json::array view_lost_files(const Status& status, const modules::Ends& ends) {
-  constexpr std::size_t kMostShown = 100;
-  json::array files;
-  for (const modules::Listed& module : status.modules) {
-    const modules::Losses* losses = module.instance->losses();
-    if (!losses) continue;
-    for (const modules::LostFile& file : losses->files(ends, kMostShown - files.size())) {
-      json::array ranges;
-      for (const Interval& range : file.ranges) ranges.push_back(json::array{range.begin, range.end});
-      files.push_back(
-          json::object{{"file", file.name}, {"cause", file.cause}, {"ranges", std::move(ranges)}});
-    }
-  }
-  return files;
 }
 
 // What `longhaul set` has changed: the file's values, which a restart brings back.

@@ -38,8 +38,10 @@ boost::json::object view(const flows::FlowTable::Ended& flow);
 boost::json::object view_status(const Status& status, const flows::FlowTable& flows,
                                 const config::Features& features, const config::Features& configured);
 
-// Files of this client at this server with lost writes that have not been reported yet.
+boost::json::object view_lost_writes(const Status& status);
+// Files of this client at this server with lost writes that have not been reported yet, and the last reports.
 boost::json::array view_lost_files(const Status& status, const modules::Ends& ends);
+boost::json::array view_told_files(const Status& status, const modules::Ends& ends);
 // Code, sentence and remedy.
 boost::json::object view_reason(flows::Reason reason);
 boost::json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast);

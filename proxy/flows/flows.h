@@ -115,7 +115,8 @@ class Flows {
                                           Buffer first);
   boost::asio::awaitable<std::optional<RelayEnd>> guard_past(boost::asio::ip::tcp::socket& client,
                                                              boost::asio::ip::tcp::socket& server,
-                                                             FlowRecord& record, Buffer& first);
+                                                             FlowRecord& record, Buffer& first,
+                                                             std::vector<std::shared_ptr<void>>& unguarded);
   boost::asio::awaitable<void> serve_again(FlowId id, DialRequest request);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request,
                                      std::shared_ptr<const bool> leaves_again);

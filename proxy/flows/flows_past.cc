@@ -81,7 +81,8 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
     tell_refused(record);
     if (!accepted.answer) reset(accepted.socket);
   } else {
-    auto how = co_await guard_past(accepted.socket, dialled.socket, record, first);
+    std::vector<std::shared_ptr<void>> unguarded;
+    auto how = co_await guard_past(accepted.socket, dialled.socket, record, first, unguarded);
     if (!how) how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes, first);
     if (how == RelayEnd::finished) end = FlowTable::End::closed;
     if (how == RelayEnd::client_reset) record.reset_by = ResetBy::client;
@@ -93,9 +94,10 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
 }
 
 // As long as its module must report something to the client. No result: the plain relay has the rest, without
-// `first` if that has been sent.
+// `first` if that has been sent, and holds `unguarded` until it ends.
 asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
-                                                           FlowRecord& record, Buffer& first) {
+                                                           FlowRecord& record, Buffer& first,
+                                                           std::vector<std::shared_ptr<void>>& unguarded) {
   std::optional<RelayEnd> end;
   const modules::Ends ends = ends_of(record.client.address(), record.destination);
   const modules::Listed* guarding = nullptr;
@@ -105,12 +107,23 @@ asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, 
     if (modules::Losses* losses = module.instance->losses()) guard = losses->make_guard(ends);
     guarding = &module;
   }
-  if (!guard) co_return end;
+  const auto begin_unguarded = [&] {
+    for (const modules::Listed& module : modules_)
+      if (may_be_at(module, config_.modules, record.destination.port))
+        if (modules::Losses* losses = module.instance->losses()) unguarded.push_back(losses->unguarded(ends));
+  };
+  if (!guard) {
+    begin_unguarded();
+    co_return end;
+  }
   const Reason why_past = record.reason;
-  table_.give_reason(record, guard->reason());
+  if (const auto why_guarded = guard->reason()) table_.give_reason(record, *why_guarded);
   end = co_await relay_guarded(client, server, record.bytes, first, *guard, *guarding->memory);
   first.clear();
-  if (!end) table_.give_reason(record, why_past);
+  if (!end) {
+    begin_unguarded();
+    table_.give_reason(record, why_past);
+  }
   co_return end;
 }
 

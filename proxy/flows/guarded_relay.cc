@@ -91,8 +91,9 @@ void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
     is_client ? guard_.client_ended(out) : guard_.server_ended(out);
   else
     is_client ? guard_.from_client(std::move(bytes), out) : guard_.from_server(std::move(bytes), out);
-  // Without memory for large frames a flow continues without its guard.
-  if (memory_.is_short() && guard_.held_bytes() > kGuardedRead) guard_.give_up(out);
+  // Without memory for large frames the flow cannot be read, and unread its client could miss a report.
+  if (memory_.is_short() && guard_.held_bytes() > kGuardedRead && !guard_.give_up(out)) out.reset = true;
+  if (out.reset) end_ = RelayEnd::cancelled;
   for (Slice& slice : out.to_client) client_.out.push(std::move(slice));
   for (Slice& slice : out.to_server) server_.out.push(std::move(slice));
 }

@@ -48,6 +48,7 @@ modules::ServerFiles read_files(const config::ServerTable& table) {
   server.names = table.names;
   for (const config::Network& network : table.clients) server.clients.push_back(range_of(network));
   server.off = table.off;
+  server.chosen = table.chosen;
   for (const auto& [key, file] : table.files) server.files.push_back(read_server_file(key, file));
   for (const auto& [key, file] : table.public_files) server.files.push_back(read_public_file(key, file));
   return server;

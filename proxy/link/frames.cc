@@ -75,6 +75,18 @@ std::optional<Frame> read_hello(ByteReader& in) {
       hello.features.emplace_back(*name);
     }
   }
+  if (in.remaining() > 0) {
+    auto count = in.varint();
+    if (!count || *count > kMaxPaths) return std::nullopt;
+    for (std::uint64_t i = 0; i < *count; ++i) {
+      auto name = in.text();
+      // Keys are derived by a path's place, so one name must have one place.
+      if (!name || name->empty() || name->size() > kMaxPathNameBytes ||
+          std::ranges::find(hello.paths, *name) != hello.paths.end())
+        return std::nullopt;
+      hello.paths.emplace_back(*name);
+    }
+  }
   in.bytes(in.remaining());  // what a later release adds behind is skipped
   return hello;
 }
@@ -260,7 +272,8 @@ void write_frame(const Frame& frame, Buffer& out) {
                      body.varint(hello.epoch);
                      body.u8(hello.ciphers);
                      // Fields at the end that say nothing are left out.
-                     const bool has_features = !hello.features.empty();
+                     const bool has_paths = !hello.paths.empty();
+                     const bool has_features = has_paths || !hello.features.empty();
                      const bool has_modules = has_features || !hello.modules.empty();
                      if (has_modules || hello.blocks != 0) body.varint(hello.blocks);
                      if (!has_modules) return;
@@ -272,6 +285,9 @@ void write_frame(const Frame& frame, Buffer& out) {
                      if (!has_features) return;
                      body.varint(hello.features.size());
                      for (const std::string& name : hello.features) body.text(name);
+                     if (!has_paths) return;
+                     body.varint(hello.paths.size());
+                     for (const std::string& name : hello.paths) body.text(name);
                    });
                  },
                  [&](const StreamFrame& stream) {

@@ -17,6 +17,8 @@ namespace longhaul::link {
 inline constexpr std::uint64_t kProtocolVersion = 1;
 inline constexpr std::uint64_t kBlockVersion = 2;
 inline constexpr std::string_view kBlockExporterLabel = "EXPORTER-longhaul-blocks";
+// Lines of one session.
+inline constexpr std::size_t kMaxPaths = 8, kMaxPathNameBytes = 32;
 // Limit of the number of UDP keys: far more connections than a session can have, and far from an overflow.
 inline constexpr std::uint64_t kMaxEpoch = 1ull << 48;
 inline constexpr std::size_t kMaxStreamPayload = 64 * 1024;
@@ -61,6 +63,9 @@ struct HelloFrame {
   std::vector<ModuleName> modules{};  // whose halves the sender has (section 4); an older release has none
   // The module features that the sender knows: the place of a name is its number in records of features.
   std::vector<std::string> features{};
+  // The lines that the sender wants to use at once (section 11): by the dialler, whose order numbers them
+  // from 0; by the acceptor, those of them that it knows. Empty: one line, or an older release.
+  std::vector<std::string> paths{};
 };
 struct StreamFrame {
   StreamId stream;

@@ -10,11 +10,14 @@ namespace {
 constexpr std::size_t kMinPayload = 32;
 // The amount that a stream sends under one head while no other wants to send.
 constexpr std::size_t kAlone = 16 * 1024;
+// A helper looks at so many waiting streams for one that has enough to send.
+constexpr std::size_t kLookedAt = 8;
 
 }  // namespace
 
 bool Outgoing::wants_to_transmit(CarrierId carrier, TimePoint now) const {
-  if (stopped_ || carriers_.preferred() == kNoCarrier || carriers_.preferred() != carrier) return false;
+  if (stopped_ || carriers_.preferred() == kNoCarrier) return false;
+  if (carriers_.preferred() != carrier) return place_for_helper(carrier).has_value();
   return control_taken_ < control_frames_.size() || due_.urgent() || due_.ack_timer().is_due(now) ||
          control_.sending().wants_to_send() || !scheduler_.empty() || control_.codec_is_due(now);
 }
@@ -28,7 +31,7 @@ void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk
 
 void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out,
                         TimePoint now) {
-  if (!wants_to_transmit(carrier, now)) return;
+  if (carrier != carriers_.preferred() || !wants_to_transmit(carrier, now)) return;
   context_.now = now;
   WorkBudget::Scope working(context_.work);
   const std::size_t end = out.size() + budget;
@@ -83,6 +86,7 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
   context_.now = now;
   WorkBudget::Scope working(context_.work);
   const std::size_t end = out.size() + room;
+  if (carrier != carriers_.preferred()) return fill_as_helper(carrier, end, out, content);
   if (control_.codec_is_due(now)) control_.poll_codec();
   if (!fill_control(end, out, content)) return;
   while (control_.sending().wants_to_send())
@@ -105,8 +109,43 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
   }
 }
 
-std::optional<Outgoing::NextStream> Outgoing::next_stream() {
+// Lost bytes, of which others may wait for a while already, are left to the preferred carrier.
+std::optional<std::size_t> Outgoing::place_for_helper(CarrierId carrier) const {
+  const auto above = carriers_.helps_above(carrier);
+  if (!above) return std::nullopt;
+  for (std::size_t place = 0; place < kLookedAt; ++place) {
+    const auto id = scheduler_.bulk_at(place);
+    if (!id) break;
+    const Stream* stream = streams_.find(*id);
+    if (stream && stream->wants_to_send() && !stream->sending().repeats() && stream->unsent_bytes() > *above)
+      return place;
+  }
+  return std::nullopt;
+}
+
+void Outgoing::fill_as_helper(CarrierId carrier, std::size_t end, Buffer& out, PacketContent& content) {
+  while (const auto place = place_for_helper(carrier)) {
+    Stream& stream = *streams_.find(*scheduler_.bulk_at(*place));
+    scheduler_.take_bulk(*place);
+    stream.marks.queued = false;
+    const std::size_t before = out.size();
+    stream.prepare_to_send(end - before);
+    const bool fits = fill_chunk(stream.sending(), stream.id(), carrier, end, out, content);
+    if (fits) stream.on_sent(out.size() - before, context_.now);
+    if (stream.wants_to_send()) wants_to_send(stream, fits ? Turn::last : Turn::first);
+    stream.tell_if_writable();
+    if (!fits) return;
+  }
+}
+
+std::optional<Outgoing::NextStream> Outgoing::next_stream(CarrierId carrier) {
   static const config::Features kOfNone;
+  if (carrier != carriers_.preferred()) {
+    const auto place = place_for_helper(carrier);
+    if (!place) return std::nullopt;
+    const Stream* stream = streams_.find(*scheduler_.bulk_at(*place));
+    return NextStream{StreamClass::bulk, stream->begun() ? stream->request().features : kOfNone};
+  }
   while (auto id = scheduler_.next()) {
     if (Stream* stream = streams_.find(*id))
       return NextStream{scheduler_.interactive_next() ? StreamClass::interactive : StreamClass::bulk,

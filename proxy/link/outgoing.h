@@ -53,13 +53,13 @@ class Outgoing {
   void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
   // The packet was declared lost and has arrived after all.
   void on_arrived(const PacketContent& content);
-  // The stream from which fill() takes bytes next: its class, and its features. No result: only control
-  // frames wait.
+  // The stream from which fill() for this carrier takes bytes next: its class, and its features. No result:
+  // only control frames wait, or for a helper nothing.
   struct NextStream {
     StreamClass stream_class;
     const config::Features& features;
   };
-  std::optional<NextStream> next_stream();
+  std::optional<NextStream> next_stream(CarrierId carrier);
   // Whether the peer has acknowledged all messages of the codec and of Session::allow().
   bool told_all() const { return control_.sending().all_acknowledged(); }
 
@@ -70,6 +70,14 @@ class Outgoing {
   std::uint64_t line_rate() const { return line_rate_; }  // 0: not known yet
   // How much a stream may hold ready beyond the sent part; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
+  // The carriers that help the one in use (Session::set_helper()): their rates together, bytes per second,
+  // and the largest backlog from which one of them helps.
+  struct Helpers {
+    std::uint64_t rate = 0;
+    std::size_t backlog = 0;
+  };
+  void set_helpers(std::uint64_t rate, std::size_t backlog) { helpers_ = {rate, backlog}; }
+  const Helpers& helpers() const { return helpers_; }
 
   // ---- For the session.
   // A stream that had to wait for the next packet, or lost one, precedes the others of its class.
@@ -82,6 +90,8 @@ class Outgoing {
   void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out);
   std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
                           FrameBatch& out);
+  std::optional<std::size_t> place_for_helper(CarrierId carrier) const;
+  void fill_as_helper(CarrierId carrier, std::size_t end, Buffer& out, PacketContent& content);
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                   PacketContent& content);
@@ -95,6 +105,7 @@ class Outgoing {
   Buffer control_frames_;          // whole frames for packets
   std::size_t control_taken_ = 0;  // of them, from the front
   std::uint64_t line_rate_ = 0;
+  Helpers helpers_;
   bool stopped_ = false;
 };
 

@@ -39,6 +39,13 @@ class Scheduler {
       if (!turns.empty()) return turns.front();
     return std::nullopt;
   }
+  // For those who take bulk streams alone: the bulk stream that stands at this place of the queue.
+  std::optional<StreamId> bulk_at(std::size_t place) const {
+    return place < turns_[1].size() ? std::optional(turns_[1][place]) : std::nullopt;
+  }
+  void take_bulk(std::size_t place) {
+    turns_[1].erase(turns_[1].begin() + static_cast<std::ptrdiff_t>(place));
+  }
   bool interactive_next() const { return !turns_[0].empty(); }
   bool empty() const { return turns_[0].empty() && turns_[1].empty(); }
 

@@ -25,6 +25,11 @@ void SendStream::on_sent(Interval range, CarrierId carrier) {
       last.range.end = std::max(last.range.end, range.end);
       return;
     }
+    // New bytes, on another carrier than those before them: several carriers take turns.
+    if (last.range.end <= range.begin) {
+      in_flight_.push_back({range, carrier});
+      return;
+    }
   }
   std::vector<Sent> runs;
   runs.reserve(in_flight_.size() + 2);

@@ -30,8 +30,9 @@ class Session final : private StreamOwner {
           TimePoint now);
   ~Session() override;
 
-  // ---- Carriers. One of them, the preferred one, carries all new data; the others only receive. `rtt` is
-  // that of the carrier's handshake, zero if unknown. A carrier that may not send yet only receives, and does
+  // ---- Carriers. One of them, the preferred one, carries all new data but for what helpers take; the others
+  // only receive. `rtt` is that of the carrier's handshake, zero if unknown. A carrier that may not send yet
+  // only receives, and does
   // not keep the session alive, until it is preferred.
   void attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_send = true);
   // Data last sent on it and not acknowledged is sent again, on the preferred carrier: the newest of the rest
@@ -40,6 +41,12 @@ class Session final : private StreamOwner {
   // Nothing is sent again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
   CarrierId preferred() const { return carriers_.preferred(); }  // or kNoCarrier
+  // A carrier that takes bytes of bulk streams although another one is preferred: of those that have more
+  // than `backlog` to send, because what the preferred one would have sent before the helper's packet arrives
+  // is left to it. No result: no helper (any longer).
+  void set_helper(CarrierId carrier, std::optional<std::size_t> backlog) {
+    if (auto* found = carriers_.find(carrier)) found->helps_above = backlog;
+  }
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
   // A PING for a carrier that is not preferred, as a whole frame; see Liveness::question_answered().

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of a session: which exist, which one sends, and the received part of a frame on each.
+// The carriers of a session: which exist, which one sends, which others help with bulk streams, and the
+// received part of a frame on each.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "proxy/link/frame_assembler.h"
@@ -15,6 +17,8 @@ class SessionCarriers {
     CarrierId id;
     bool may_send;
     FrameAssembler assembler;
+    // Takes bytes of bulk streams that have more than this to send, while another one is preferred.
+    std::optional<std::size_t> helps_above{};
   };
 
   void add(CarrierId id, bool may_send) { carriers_.push_back({id, may_send, {}}); }
@@ -35,6 +39,12 @@ class SessionCarriers {
     preferred_ = carrier.id;
   }
   CarrierId preferred() const { return preferred_; }  // or kNoCarrier
+  // No result: it is no helper.
+  std::optional<std::size_t> helps_above(CarrierId id) const {
+    if (preferred_ == kNoCarrier || id == preferred_) return std::nullopt;
+    const auto found = std::ranges::find(carriers_, id, &Carrier::id);
+    return found == carriers_.end() ? std::nullopt : found->helps_above;
+  }
   std::vector<CarrierId> ids() const {
     std::vector<CarrierId> ids;
     for (const Carrier& carrier : carriers_) ids.push_back(carrier.id);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "codecs/reduction/counters.h"
 
@@ -39,7 +40,7 @@ struct UdpStatus : UdpCounters {
   std::uint64_t datagram_bytes = 0;       // that the path carries, as far as known: UDP payload
   std::uint64_t pacing_rate_bits = 0;     // IP bits a second
   const char* rate_law =
-      "";  // "told" (configured), "guarded" (the line carries less than configured), "measured"
+      "";  // "configured", "limited" (the line carries less than configured), "measured"
   const char* rate_phase = "";            // of the law's experiments
   std::uint64_t line_rate_bits = 0;       // the law's estimate of our share of the line
   std::chrono::microseconds base_rtt{0};  // without a queue; 0: unknown yet
@@ -54,6 +55,16 @@ struct UdpStatus : UdpCounters {
   std::uint64_t fallbacks = 0;      // how often it fell silent while it carried
   std::chrono::microseconds timer_lateness{0};  // mean, of the timers that pace
   std::chrono::microseconds worst_timer_lateness{0};
+};
+
+// One of several paths to the peer ([[peer.path]]).
+enum class PathRole : std::uint8_t { none, standby, carries, helps };
+struct PathStatus {
+  std::string name;
+  PathRole role = PathRole::none;  // none: it does not work; helps: carries bytes of bulk streams
+  const char* reason = "";         // why it carries; empty for the others
+  std::uint32_t cost = 1;
+  UdpStatus udp;
 };
 
 struct LinkStatus {
@@ -71,7 +82,8 @@ struct LinkStatus {
   std::uint64_t credit_granted = 0;      // plain bytes the peer may still send
   std::uint64_t bytes_retained = 0;      // sent and not yet acknowledged by the peer's session
   std::uint64_t carriers_attached = 0;   // TCP, since start; more than one: the link was dialled again
-  UdpStatus udp;
+  UdpStatus udp;                         // with paths: of the one that carries, and the sum of all counters
+  std::vector<PathStatus> paths;         // none: the sides did not agree on any
   bool reduces = false;           // both sides make and read blocks
   reduction::Counters reduction;  // since start; sizes and fills of this session
 };

@@ -3,6 +3,7 @@
 // module must report something to the client, and then steps aside. Without I/O: bytes and ends in, bytes
 // out; proxy/flows/guarded_relay.h moves the bytes.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "codecs/slice.h"
@@ -15,6 +16,7 @@ class Guard {
   // Output, in order for each direction.
   struct Out {
     std::vector<Slice> to_client, to_server;
+    bool reset = false;  // nothing more passes: both connections are reset
   };
 
   virtual ~Guard() = default;
@@ -26,15 +28,16 @@ class Guard {
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;
 
-  // Memory is short: it outputs what it holds and stops reading.
-  virtual void give_up(Out& out) = 0;
+  // Memory is short: it outputs what it holds and stops reading. False: it may not, for its client has something to be
+  // told, or may have soon.
+  virtual bool give_up(Out& out) = 0;
 
   // Nothing is held and everything passes unchanged: the guard need not see further bytes.
   virtual bool is_done() const = 0;
   // Incomplete frames.
   virtual std::size_t held_bytes() const = 0;
-  // The flow's, while the guard reads it.
-  virtual Reason reason() const = 0;
+  // The flow's, while the guard reads it; none: the client has nothing to be told, and it stays as it was.
+  virtual std::optional<Reason> reason() const = 0;
 };
 
 }  // namespace longhaul::modules

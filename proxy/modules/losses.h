@@ -2,6 +2,7 @@
 // Promises that a module could not keep: which files they concern, what the operator is told of them, and the
 // guards that tell the client. A module that promises nothing has none.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +26,12 @@ struct LostFile {
   std::string_view cause;
   std::vector<Interval> ranges;  // none: not known
 };
+// A report to the client of such a file.
+struct ToldFile {
+  LostFile file;
+  std::string_view how;
+  std::chrono::system_clock::time_point at;
+};
 
 // For the operator's log. Called on the loop.
 class LossLog {
@@ -36,7 +43,7 @@ class LossLog {
     bool is_certain;
   };
   virtual void lost(const Lost& lost) = 0;
-  virtual void reported(const LostFile& file, std::string_view how) = 0;
+  virtual void reported(const ToldFile& told) = 0;
   virtual void forgotten(const LostFile& file) = 0;  // never reported: too many
 };
 
@@ -55,11 +62,16 @@ class Losses {
   virtual Counts counts() const = 0;
   // Files of this client at this server, at most so many.
   virtual std::vector<LostFile> files(const Ends& ends, std::size_t most) const = 0;
+  // The last reports to this client about files at this server, the latest first.
+  virtual std::vector<ToldFile> told(const Ends& ends, std::size_t most) const = 0;
   // None by default. The log outlives this object, or is taken away.
   virtual void set_log(LossLog* log) = 0;
 
-  // For a flow outside the link; null: there is nothing to report to its client.
+  // For a flow outside the link; null: there is nothing to report to its client, nor will there be because of
+  // what it does elsewhere now.
   virtual std::unique_ptr<Guard> make_guard(const Ends& ends) = 0;
+  // Held while no guard reads such a flow: it is too late for one then, so nothing is promised to its client.
+  virtual std::shared_ptr<void> unguarded(const Ends& ends) = 0;
   // Clients for which make_guard() has something to report, and a callback for changes of this set.
   virtual std::vector<Ends> guarded() const = 0;
   virtual void on_guarded(std::function<void()> call) = 0;

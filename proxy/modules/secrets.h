@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "crypto/secret.h"
@@ -34,6 +35,7 @@ struct ServerFiles {
   std::vector<config::NamePattern> names;  // ServerTable::has_names
   std::vector<AddressRange> clients;       // ServerTable::has_clients; empty: all
   std::vector<std::string> off;            // ServerTable::switches
+  std::vector<std::pair<std::string, std::string>> chosen;  // ServerTable::choices that the table has, with their value
   std::vector<ServerFile> files;
 };
 
@@ -45,6 +47,11 @@ class Secrets {
   virtual std::vector<std::string> warnings() const = 0;  // sentences
 };
 
+struct KeyChoice {
+  std::string_view key;
+  std::span<const std::string_view> values;  // the first where the table has no such key
+};
+
 // The table [[NAME_server]] of a module.
 struct ServerTable {
   std::string_view name;                    // of the table; empty: the module has none
@@ -52,6 +59,7 @@ struct ServerTable {
   std::span<const std::string_view> kept{};  // keys whose only value is "keep"
   std::span<const std::string_view> public_files{};  // keys that name files which anybody may read; optional
   std::span<const std::string_view> switches{};  // keys that are true unless they say false
+  std::span<const KeyChoice> choices{};          // keys with one of several words
   bool has_names = false;    // the key `names`, required: host names and "*.domain", never "*"
   bool has_clients = false;  // the key `clients`: networks
   // Errors are sentences that begin with the file's name.

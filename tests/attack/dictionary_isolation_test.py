@@ -213,8 +213,8 @@ class TwoBranches(unittest.TestCase):
             attacker.says(FORGET)
             until(lambda: attacker.told(FORGOTTEN), 60, "the answer to FORGET")
         disk = self.pair.datacenter.status()["disk_dictionary"]
-        self.assertEqual({key: disk[key] for key in ("put", "wrong_digest", "made_room")},
-                         {key: before[key] for key in ("put", "wrong_digest", "made_room")})
+        self.assertEqual({key: disk[key] for key in ("put", "wrong_digest", "evicted")},
+                         {key: before[key] for key in ("put", "wrong_digest", "evicted")})
         self.check_repeat_is_cheap()
 
 

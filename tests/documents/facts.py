@@ -22,12 +22,14 @@ def config_keys(tree):
         call, table = re.compile(r'top\.(table|tables)\(("\w+"|module->name), kKeys\)').search(source, declared.end()).groups()
         for name in modules(tree) if table == "module->name" else [table.strip('"')]:
             keys[f"[{name}]" if call == "table" else f"[[{name}]]"] = set(re.findall(TEXT, declared[1]))
+    keys["[[peer.path]]"] = set(re.findall(TEXT, re.search(r"kKeys\{([^}]*)\}", tree.text("proxy/config/peer_paths.cc"))[1]))
     for path in sources(tree, "proxy/modules/*/descriptor.cc"):
         source = tree.text(path)
         if table := re.search(rf"\.servers = {{\.name = {TEXT}", source):
             lists = re.findall(r"k(?:SecretFiles|PublicFiles|Kept|Switches)\{([^}]*)\}", source)
             flags = re.findall(r"\.has_(names|clients) = true", source)
-            keys[f"[[{table[1]}]]"] = {"addresses", *flags, *(name for each in lists for name in re.findall(TEXT, each))}
+            choices = re.findall(rf"\.key = {TEXT}", source)
+            keys[f"[[{table[1]}]]"] = {"addresses", *flags, *choices, *(name for each in lists for name in re.findall(TEXT, each))}
     keys["[features]"] = features(tree)
     keys["top"] = tables - {name.strip("[]") for name in keys}
     return keys

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/2 between nginx and programs we did not write: what the cache answers is what the server has, in the clear and decrypted."""
 
+import collections
 import concurrent.futures
 import json
 import re
@@ -61,7 +62,8 @@ class Http2(PairTest):
         return web.fetch(self.lab, path, "--http2-prior-knowledge", *options, port=8080, **how)
 
     def counted(self, module="http"):
-        return next(each["counters"] for each in self.branch.status()["modules"] if each["module"] == module)
+        return next((each["counters"] for each in self.branch.status()["modules"] if each["module"] == module),
+                    collections.Counter())  # before the first flow
 
     def curl_tls(self, paths, *options):
         """curl of all of them on one connection: their SHA-256, and the heads."""

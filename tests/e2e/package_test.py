@@ -16,8 +16,8 @@ TOOLS = {name: BUILD / "tools" / name / f"longhaul-{name}" for name in ("probe",
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
-def run(*words, check=True, **options):
-    done = subprocess.run(list(map(str, words)), text=True, capture_output=True, check=False, timeout=540,
+def run(*words, check=True, timeout=540, **options):
+    done = subprocess.run(list(map(str, words)), text=True, capture_output=True, check=False, timeout=timeout,
                           env=ENVIRONMENT | options.pop("env", {}), **options)
     if check and done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
@@ -230,6 +230,20 @@ class CleanSystem(unittest.TestCase):
             made.append({file.name: file.read_bytes() for file in folder.iterdir()})
         self.assertEqual(len(made[0]), 3)
         self.assertTrue(made[0] == made[1], "the packages differ")
+
+    @long_test
+    def test_two_clones_in_different_directories_compile_to_the_same_packages(self):
+        """Everything is compiled twice, without a compiler cache: half an hour on two cores."""
+        made = []
+        for name in ("first", "a-longer-name/second"):
+            folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+            run("git", "clone", "-q", REPOSITORY, folder / name)
+            run(folder / name / "tools/package", "--out", folder / "out", timeout=3000, env={"CCACHE_DISABLE": "1"})
+            made.append({file.name: file.read_bytes() for file in (folder / "out").iterdir()})
+        self.assertEqual(len(made[0]), 3)
+        for name, content in made[0].items():
+            with self.subTest(name):
+                self.assertTrue(content == made[1][name], f"{name} differs")
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ class PageTest(unittest.TestCase):
         browser.type((self.branch.folder / "state/control.token").read_text().strip())
         browser.press("Enter")
         browser.until("document.querySelector('button[data-feature=compression]').textContent == 'off'")
-        browser.until("document.querySelector('#in-force').textContent.includes('compression (then true again)')")
+        browser.until("document.querySelector('#in-force').textContent.includes('compression (true after it)')")
         self.assertFalse(self.branch.status()["features"]["compression"])
 
         self.switch(browser, "fec")  # the token is kept for this tab

@@ -43,7 +43,8 @@ def to_toml(table, prefix=""):
             lines.append(f"{key} = {value_of(value)}")
         elif is_tables(value):
             for item in value:
-                lines += ["", f"[[{key}]]", to_toml(item, key)]
+                name = f"{prefix}.{key}" if prefix else key
+                lines += ["", f"[[{name}]]", to_toml(item, name)]
     return "\n".join(lines)
 
 

@@ -66,6 +66,7 @@ class QuickStart(unittest.TestCase):
         (clean / "etc/systemd/system.conf.d/sanitizer.conf").write_text(
             "[Manager]\nDefaultEnvironment=ASAN_OPTIONS=detect_leaks=0\n")
         self.before = self.files(clean)
+        self.users_before = self.users_and_packages(clean)
         self.install(clean, self.steps["Install"][0][1])
         self.roots = {"branch": self.folder / "branch", "datacenter": self.folder / "datacenter"}
         sh("cp", "-a", clean, self.roots["branch"])
@@ -73,6 +74,13 @@ class QuickStart(unittest.TestCase):
 
     def files(self, root):
         return {str(path.relative_to(root)) for top in ("etc", "var/lib", "usr", "opt", "root") for path in (root / top).rglob("*")}
+
+    def users_and_packages(self, root):
+        """All but what systemd makes at the first boot."""
+        users = {line.split(":")[0] for line in (root / "etc/passwd").read_text().splitlines()}
+        installed = subprocess.run(["dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f", "${Package} ${db:Status-Status}\n"],
+                                   text=True, capture_output=True, check=True).stdout
+        return {user for user in users if not user.startswith("systemd-")}, set(installed.splitlines())
 
     def install(self, root, command):
         """Before the system boots: the lab that it will be in reaches no package mirror."""
@@ -148,7 +156,7 @@ class QuickStart(unittest.TestCase):
         self.look_with_a_browser(page.split()[-1], nginx)
         here.close()
 
-        upgrade, purge = (command for _, command in self.steps["Upgrade and remove"][::2])
+        upgrade, *removal = (command for _, command in self.steps["Upgrade and remove"][::2])
         self.make_newer()
         for host, system in self.systems.items():
             pid = system.show("longhaul", "MainPID")
@@ -160,8 +168,10 @@ class QuickStart(unittest.TestCase):
         self.assertGreater(json.loads(self.type("branch", "longhaul status --json"))["flows"]["by_reason"]["optimised"], 0)
 
         for host in self.systems:
-            self.type(host, purge)
+            for command in removal:
+                self.type(host, command)
             self.assertEqual(self.traces(host), [""])
+            self.assertEqual(self.users_and_packages(self.roots[host]), self.users_before)
             left = {path for path in self.files(self.roots[host]) - self.before if "longhaul" in path and PACKAGES not in path}
             self.assertEqual(left, set())
         self.fetch(nginx, "without the pair")

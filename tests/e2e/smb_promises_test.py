@@ -2,6 +2,7 @@
 """A sample of the promise table (promises/README.md): several clients write while something breaks, and no block is missing
 that was acknowledged to a client whose run ended in success. --long plays many rounds of each."""
 
+import collections
 import os
 import pathlib
 import sys
@@ -22,7 +23,8 @@ SEED = int(os.environ.get("LONGHAUL_PROMISES_SEED", "1"))
 
 
 def kinds_of(kernel=False):
-    return [name for name, kind in KINDS.items() if kind.is_there() and kind.is_kernel <= kernel]
+    """Linux alone, or all others: with the guest, which runs one program at a time, those would be played once more."""
+    return [name for name, kind in KINDS.items() if kind.is_there() and kind.is_kernel == kernel]
 
 
 class Stage(unittest.TestCase):
@@ -37,16 +39,18 @@ class Stage(unittest.TestCase):
             raise unittest.SkipTest("there is no guest: it is made by tools/setup, on x86_64")
         cls.stage = cls.enterClassContext(scenarios.Stage(guest=cls.kernel, **cls.stage_of))
 
-    def play(self, *faults, times=0, clients=5, longest=20):
+    def play(self, *faults, times=0, clients=6, longest=20):
         """A sample of the table's part of each fault, or all of it, so many times."""
         kinds = kinds_of(self.kernel)
-        table, bad = scenarios.Table(), []
+        table, bad, promised = scenarios.Table(), [], collections.Counter()
         for fault in faults:
             for seed in range(SEED, SEED + max(times, 1)):
                 rounds = scenarios.covering(seed, fault, kinds, clients, longest)
                 for round_ in rounds if times else rounds[:1]:
                     for outcome in self.stage.play(round_):
                         table.add(fault, outcome)
+                        if self.stage.may_promise(outcome.told):
+                            promised[self.key(fault, outcome.told, bool(times))] += outcome.promised
                         if outcome.lost or outcome.unflushed or outcome.wrong:
                             bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: lost {outcome.lost}, lost after flush "
                                        f"{outcome.unflushed}, wrong {outcome.wrong}, errors {outcome.errors}")
@@ -54,6 +58,12 @@ class Stage(unittest.TestCase):
         print("\n".join((f"LONGHAUL_PROMISES_SEED={SEED}" + "".join(f", without {name}" for name in missing), *table.lines())))
         if bad:
             self.fail("\n".join(bad))
+        for key, bytes_ in promised.items():
+            self.assertGreater(bytes_, 0, f"{key}: nothing was acknowledged early, so nothing was tried")
+
+    def key(self, fault, told, is_whole):
+        """Of what must have been promised something: each fault, and in the whole table each dialect, too."""
+        return (fault, told.dialect) if is_whole else fault
 
 
 @early
@@ -107,6 +117,17 @@ class PromisesWithoutPower(Stage):
 
     def test_no_acknowledged_block_is_lost_where_the_daemons_hosts_lose_their_power(self):
         self.play("near's power", "far's power", "far's, then near's power", "near's, then far's power")
+
+
+@early
+class PromisesToClientsThatCache(Stage):
+    stage_of = {"both": {"features": {"smb.write_behind_cached": True}}}
+
+    def test_no_acknowledged_block_is_lost_of_clients_with_oplocks_and_leases_of_their_own(self):
+        self.play("smbd killed", "near killed", "far killed", clients=8)
+
+    def key(self, fault, told, is_whole):
+        return (fault, told.ask) if is_whole else told.ask
 
 
 @early
@@ -187,7 +208,7 @@ class TheTable(unittest.TestCase):
         kinds = kinds_of()
         for fault in FAULTS:
             with self.subTest(fault):
-                told = scenarios.covering(SEED, fault, kinds, 5, 20)[0].scenarios
+                told = scenarios.covering(SEED, fault, kinds, 6, 20)[0].scenarios
                 played = {value for each in told for value in (each.dialect, each.ask, KINDS[each.kind].behaviour or each.policy)}
                 self.assertEqual(played, {value for place in scenarios.places(fault, kinds) for value in place})
 
@@ -200,6 +221,9 @@ class TheTable(unittest.TestCase):
         for fault in FAULTS:
             places = {(KINDS[told.kind].behaviour or told.policy, told.dialect, told.ask) for name, told in played if name == fault}
             self.assertEqual(places, set(scenarios.places(fault, kinds)))
+        self.assertEqual({place[1:] for place in scenarios.places("near killed", kinds) if place[0] == "kernel"},
+                         {("NT1", "none"), ("NT1", "oplock"),
+                          *((dialect, ask) for dialect in ("2.1", "3.0", "3.1.1") for ask in ("none", "lease"))})
         self.assertEqual({place[1:] for place in scenarios.places("near killed", kinds) if place[0] == "continue"},
                          {("NT1", "none"), ("NT1", "oplock"), ("NT1", "durable"),
                           *((dialect, ask) for dialect in ("2.1", "3.0", "3.1.1")
@@ -236,6 +260,15 @@ class ManyPromisesWithoutPower(Stage):
         self.play(*(name for name, fault in FAULTS.items() if fault.power), times=2, clients=8, longest=70)
 
 
+class ManyPromisesToClientsThatCache(Stage):
+    stage_of = PromisesToClientsThatCache.stage_of
+    key = PromisesToClientsThatCache.key
+
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_with_oplocks_and_leases_of_their_own(self):
+        self.play(*faults("near", "far", "smbd", "session"), times=1, clients=8, longest=70)
+
+
 class ManyPromisesWithoutThePair(Stage):
     stage_of = {"direct": True}
 
@@ -249,7 +282,16 @@ class PromisesToAKernel(Stage):
 
     @long_test
     def test_no_acknowledged_block_of_linuxs_client_is_lost(self):
-        self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), times=1, clients=3, longest=20)
+        self.play(*(name for name, fault in FAULTS.items() if not fault.power), times=1, longest=20)
+
+
+class PromisesToAKernelWithoutPower(Stage):
+    kernel = True
+    stage_of = {"power": True}
+
+    @long_test
+    def test_no_acknowledged_block_of_linuxs_client_is_lost_where_the_daemons_hosts_lose_their_power(self):
+        self.play(*(name for name, fault in FAULTS.items() if fault.power and not fault.unsynced), times=1, longest=20)
 
 
 if __name__ == "__main__":

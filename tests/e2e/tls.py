@@ -19,21 +19,23 @@ numbers = itertools.count(1)
 class Authority:
     """A certificate authority, and what it issues: pairs of files."""
 
-    def __init__(self, folder, name="Test CA"):
+    def __init__(self, folder, name="Test CA", constraints=""):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.certificate, self._key = folder / "ca.crt", folder / "ca.key"
+        self.certificate, self.key = folder / "ca.crt", folder / "ca.key"
         self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                      f"/CN={name}", "-days", 30, "-keyout", self._key, "-out", self.certificate,
-                      "-addext", "basicConstraints=critical,CA:TRUE")
+                      f"/CN={name}", "-days", 30, "-keyout", self.key, "-out", self.certificate,
+                      "-addext", "basicConstraints=critical,CA:TRUE",
+                      *(("-addext", f"nameConstraints=critical,{constraints}") if constraints else ()))
 
-    def issue(self, name):
-        """(certificate, key) for a host."""
+    def issue(self, name, *more, has_alternative_names=True):
+        """(certificate, key) for a host, which may have more names."""
+        names = ",".join(f"DNS:{each}" for each in (name, *more))
         stem = self.folder / f"{name}-{next(numbers)}"
         request, certificate, key = (stem.with_name(stem.name + end) for end in (".csr", ".crt", ".key"))
         self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-                      "-keyout", key, "-out", request, "-addext", f"subjectAltName=DNS:{name}")
-        self._openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self._key, "-CAcreateserial",
+                      "-keyout", key, "-out", request, *(("-addext", f"subjectAltName={names}") if has_alternative_names else ()))
+        self._openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial",
                       "-days", 30, "-copy_extensions", "copy", "-out", certificate)
         key.chmod(0o600)
         return certificate, key
@@ -47,7 +49,7 @@ class Authority:
         ends = datetime.datetime.strptime(said["enddate"], "%b %d %H:%M:%S %Y GMT")
         index, answer = certificate.with_suffix(".index"), certificate.with_suffix(".ocsp")
         index.write_text(f"V\t{ends:%y%m%d%H%M%SZ}\t\t{said['serial']}\tunknown\t/CN={certificate.stem}\n")
-        self._openssl("ocsp", "-index", index, "-CA", self.certificate, "-rsigner", self.certificate, "-rkey", self._key,
+        self._openssl("ocsp", "-index", index, "-CA", self.certificate, "-rsigner", self.certificate, "-rkey", self.key,
                       "-issuer", self.certificate, "-cert", certificate, "-ndays", 1, "-noverify", "-respout", answer)
         return answer
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded sessions, and anything else, through the guard of flows that bypass the link. Inputs are those of
 // smb_session: a byte of options, then pieces with their side, length and bytes. Writes are taken to be lost
-// of every file that the client opens in the input. However the pieces are cut, the same comes out; without a
-// loss, what went in.
+// of every file that the client opens in the input. However the pieces are cut, the same comes out, until the
+// guard has the connection reset; without a loss, what went in.
 #include <algorithm>
 
 #include "codecs/little_endian.h"
@@ -107,6 +107,10 @@ Result pass_through(const Input& input, std::size_t piece_bytes, bool with_losse
       modules::Guard::Out out;
       piece.is_servers ? guard.from_server(part, out) : guard.from_client(part, out);
       collect(out);
+      if (out.reset) {
+        require(lost->waiting() < losses);
+        return result;
+      }
       require(!was_done || (guard.is_done() && guard.held_bytes() == 0));
     }
   }

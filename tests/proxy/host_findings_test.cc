@@ -29,7 +29,9 @@ HostFindings look(const std::string& more, const HostFacts& facts = host(), cons
   const std::string text = "site = \"a\"\n[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n" +
                            more + "[[peer]]\nname = \"b\"\naddress = \"" + address +
                            "\"\nfingerprint = \"sha256:" + std::string(64, 'a') + "\"\n" + peer;
-  return host_findings(config::read_text(text, "a.toml"), facts);
+  HostFacts all = facts;
+  if (all.addresses_of_peers.empty()) all.addresses_of_peers = {config::parse_address(address.substr(0, address.rfind(':')))};
+  return host_findings(config::read_text(text, "a.toml"), all);
 }
 
 bool warns(const HostFindings& found, const std::string& of) {
@@ -54,6 +56,9 @@ TEST_CASE("a listen address that no interface has is an error") {
     CHECK(look("[link]\nlisten = \"" + good + "\"\n").errors.empty());
   HostFacts floating = host();
   floating.binds_foreign = true;
+  const std::string page = "tls_certificate = \"c\"\ntls_key = \"k\"\n";
+  CHECK(look("[control]\ntls_listen = \"10.9.9.9:7602\"\n" + page).errors.size() == 1);
+  CHECK(look("[control]\ntls_listen = \"10.10.1.1:7602\"\n" + page).errors.empty());
   CHECK(look("[link]\nlisten = \"10.9.9.9:7600\"\n", floating).errors.empty());
 }
 
@@ -69,6 +74,30 @@ TEST_CASE("a peer with this host's address or networks is an error") {
   CHECK(warns(look("", host(), "", "10.10.100.1:7600"), "this host's own (wan0)"));
   CHECK(warns(look("", host(), "networks = [\"10.10.1.0/24\"]\n"), "interface lan0"));
   CHECK(warns(look("", host(), "networks = [\"fd10:1::7\"]\n"), "interface lan0"));
+}
+
+TEST_CASE("a peer that is named is looked at by the address of its name") {
+  HostFacts facts = host();
+  facts.addresses_of_peers = {config::parse_address("10.10.100.1")};
+  CHECK(warns(look("", facts, "", "dc.example.com:7600"), "this host's own (wan0)"));
+  facts.addresses_of_peers = {std::nullopt};
+  CHECK(look("", facts, "", "dc.example.com:7600").warnings.empty());
+  const auto named = [](const std::string& name) {
+    return config::read_text("site = \"a\"\n[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n[[peer]]\nname = \"b\"\naddress = \"" +
+                                 name + ":7600\"\nfingerprint = \"sha256:" + std::string(64, 'a') + "\"\n",
+                             "a.toml");
+  };
+  const auto found = host_facts(named("localhost"));
+  REQUIRE(found.addresses_of_peers.size() == 1);
+  REQUIRE(found.addresses_of_peers[0]);
+  CHECK(found.addresses_of_peers[0]->is_loopback());
+  CHECK(found.towards_peers == std::vector<std::string>{"lo"});
+}
+
+TEST_CASE("a network cannot be at this site and behind its only peer") {
+  CHECK(warns(look("[link]\nlisten = \"[::]:7600\"\nallow = [\"10.7.0.0/16\"]\n", host(), "networks = [\"10.7.0.0/16\"]\n"),
+              "10.7.0.0/16 is in [link] allow"));
+  CHECK(look("[link]\nlisten = \"[::]:7600\"\nallow = [\"10.7.0.0/16\"]\n", host(), "networks = [\"0.0.0.0/0\"]\n").warnings.empty());
 }
 
 TEST_CASE("dictionary and memory sizes are checked against the host") {

@@ -337,7 +337,7 @@ function lossText(udp) {
 }
 
 function rateWords(rate) {
-  const words = {told: 'configured rate', guarded: 'the line carries less than the configured rate', measured: 'measured rate'};
+  const words = {configured: 'configured rate', limited: 'the line carries less than the configured rate', measured: 'measured rate'};
   let text = words[rate.law] || rate.law;
   if (rate.competes) text += '; other traffic fills the queue of the line';
   if (rate.policed) text += '; a policer drops packets above its rate';
@@ -465,6 +465,9 @@ async function toggleFlow(id, button) {
       const lines = [why.sentence, 'Remedy: ' + why.remedy + '.',
         'Features: ' + Object.entries(why.features).map(([name, value]) => `${name}=${value}`).join(' ')];
       for (const lost of why.lost_files || []) lines.push(`Lost writes: ${lost.file} (${lost.cause}).`);
+      for (const told of why.told_files || []) {
+        lines.push(`Lost writes: ${told.file} (${told.cause}), reported ${new Date(1000 * told.at_s).toISOString()} (${told.how}).`);
+      }
       cell.replaceChildren(...lines.map(line => el('p', {}, line)));
     }).catch(error => setText(cell, error.message));
   }
@@ -548,7 +551,7 @@ const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', f
 
 // `until`: the file's values of those that were changed by hand.
 function showInForce(preset, until) {
-  const changed = Object.entries(until).map(([name, value]) => `${name} (then ${value} again)`);
+  const changed = Object.entries(until).map(([name, value]) => `${name} (${value} after it)`);
   setText(get('in-force'), (preset ? `This is preset ${preset}.` : 'These are the values of no preset.') +
     (changed.length ? ` Changed until the next restart: ${changed.join(', ')}.` : ''));
 }
@@ -682,12 +685,12 @@ function askForToken(section, text) {
 
 function showUnreachable(error) {
   const section = get('verdict');
-  const text = error.status ? error.message : 'The daemon does not answer. Does longhaul run, and does the tunnel stand?';
+  const text = error.status ? error.message : 'The daemon does not answer. Is longhaul running, and is the SSH tunnel up?';
   if (section.dataset.text === text) return;
   section.dataset.text = text;
   section.className = 'verdict bad';
   if (error.status === 401) return askForToken(section, text);
-  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'What follows is the last answer.'));
+  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'Below is the last answer.'));
 }
 
 function tick() {

@@ -11,15 +11,25 @@ LinkCarriers::LinkCarriers(LinkShared& shared, const config::Peer& peer, Session
 
 Result<void> LinkCarriers::begin_udp(Agreed& agreed) {
   if (!agreed.udp.endpoint) return {};
-  const auto keys = packet_keys(shared_, agreed, host_.id());
-  if (!keys) return keys.error();
-  udp_.begin(*agreed.udp.endpoint,
-             {.side = agreed.side,
-              .keys = *keys,
-              .cipher = agreed.udp.cipher,
-              .peer = agreed.udp.peer,
-              .new_carrier = [this] { return ++last_; }},
-             *host_.session());
+  const auto config = [&](const udp::CarrierKeys& keys, const UdpAddress& peer) {
+    return udp::UdpCarrierConfig{
+        .side = agreed.side, .keys = keys, .cipher = agreed.udp.cipher, .peer = peer, .new_carrier = [this] {
+          return ++last_;
+        }};
+  };
+  if (agreed.udp.paths.empty()) {
+    const auto keys = packet_keys(shared_, agreed, host_.id());
+    if (!keys) return keys.error();
+    udp_.begin(*agreed.udp.endpoint, config(*keys, agreed.udp.peer), *host_.session());
+    return {};
+  }
+  udp_.begin(*host_.session());
+  for (const UdpTerms::Path& path : agreed.udp.paths) {
+    if (!path.endpoint) continue;
+    const auto keys = packet_keys(shared_, agreed, host_.id(), path.number);
+    if (!keys) return keys.error();
+    udp_.add(path.name, *path.endpoint, config(*keys, path.peer));
+  }
   return {};
 }
 
@@ -46,7 +56,9 @@ bool LinkCarriers::choose() {
                .tcp = tcp_.newest(),
                .rate_bits = peer_.rate_bits,
                .most_bits = shared_.total_rate.share(),
-               .send_on_tcp = [this](Bytes frames) { tcp_.send(frames); }},
+               .send_on_tcp = [this](Bytes frames) { tcp_.send(frames); },
+               .lines = peer_.paths,
+               .policy = peer_.policy},
               Clock::now());
   return session.preferred() != before;
 }

@@ -4,6 +4,7 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/detached.hpp>
@@ -22,6 +23,8 @@ namespace {
 
 constexpr auto kNameLimit = 10s;
 constexpr Duration kConnectLimit = 10s, kHandshakeLimit = 10s;
+// There are others to try.
+constexpr Duration kPathConnectLimit = 4s;
 constexpr Duration kFirstBackOff = 250ms, kLastBackOff = 5s;
 
 Token random_token() {
@@ -119,7 +122,24 @@ asio::awaitable<void> PeerDial::keep_dialling() {
 
 asio::awaitable<std::optional<asio::ip::tcp::socket>> PeerDial::connect() {
   auto self = self_;
-  const config::HostPort at = *peer_.address;  // a reload may change it meanwhile
+  // A reload may change the peer meanwhile.
+  std::vector<config::PeerPath> paths = peer_.paths;
+  if (paths.empty()) {
+    const net::LocalEnd by_route;
+    co_return co_await connect(*peer_.address, by_route, kConnectLimit);
+  }
+  std::ranges::stable_partition(paths, [&](const config::PeerPath& path) { return udp_.works(path.name); });
+  for (const config::PeerPath& path : paths) {
+    const auto local = net::LocalEnd::parse(path.local);
+    auto socket = co_await connect(*path.address, local, kPathConnectLimit);
+    if (!*self || stopped_ || socket) co_return socket;
+  }
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<asio::ip::tcp::socket>> PeerDial::connect(config::HostPort at,
+                                                                        net::LocalEnd local, Duration most) {
+  auto self = self_;
   const auto addresses = co_await shared_.resolver.resolve(at.host, kNameLimit);
   if (!*self || stopped_) co_return std::nullopt;
   if (!addresses) {
@@ -136,7 +156,10 @@ asio::awaitable<std::optional<asio::ip::tcp::socket>> PeerDial::connect() {
     set_link_buffers(socket.native_handle());
     std::uint32_t mark = net::kOwnSocketMark;
     setsockopt(socket.native_handle(), SOL_SOCKET, SO_MARK, &mark, sizeof mark);
-    asio::steady_timer limit(shared_.io, kConnectLimit);
+    if (!local.interface.empty()) error = net::use_interface(socket.native_handle(), local.interface);
+    if (!error && !local.address.is_unspecified()) socket.bind({local.address, 0}, error);
+    if (error) continue;
+    asio::steady_timer limit(shared_.io, most);
     limit.async_wait([&socket](boost::system::error_code cancelled) {
       boost::system::error_code ignored;
       if (!cancelled) socket.close(ignored);
@@ -180,6 +203,8 @@ asio::awaitable<bool> PeerDial::dial_once() {
 asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
   auto self = self_;
   boost::system::error_code error;
+  auto paths = co_await paths_to_offer();
+  if (!*self || stopped_) co_return false;
   HelloFrame hello = make_hello(host_.resumable_session());
   UdpTerms terms;
   // Keys are never derived twice: without another epoch there is no UDP.
@@ -188,6 +213,7 @@ asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
     hello.udp_port = terms.endpoint->port();
     hello.epoch = ++last_epoch_;
     hello.ciphers = udp::ciphers_to_offer(udp::choose_cipher());
+    for (const UdpTerms::Path& path : paths) hello.paths.push_back(path.name);
   }
   if (auto sent = co_await connection.write_frame(hello); !sent) {
     if (*self && !stopped_) log_failure(sent.error().message());
@@ -224,6 +250,10 @@ asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
     terms.cipher = *cipher;
     terms.peer = {connection.socket().remote_endpoint(error).address(), theirs->udp_port};
     if (error) terms.endpoint = nullptr;
+    for (UdpTerms::Path& path : paths)
+      if (std::ranges::find(theirs->paths, path.name) != theirs->paths.end())
+        terms.paths.push_back(std::move(path));
+    note_paths(terms.paths);
   }
   const Token id = resumed ? hello.session : new_session_id(hello.nonce, theirs->nonce);
   if (!co_await host_.may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return false;
@@ -234,7 +264,60 @@ asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
 udp::UdpEndpoint* PeerDial::dialling_endpoint(TlsConnection& connection) {
   boost::system::error_code error;
   auto local = connection.socket().local_endpoint(error);
-  return error ? nullptr : udp_.dialling_endpoint(local.address().is_v6());
+  return error ? nullptr : udp_.dialling_endpoint({}, {}, local.address().is_v6());
+}
+
+// All of them, so that their numbers are those of the names. One that cannot be used now has no endpoint.
+asio::awaitable<std::vector<UdpTerms::Path>> PeerDial::paths_to_offer() {
+  auto self = self_;
+  std::vector<UdpTerms::Path> offered;
+  const std::vector<config::PeerPath> paths = peer_.paths;  // a reload may change them meanwhile
+  for (const config::PeerPath& path : paths) {
+    UdpTerms::Path& offer = offered.emplace_back(UdpTerms::Path{offered.size(), path.name, nullptr, {}});
+    if (!path.address) continue;
+    const auto addresses = co_await shared_.resolver.resolve(path.address->host, kNameLimit);
+    if (!*self || stopped_) break;
+    const auto local = net::LocalEnd::parse(path.local);
+    const auto usable =
+        addresses
+            ? std::ranges::find_if(*addresses, [&](const auto& each) { return local.fits(each.is_v6()); })
+            : std::vector<asio::ip::address>::const_iterator{};
+    if (!addresses || usable == addresses->end()) {
+      log::warn("path_unusable", {{"peer", peer_.name},
+                                  {"path", path.name},
+                                  {"reason", addresses ? "local and address are of different IP versions"
+                                                       : "cannot resolve " + path.address->host + ": " +
+                                                             addresses.error().message()}});
+      continue;
+    }
+    offer.endpoint = udp_.dialling_endpoint(path.name, local, usable->is_v6());
+    offer.peer = {*usable, path.address->port};
+  }
+  co_return offered;
+}
+
+// Those that this side knows, too. They arrive where everything arrives.
+std::vector<UdpTerms::Path> PeerDial::paths_to_answer(const std::vector<std::string>& offered) {
+  std::vector<UdpTerms::Path> paths;
+  for (std::size_t number = 0; number < offered.size(); ++number)
+    if (std::ranges::find(peer_.paths, offered[number], &config::PeerPath::name) != peer_.paths.end())
+      paths.push_back({number, offered[number], shared_.udp.get(), {}});
+  return paths;
+}
+
+// Once for each set of names that one side does not have.
+void PeerDial::note_paths(const std::vector<UdpTerms::Path>& agreed) {
+  std::string missing;
+  for (const config::PeerPath& path : peer_.paths)
+    if (std::ranges::find(agreed, path.name, &UdpTerms::Path::name) == agreed.end())
+      missing += (missing.empty() ? "" : ", ") + path.name;
+  if (std::exchange(unknown_paths_, missing) == missing || missing.empty()) return;
+  log::warn(
+      "paths_not_agreed",
+      {{"peer", peer_.name},
+       {"paths", missing},
+       {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]" : "the other paths are used"},
+       {"remedy", "give both sites a [[peer.path]] of each name, and a release that knows paths"}});
 }
 
 asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
@@ -275,6 +358,9 @@ asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
     answer.epoch = terms.epoch;
     answer.ciphers = static_cast<std::uint8_t>(terms.cipher);
     last_epoch_ = std::max(last_epoch_, terms.epoch);
+    terms.paths = paths_to_answer(hello->paths);
+    for (const UdpTerms::Path& path : terms.paths) answer.paths.push_back(path.name);
+    note_paths(terms.paths);
   }
   const Token id = resumed ? own : new_session_id(hello->nonce, answer.nonce);
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;

@@ -9,6 +9,7 @@
 
 #include "proxy/link/io/link_shared.h"
 #include "proxy/link/io/udp_paths.h"
+#include "proxy/net/local_end.h"
 
 namespace longhaul::link {
 
@@ -18,6 +19,14 @@ struct UdpTerms {
   std::uint64_t epoch = 0;
   udp::Cipher cipher = udp::Cipher::aes_128_gcm;
   UdpAddress peer{};  // unspecified where this side did not dial
+  // One of several, which both sides know by its name.
+  struct Path {
+    std::uint64_t number;
+    std::string name;
+    udp::UdpEndpoint* endpoint;
+    UdpAddress peer{};  // as above
+  };
+  std::vector<Path> paths{};  // none: one line, with the endpoint and the peer above
 };
 
 // A connection on which both sides have said HELLO.
@@ -70,6 +79,12 @@ class PeerDial {
   boost::asio::awaitable<void> keep_dialling();
   boost::asio::awaitable<bool> dial_once();
   boost::asio::awaitable<std::optional<boost::asio::ip::tcp::socket>> connect();
+  boost::asio::awaitable<std::optional<boost::asio::ip::tcp::socket>> connect(config::HostPort at,
+                                                                              net::LocalEnd local,
+                                                                              Duration most);
+  boost::asio::awaitable<std::vector<UdpTerms::Path>> paths_to_offer();
+  std::vector<UdpTerms::Path> paths_to_answer(const std::vector<std::string>& offered);
+  void note_paths(const std::vector<UdpTerms::Path>& agreed);
   boost::asio::awaitable<bool> greet(TlsConnection connection);
   bool wants_to_dial() const { return peer_.address && host_.wants_connection(); }
   bool own_dial_stays(const TlsEngine& against) const;
@@ -85,6 +100,7 @@ class PeerDial {
   boost::asio::steady_timer timer_;
   std::uint64_t last_epoch_ = 0;  // of UDP keys
   std::string last_error_;
+  std::string unknown_paths_;  // as was logged last
   bool stopped_ = false;
   std::shared_ptr<PeerDial*> self_;
 };

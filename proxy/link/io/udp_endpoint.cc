@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "codecs/work.h"
+#include "proxy/net/local_end.h"
 #include "proxy/net/marks.h"
 
 namespace longhaul::link::udp {
@@ -160,14 +161,14 @@ UdpEndpoint::~UdpEndpoint() {
 }
 
 Result<std::unique_ptr<UdpEndpoint>> UdpEndpoint::open(asio::io_context& io, const UdpAddress& at,
-                                                       Answers answers) {
+                                                       Answers answers, const std::string& interface) {
   std::unique_ptr<UdpEndpoint> endpoint(new UdpEndpoint(io, answers));
-  if (auto bound = endpoint->bind(at); !bound) return bound.error();
+  if (auto bound = endpoint->bind(at, interface); !bound) return bound.error();
   endpoint->wait_readable();
   return endpoint;
 }
 
-Result<void> UdpEndpoint::bind(const UdpAddress& at) {
+Result<void> UdpEndpoint::bind(const UdpAddress& at, const std::string& interface) {
   boost::system::error_code error;
   socket_.open(at.protocol(), error);
   if (error) return error;
@@ -176,6 +177,8 @@ Result<void> UdpEndpoint::bind(const UdpAddress& at) {
   if (v6) socket_.set_option(asio::ip::v6_only(!at.address().is_unspecified()), error);
   if (error) return error;
   set_options(v6);
+  if (!interface.empty()) error = net::use_interface(socket_.native_handle(), interface);
+  if (error) return error;
   socket_.bind(at, error);
   if (error) return error;
   socket_.non_blocking(true, error);

@@ -7,6 +7,7 @@
 #include <boost/asio/ip/udp.hpp>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "codecs/keyed_hash.h"
@@ -56,8 +57,9 @@ class UdpEndpoint {
     std::uint64_t refused = 0;
   };
 
+  // `interface`: all datagrams leave and arrive there; empty: by the route.
   static Result<std::unique_ptr<UdpEndpoint>> open(boost::asio::io_context& io, const UdpAddress& at,
-                                                   Answers answers);
+                                                   Answers answers, const std::string& interface = {});
   ~UdpEndpoint();
   UdpEndpoint(const UdpEndpoint&) = delete;
   UdpEndpoint& operator=(const UdpEndpoint&) = delete;
@@ -78,7 +80,7 @@ class UdpEndpoint {
 
  private:
   UdpEndpoint(boost::asio::io_context& io, Answers answers);
-  Result<void> bind(const UdpAddress& at);
+  Result<void> bind(const UdpAddress& at, const std::string& interface);
   void set_options(bool v6);
   void wait_readable();
   void on_readable();

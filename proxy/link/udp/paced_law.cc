@@ -154,7 +154,7 @@ RateView PacedLaw::view() const {
     return view;
   }
   RateView view{.law = RateView::Law::told,
-                .phase = trial_ == Trial::none ? "told" : "test",
+                .phase = trial_ == Trial::none ? "configured" : "test",
                 .line_rate = config_.rate,
                 .queue = watch_.queue()};
   if (watch_.measured()) view.base_rtt = watch_.base_rtt();

@@ -29,6 +29,12 @@ Buffer exporter_context(const Token& session, std::uint64_t epoch) {
   return context;
 }
 
+Buffer exporter_context(const Token& session, std::uint64_t epoch, std::uint64_t path) {
+  Buffer context = exporter_context(session, epoch);
+  ByteWriter(context).fixed64(path);
+  return context;
+}
+
 CarrierKeys keys_from_exporter(Bytes exported) {
   assert(exported.size() == kExportedBytes);
   CarrierKeys keys;

@@ -49,6 +49,9 @@ struct CarrierKeys {
 inline constexpr std::string_view kExporterLabel = "EXPORTER-longhaul-udp";
 inline constexpr std::size_t kExportedBytes = 2 * (ConnectionId::kSize + sizeof(TrafficSecret));
 Buffer exporter_context(const Token& session, std::uint64_t epoch);
+// The same for one of several paths: another label, so that no path shares keys with a link without paths.
+inline constexpr std::string_view kPathExporterLabel = "EXPORTER-longhaul-udp-path";
+Buffer exporter_context(const Token& session, std::uint64_t epoch, std::uint64_t path);
 
 // `exported` has kExportedBytes.
 CarrierKeys keys_from_exporter(Bytes exported);

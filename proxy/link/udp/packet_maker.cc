@@ -131,7 +131,7 @@ bool PacketMaker::write_payload(std::size_t end, std::size_t protected_end, Sent
   if (end < out.size() + kMinRoom || !has_data(now)) return false;
   // Control frames are as urgent as interactive streams, and what is first in the packet decides for all of
   // it.
-  auto next = outgoing_.next_stream();
+  auto next = outgoing_.next_stream(carrier_);
   bool interactive = !next || next->stream_class == StreamClass::interactive;
   fec::Mode mode = next ? mode_of(next->features.fec) : fec_mode_;
   auto symbol = fec_.next_symbol(interactive, mode);

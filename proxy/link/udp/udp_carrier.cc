@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
 constexpr std::uint64_t kWorkPerDatagram = 1000;
+// A host that stands still for a moment is no path that is silent.
+constexpr Duration kPause = 25ms;
 
 std::uint64_t seed_of(const ConnectionId& id) {
   std::uint64_t seed = 0;
@@ -47,10 +49,13 @@ UdpCarrier::~UdpCarrier() { session_.detach(id_, last_now_); }
 
 void UdpCarrier::tell_line_rate() {
   if (session_.preferred() != id_) return;
-  const double unsent =
-      std::chrono::duration<double>(kUnsentTime).count() * static_cast<double>(rate_.bytes_per_second());
-  session_.outgoing().set_unsent_limit(std::clamp(static_cast<std::size_t>(unsent), kUnsentMin, kUnsentMax));
-  session_.outgoing().set_line_rate(rate_.bytes_per_second());
+  Outgoing& outgoing = session_.outgoing();
+  const std::uint64_t rate = rate_.bytes_per_second() + outgoing.helpers().rate;
+  // A stream asks for more when half of it is sent: there must be enough for helpers until then.
+  const double unsent = std::chrono::duration<double>(kUnsentTime).count() * static_cast<double>(rate) +
+                        2 * static_cast<double>(outgoing.helpers().backlog);
+  outgoing.set_unsent_limit(std::clamp(static_cast<std::size_t>(unsent), kUnsentMin, kUnsentMax));
+  outgoing.set_line_rate(rate);
 }
 
 void UdpCarrier::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
@@ -87,8 +92,36 @@ void UdpCarrier::prefer(TimePoint now) {
   tell_line_rate();
 }
 
+void UdpCarrier::help(std::size_t backlog) { session_.set_helper(id_, backlog); }
+
+Duration UdpCarrier::late_after() const { return rtt().probe_timeout(SentPackets::kMaxAckDelay); }
+
+Duration UdpCarrier::silent_after() const { return 2 * late_after() + kPause; }
+
+// The timer that probes is no sign of it: it runs out sooner where an acknowledgement was asked for at once.
+bool UdpCarrier::is_late(TimePoint now) const { return waits(late_after(), now); }
+
+bool UdpCarrier::waits(Duration time, TimePoint now) const {
+  return state() == State::up && unanswered_since_ && now - *unanswered_since_ >= time;
+}
+
+// Without packets that search for the path's largest size: a path that works may well drop those.
+void UdpCarrier::note_unanswered(bool answered, TimePoint now) {
+  if (flight_.bytes_against_window() == 0)
+    unanswered_since_.reset();
+  else if (answered || !unanswered_since_)
+    unanswered_since_ = now;
+}
+
+void UdpCarrier::give_way(TimePoint now) {
+  last_now_ = now;
+  fail(now);
+  probe(now);
+}
+
 void UdpCarrier::fail(TimePoint now) {
   health_.fail();
+  unanswered_since_.reset();
   maker_.on_failed();
   flight_.abandon(session_.outgoing(), now);
   // What the peer still sends is taken, under a new name: the old one is lost with all that it carried.
@@ -118,6 +151,11 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   };
   sooner(maker_.ack_at());
   sooner(health_.next_timeout(rtt().smoothed()));
+  if (watched_ && state() == State::up && unanswered_since_) {
+    const TimePoint late = *unanswered_since_ + late_after();
+    const TimePoint silent = *unanswered_since_ + silent_after();
+    if (last_now_ < silent) sooner(last_now_ < late ? late : silent);
+  }
   if (state() == State::up) {
     sooner(maker_.send_at());
     sooner(flight_.mtu().next_timeout(last_now_));
@@ -179,6 +217,7 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
 void UdpCarrier::settle(TimePoint now) {
   SentEvents& events = flight_.events();
   const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
+  note_unanswered(!events.acked.empty(), now);
   if (!events.acked.empty()) {
     if (health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
     health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
@@ -238,6 +277,7 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
     batch.one_by_one = flight_.bursts().one_by_one();
   }
   if (maker_.keys_worn_out() && !keys_worn_out_) wear_out(now);
+  note_unanswered(false, now);
   return !batch.bytes.empty();
 }
 

@@ -68,6 +68,18 @@ class UdpCarrier final : private PacketReader::Carrier {
   void set_rival(bool there_is) { health_.set_rival(there_is); }
   bool in_doubt() const { return health_.in_doubt(); }
   void on_outdone(TimePoint now);
+  bool is_preferred() const { return session_.preferred() == id_; }
+  // Beside the preferred carrier this one takes bytes of bulk streams (Session::set_helper()).
+  void help(std::size_t backlog);
+  void stop_helping() { session_.set_helper(id_, std::nullopt); }
+  // Other paths can take over: the carrier has a deadline when it becomes late, and silent.
+  void set_watched(bool watched) { watched_ = watched; }
+  // An acknowledgement is overdue: a packet was lost, or the path.
+  bool is_late(TimePoint now) const;
+  // Nor were the probes acknowledged that were sent for that reason: it is the path.
+  bool is_silent(TimePoint now) const { return waits(silent_after(), now); }
+  // Another path takes over what is in flight here; this one is probed until it works again.
+  void give_way(TimePoint now);
   // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
   void on_too_large(std::size_t datagram_bytes, TimePoint now);
 
@@ -94,6 +106,10 @@ class UdpCarrier final : private PacketReader::Carrier {
 
  private:
   const RttEstimator& rtt() const { return flight_.sent().rtt(); }
+  Duration late_after() const;
+  Duration silent_after() const;
+  bool waits(Duration time, TimePoint now) const;
+  void note_unanswered(bool answered, TimePoint now);
 
   // PacketReader::Carrier
   void on_acknowledged(TimePoint now) override { settle(now); }
@@ -124,6 +140,8 @@ class UdpCarrier final : private PacketReader::Carrier {
   PacketMaker maker_;
   PacketReader reader_;
   bool keys_worn_out_ = false;
+  bool watched_ = false;
+  std::optional<TimePoint> unanswered_since_;  // something is in flight, and nothing was acknowledged since
 };
 
 }  // namespace longhaul::link::udp

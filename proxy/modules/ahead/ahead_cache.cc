@@ -103,7 +103,7 @@ std::uint64_t AheadCache::seen(const OpenKey& key) const {
   return open == opens_.end() ? 0 : open->second.seen;
 }
 
-void AheadCache::pushed(const Ahead& ahead, const Slice& bytes) {
+void AheadCache::pushed(const Ahead& ahead, const Slice& bytes, link::TimePoint now) {
   if (ahead.offset >= kMostOffset) return;  // no file is that large
   if (const auto numbers = waiting_for_.find(ahead.open); numbers != waiting_for_.end()) {
     for (const MessageNumber number : numbers->second) take(number, waiting_.at(number), ahead, bytes);
@@ -122,8 +122,11 @@ void AheadCache::pushed(const Ahead& ahead, const Slice& bytes) {
     wasted_bytes_ += bytes.size();
     return;
   }
-  if (ahead.end_of_file) open.end_of_file = ahead.end_of_file;
-  insert(open, ahead.offset, bytes);
+  if (ahead.end_of_file) {
+    if (!open.end_of_file) open.end_came = now;
+    open.end_of_file = ahead.end_of_file;
+  }
+  insert(open, ahead.offset, bytes, now);
   for (const Ready& ready : ready_) {
     if (ready.open != ahead.open) continue;
     for (auto piece = first_behind(open.pieces, ready.offset);
@@ -184,16 +187,30 @@ void AheadCache::stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting
   waiting_.erase(waiting);
 }
 
-void AheadCache::passed(const OpenKey& key, Stamp stamp, std::uint64_t offset, const Slice& bytes) {
+void AheadCache::passed(const OpenKey& key, Stamp stamp, std::uint64_t offset, const Slice& bytes,
+                        link::TimePoint now) {
   auto found = opens_.find(key);
   if (found == opens_.end() || found->second.stamp != stamp) return;
   Open& open = found->second;
   // Already read: worth keeping, but less than data that was not read yet.
   if (open.held_bytes + bytes.size() > bounds_.open_bytes / 2 || !make_room(open, bytes.size())) return;
-  insert(open, offset, bytes);
+  insert(open, offset, bytes, now);
   for (auto piece = first_behind(open.pieces, offset);
        piece != open.pieces.end() && piece->first < end_of(offset, bytes); ++piece)
     now_read(found->first, open, piece);
+}
+
+bool AheadCache::has_older(const OpenKey& key, std::uint64_t offset, std::uint32_t length,
+                           link::TimePoint time) const {
+  const auto found = opens_.find(key);
+  if (found == opens_.end()) return false;
+  const Open& open = found->second;
+  const std::uint64_t end = offset + length;
+  if (open.end_of_file && *open.end_of_file < end && open.end_came < time) return true;
+  for (auto piece = first_behind(open.pieces, offset); piece != open.pieces.end() && piece->first < end;
+       ++piece)
+    if (piece->second.came < time) return true;
+  return false;
 }
 
 std::variant<ReadData, Asked> AheadCache::ask(const OpenKey& key, MessageNumber message, std::uint64_t offset,
@@ -317,7 +334,7 @@ bool AheadCache::make_room(Open& open, std::uint64_t bytes) {
   return !lacks(open, bytes);
 }
 
-void AheadCache::insert(Open& open, std::uint64_t offset, const Slice& bytes) {
+void AheadCache::insert(Open& open, std::uint64_t offset, const Slice& bytes, link::TimePoint now) {
   if (bytes.empty()) return;
   if (!make_room(open, bytes.size())) {
     wasted_bytes_ += bytes.size();
@@ -329,7 +346,7 @@ void AheadCache::insert(Open& open, std::uint64_t offset, const Slice& bytes) {
     open.held_bytes += gap.size();
     held_bytes_ += gap.size();
     account_->held_bytes += gap.size();
-    open.pieces.emplace(at, Piece{std::move(gap)});
+    open.pieces.emplace(at, Piece{.bytes = std::move(gap), .came = now});
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "codecs/keyed_hash.h"
 #include "codecs/slice.h"
+#include "proxy/link/types.h"
 #include "proxy/modules/ahead/messages.h"
 
 namespace longhaul::ahead {
@@ -58,9 +59,13 @@ class AheadCache {
 
   // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones answer the READs that
   // wait under their stamp.
-  void pushed(const Ahead& ahead, const Slice& bytes);
+  void pushed(const Ahead& ahead, const Slice& bytes, link::TimePoint now = {});
   // Bytes of a frame that answered a READ of this stamp: they can answer the next READ like pushed ones.
-  void passed(const OpenKey& open, Stamp stamp, std::uint64_t offset, const Slice& bytes);
+  void passed(const OpenKey& open, Stamp stamp, std::uint64_t offset, const Slice& bytes,
+              link::TimePoint now = {});
+  // Something that would answer this READ, bytes or the file's end, arrived before `time`: for protocols that
+  // must bound the age of what nothing else voids.
+  bool has_older(const OpenKey& open, std::uint64_t offset, std::uint32_t length, link::TimePoint time) const;
 
   // The client READs. Complete data answers at once; otherwise the READ waits, and the far half gets the
   // missing range before its frame. The open must be known.
@@ -98,6 +103,7 @@ class AheadCache {
  private:
   struct Piece {
     Slice bytes;
+    link::TimePoint came{};
     bool read = false;  // to its end, at least once
   };
   struct Open {
@@ -105,6 +111,7 @@ class AheadCache {
     std::map<std::uint64_t, Piece> pieces;  // disjoint, by offset
     std::set<std::uint64_t> read;           // the offsets of the pieces that were
     std::optional<std::uint64_t> end_of_file;
+    link::TimePoint end_came{};  // the first time since data was last void
     std::uint64_t held_bytes = 0;
     std::uint64_t seen = 0;  // Ahead messages
   };
@@ -127,7 +134,7 @@ class AheadCache {
 
   void clear(Open& open);
   bool make_room(Open& open, std::uint64_t bytes);
-  void insert(Open& open, std::uint64_t offset, const Slice& bytes);
+  void insert(Open& open, std::uint64_t offset, const Slice& bytes, link::TimePoint now);
   void release(Open& open, Pieces::iterator piece);
   void now_read(const OpenKey& key, Open& open, Pieces::iterator piece);
   void give_up_read(Open& open, const Open& wanting, std::uint64_t bytes);

@@ -25,10 +25,10 @@ void Doubts::settled(const OpenKey& open) {
   std::erase_if(failed_, [&](const Failed& each) { return each.open == open; });
 }
 
-bool Doubts::tells(const LostWrites::File& file, LostWrites::Use use) {
+bool Doubts::tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer) {
   lost_->known_to(near_.near, file);
   lost_->known_to(near_.before, file);
-  return telling_.tells(file, use);
+  return telling_.tells(file, use, answer);
 }
 
 void Doubts::lose(Cause cause, std::span<const LostWrites::File> files) {

@@ -52,17 +52,15 @@ class Doubts {
 
   // ---- the client
 
-  void client_goes_on() { telling_.client_goes_on(); }
-  // In order: it has had all answers.
-  void client_ended() {
-    telling_.client_goes_on();
-    failed_.clear();
-  }
+  // The near half knows when an answer has reached the client, and when the client goes on behind it.
+  void loss_read(const LossRead& read) { telling_.went_on_behind(read.message); }
+  // In order: the near half has told it all that it knows.
+  void client_ended() { failed_.clear(); }
   // There may be something to tell this client at all.
   bool any() const { return lost_->any(ends_); }
   // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
   // A near daemon that still runs, or has read its predecessor's marks, knows better.
-  bool tells(const LostWrites::File& file, LostWrites::Use use);
+  bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer);
 
   // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost. Cause::flow_cut
   // says nothing new of those that have a record.

@@ -19,8 +19,8 @@ std::string hexadecimal(std::uint32_t status) {
 
 }  // namespace
 
-LossReports::LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard)
-    : lost_(std::move(lost)), name_of_(name_of), guard_(guard) {
+LossReports::LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard, WallSeconds wall)
+    : lost_(std::move(lost)), name_of_(name_of), guard_(guard), wall_(std::move(wall)) {
   lost_->set_journal(this);
 }
 
@@ -53,9 +53,23 @@ std::vector<modules::LostFile> LossReports::files(const modules::Ends& ends, std
   return files;
 }
 
+std::vector<modules::ToldFile> LossReports::told(const modules::Ends& ends, std::size_t most) const {
+  std::vector<modules::ToldFile> found;
+  for (const modules::ToldFile& told : told_) {
+    if (found.size() == most) break;
+    if (LostWrites::any_port(told.file.ends) == LostWrites::any_port(ends)) found.push_back(told);
+  }
+  return found;
+}
+
 std::unique_ptr<modules::Guard> LossReports::make_guard(const modules::Ends& ends) {
-  if (!lost_->any(ends)) return nullptr;
+  if (!lost_->may_lose(ends)) return nullptr;
   return guard_(ends, lost_);
+}
+
+std::shared_ptr<void> LossReports::unguarded(const modules::Ends& ends) {
+  lost_->enter_unguarded(ends);
+  return {nullptr, [lost = lost_, ends](void*) { lost->leave_unguarded(ends); }};
 }
 
 modules::LostFile LossReports::shown(const LostWrites::File& file) const {
@@ -89,8 +103,15 @@ void LossReports::lost(const LostWrites::File& file, const LostWrites::Loss& los
         {.file = shown(file, loss), .status = hexadecimal(loss.status), .is_certain = !loss.is_suspected()});
 }
 
-void LossReports::reported(const LostWrites::File& file, Told how) {
-  if (log_) log_->reported(shown(file), kToldNames[static_cast<std::size_t>(how)]);
+void LossReports::reported(const LostWrites::File& file, const LostWrites::Loss& loss, Told how) {
+  const std::chrono::system_clock::time_point now{std::chrono::seconds(wall_())};
+  told_.push_front({.file = shown(file, loss), .how = kToldNames[static_cast<std::size_t>(how)], .at = now});
+  told_name_bytes_ += told_.front().file.name.size();
+  if (log_) log_->reported(told_.front());
+  while (told_.size() > kMostTold || told_name_bytes_ > kMostToldNameBytes) {
+    told_name_bytes_ -= told_.back().file.name.size();
+    told_.pop_back();
+  }
 }
 
 void LossReports::evicted(const LostWrites::File& file) {

@@ -2,6 +2,9 @@
 // Lost writes as the daemon sees them: texts for its log and views, guards for its flows, and the text that
 // it stores. lost_writes.h decides what is lost, and which client is told.
 #pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 
 #include "proxy/modules/losses.h"
@@ -16,7 +19,9 @@ class LossReports final : public modules::Losses, public modules::State, private
   using Name = std::string (*)(const LostWrites::File& file);
   using Guarded = std::unique_ptr<modules::Guard> (*)(const modules::Ends& ends,
                                                       std::shared_ptr<LostWrites> lost);
-  LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard);
+  // Seconds since 1970 by this host's clock, by which people find a report again.
+  using WallSeconds = std::function<std::int64_t()>;
+  LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard, WallSeconds wall);
   ~LossReports() override;
   LossReports(const LossReports&) = delete;
   LossReports& operator=(const LossReports&) = delete;
@@ -24,8 +29,10 @@ class LossReports final : public modules::Losses, public modules::State, private
   // Losses
   Counts counts() const override;
   std::vector<modules::LostFile> files(const modules::Ends& ends, std::size_t most) const override;
+  std::vector<modules::ToldFile> told(const modules::Ends& ends, std::size_t most) const override;
   void set_log(modules::LossLog* log) override { log_ = log; }
   std::unique_ptr<modules::Guard> make_guard(const modules::Ends& ends) override;
+  std::shared_ptr<void> unguarded(const modules::Ends& ends) override;
   std::vector<modules::Ends> guarded() const override { return lost_->all_ends(); }
   void on_guarded(std::function<void()> call) override { lost_->on_change(std::move(call)); }
   void on_given_up(std::function<void()> call) override { lost_->on_given_up(std::move(call)); }
@@ -35,10 +42,13 @@ class LossReports final : public modules::Losses, public modules::State, private
   bool restore(std::string_view text) override;
   void on_change(std::function<void()> call) override { on_change_ = std::move(call); }
 
+  // Reports that are kept for people, until the daemon ends.
+  static constexpr std::size_t kMostTold = 256, kMostToldNameBytes = 256 << 10;
+
  private:
   // LossJournal
   void lost(const LostWrites::File& file, const LostWrites::Loss& loss) override;
-  void reported(const LostWrites::File& file, Told how) override;
+  void reported(const LostWrites::File& file, const LostWrites::Loss& loss, Told how) override;
   void evicted(const LostWrites::File& file) override;
   void changed(const LostWrites& lost) override;
 
@@ -48,6 +58,9 @@ class LossReports final : public modules::Losses, public modules::State, private
   std::shared_ptr<LostWrites> lost_;
   Name name_of_;
   Guarded guard_;
+  WallSeconds wall_;
+  std::deque<modules::ToldFile> told_;  // the latest first
+  std::size_t told_name_bytes_ = 0;
   modules::LossLog* log_ = nullptr;
   std::function<void()> on_change_;
 };

@@ -25,6 +25,18 @@ void bound(std::vector<Interval>& ranges) {
 
 }  // namespace
 
+std::optional<LostWrites::File> name_after(const LostWrites::File& file, const LostWrites::File& from,
+                                           const LostWrites::File& to) {
+  if (file == from) return to;
+  if (LostWrites::any_port(file.ends) != LostWrites::any_port(from.ends) || file.share != from.share ||
+      !file.path.starts_with(from.path) || file.path.size() <= from.path.size() ||
+      file.path[from.path.size()] != u'\\')
+    return std::nullopt;
+  LostWrites::File moved = to;
+  moved.path.append(file.path, from.path.size());
+  return moved;
+}
+
 std::size_t bytes_of_name(const LostWrites::File& file) {
   return (file.share.size() + file.path.size()) * sizeof(char16_t);
 }
@@ -55,7 +67,12 @@ void LostWrites::refused(const File& file, Interval range, std::uint32_t status)
 
 void LostWrites::told_late(const File& file, Told how) {
   ++counters_.reported[static_cast<std::size_t>(how)];
-  if (journal_) journal_->reported(file, how);
+  if (!journal_) return;
+  Loss loss{.cause = Cause::refused};  // of a file that was emptied since, or was forgotten for want of room
+  if (const auto of = clients_.find(file.ends.client); of != clients_.end())
+    if (const auto found = find(of->second.records, file); found != of->second.records.end())
+      loss = found->loss;
+  journal_->reported(file, loss, how);
 }
 
 bool LostWrites::take(const File& file, Use use) {
@@ -64,13 +81,10 @@ bool LostWrites::take(const File& file, Use use) {
   if (of == clients_.end()) return false;
   const auto found = find(of->second.records, file);
   if (found == of->second.records.end()) return false;
-  if (use == Use::reads) {
-    if (std::exchange(found->reader_told, true)) return false;
-  } else {
-    remove(of, found);
-  }
+  if (use == Use::reads && std::exchange(found->reader_told, true)) return false;
   ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
-  if (journal_) journal_->reported(file, Told::next_open);
+  if (journal_) journal_->reported(file, found->loss, Told::next_open);
+  if (use != Use::reads) remove(of, found);
   changed();
   return true;
 }
@@ -96,18 +110,40 @@ void LostWrites::forget(const File& file) {
   changed();
 }
 
+void LostWrites::told_by_reset(const File& file) {
+  if (!has_record(file)) return;
+  told_late(file, Told::reset);
+  forget(file);
+}
+
+bool LostWrites::told_by_reset(const Ends& ends) {
+  std::vector<File> files;
+  const auto of = clients_.find(ends.client);
+  if (of == clients_.end()) return false;
+  for (const Record& each : of->second.records)
+    if (any_port(each.file.ends) == any_port(ends)) files.push_back(each.file);
+  for (const File& file : files) told_by_reset(file);
+  return !files.empty();
+}
+
 void LostWrites::moved(const File& file, const File& to) {
   if (file == to) return;
   forget(to);
   marks_->moved(file, to);
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
-  const auto found = find(of->second.records, file);
-  if (found == of->second.records.end()) return;
-  Record record = *found;
-  record.file = to;
-  remove(of, found);
-  insert(std::move(record));
+  Owner& owner = of->second.owner->second;
+  bool any = false;
+  for (Record& record : of->second.records) {
+    const auto moved_to = name_after(record.file, file, to);
+    if (!moved_to) continue;
+    const std::size_t before = bytes_of_name(record.file), after = bytes_of_name(*moved_to);
+    name_bytes_ += after - before, owner.name_bytes += after - before;
+    record.file = *moved_to;
+    any = true;
+  }
+  if (!any) return;
+  make_room();
   changed();
 }
 
@@ -161,6 +197,10 @@ bool LostWrites::any(const Ends& ends) const {
   return of != clients_.end() && std::ranges::any_of(of->second.records, [&](const Record& each) {
            return any_port(each.file.ends) == any_port(ends);
          });
+}
+
+bool LostWrites::may_lose(const Ends& ends) const {
+  return live_.contains(any_port(ends)) || marks_->any(ends) || any(ends);
 }
 
 std::vector<LostWrites::Ends> LostWrites::all_ends() const {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -126,13 +127,20 @@ class LostWrites {
   Unfinished finish_others(const File& file, const LiveLedger& own);
   // This client replaced or deleted the content.
   void forget(const File& file);
-  // This client renamed it, replacing any file of the new name.
+  // Nothing but the reset that follows can tell the client.
+  void told_by_reset(const File& file);
+  // The same of every file between these addresses; false: there is none.
+  bool told_by_reset(const Ends& ends);
+  // This client renamed it, replacing any file of the new name; what lies below it, if it is a folder, too.
   void moved(const File& file, const File& to);
   // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's
   // suspicion about this file is void.
   void known_to(std::uint64_t near, const File& file);
   // Also while a flow between these addresses has outstanding writes that may soon be lost.
   bool any(const Ends& ends) const;
+  // Also while a flow between these addresses could still lose writes: it may promise some, or a file is
+  // marked.
+  bool may_lose(const Ends& ends) const;
   // All clients for which any() is true.
   std::vector<Ends> all_ends() const;
   // Called whenever that may have changed. None by default.
@@ -144,6 +152,12 @@ class LostWrites {
   // A near half that promises, from its beginning to its end.
   void enter(const Ends& ends, LiveLedger* ledger) { live_.emplace(any_port(ends), ledger); }
   void leave(const Ends& ends, LiveLedger* ledger);
+
+  // A flow between these addresses that no guard reads, from its beginning to its end: while there is one,
+  // nothing may be promised to its client, which could go on there.
+  void enter_unguarded(const Ends& ends) { unguarded_.insert(any_port(ends)); }
+  void leave_unguarded(const Ends& ends) { unguarded_.extract(any_port(ends)); }
+  bool has_unguarded(const Ends& ends) const { return unguarded_.contains(any_port(ends)); }
 
   // State that is stored over a restart. add() and take() are reported to the journal, restore() is not.
   std::vector<Record> records() const;
@@ -185,6 +199,7 @@ class LostWrites {
   LossJournal* journal_ = nullptr;
   std::function<void()> on_change_;
   std::multimap<Ends, LiveLedger*> live_;
+  std::multiset<Ends> unguarded_;
   std::map<std::string, Owner> owners_;
   Clients clients_;
   std::size_t waiting_ = 0, name_bytes_ = 0;
@@ -208,11 +223,14 @@ class LossJournal {
  public:
   virtual ~LossJournal() = default;
   virtual void lost(const LostWrites::File& file, const LostWrites::Loss& loss) = 0;
-  virtual void reported(const LostWrites::File& file, Told how) = 0;
+  virtual void reported(const LostWrites::File& file, const LostWrites::Loss& loss, Told how) = 0;
   virtual void evicted(const LostWrites::File& file) = 0;
   virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };
 
+// The name of `file` after `from`, which it is or which contains it, was renamed; none: it stays.
+std::optional<LostWrites::File> name_after(const LostWrites::File& file, const LostWrites::File& from,
+                                           const LostWrites::File& to);
 std::size_t bytes_of_name(const LostWrites::File& file);
 
 }  // namespace longhaul::promises

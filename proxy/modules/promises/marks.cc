@@ -121,15 +121,22 @@ void Marks::record_gone(const File& file) {
 void Marks::moved(const File& file, const File& to) {
   std::vector<All::iterator> all;
   for (auto [each, end] = marks_.equal_range(file); each != end; ++each) all.push_back(each);
+  File below = file;
+  below.path += u'\\';
+  for (auto each = marks_.lower_bound(below); each != marks_.end() && name_after(each->first, file, to);
+       ++each)
+    all.push_back(each);
   for (const auto& each : all) {
     const Mark before = each->second;
+    const File from = each->first;
+    const File target = *name_after(from, file, to);
     pending_.erase(before.number);
     auto node = marks_.extract(each);
-    name_bytes_ += bytes_of_name(to) - bytes_of_name(file);
-    node.key() = to;
+    name_bytes_ += bytes_of_name(target) - bytes_of_name(from);
+    node.key() = target;
     const auto mark = marks_.insert(std::move(node));
-    put(to, mark->second);  // first, so that at any time one of the two names is there
-    drop(file, before);
+    put(target, mark->second);  // first, so that at any time one of the two names is there
+    drop(from, before);
     mark->second.durable = !on_new_;
     if (on_new_) pending_.emplace(mark->second.number, mark);
     if (OpenMarks* owner = mark->second.owner) {
@@ -138,6 +145,11 @@ void Marks::moved(const File& file, const File& to) {
       if (mark->second.durable) owner->untold_.insert(before.open);
     }
   }
+}
+
+bool Marks::any(const modules::Ends& ends) const {
+  const auto first = marks_.lower_bound(File{.ends = LostWrites::any_port(ends), .share = {}, .path = {}});
+  return first != marks_.end() && LostWrites::any_port(first->first.ends) == LostWrites::any_port(ends);
 }
 
 // ---- the file
@@ -197,9 +209,10 @@ bool Marks::restore(std::string_view text) {
   while (!text.empty()) {
     const auto found = parse_mark(next_line(text));
     if (!found) continue;
+    // All of them: what ends a mark is behind others, and of a mark that moved to another name behind that.
     if (!found->file)
       left.erase(found->number);
-    else if (left.size() < LostWrites::kMost)
+    else
       left.emplace(found->number, std::pair(*found->file, found->near));
   }
   const auto digits = title.substr(kMarksTitle.size());

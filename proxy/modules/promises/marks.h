@@ -43,12 +43,14 @@ class Marks final : public modules::Journal {
 
   // LostWrites': the client has been told, or has replaced the file. Its old marks are of no use any more.
   void record_gone(const File& file);
+  // And what lies below it, if it is a folder.
   void moved(const File& file, const File& to);
 
   // What takes the file beyond kMostFileBytes replaces it by what still counts. In all, what lost_writes.h
   // could take over after a failure: one client may have a quarter of it.
   static constexpr std::size_t kMostFileBytes = 8 << 20, kMostOfClient = LostWrites::kMost / 4;
   std::size_t size() const { return marks_.size(); }
+  bool any(const modules::Ends& ends) const;
 
  private:
   friend OpenMarks;

@@ -47,6 +47,12 @@ struct Remembers {
   std::uint64_t near = 0, before = 0;
   static constexpr std::tuple kFields{&Remembers::near, &Remembers::before};
 };
+// near -> far: the client has sent something more, or ended in order, behind the answer to this request,
+// which was the error for lost writes: it has read it.
+struct LossRead {
+  MessageNumber message = 0;
+  static constexpr std::tuple kFields{&LossRead::message};
+};
 // near -> far: no promise through this open is outstanding, and each failure was reported. No more is
 // promised before the server has answered a WRITE through it that was not promised.
 struct Settled {

@@ -45,7 +45,7 @@ Site site_with(const modules::Resources& resources) {
 class Installed final : public modules::Instance {
  public:
   explicit Installed(const modules::Resources& resources)
-      : site_(site_with(resources)), reports_(loss_reports(site_.lost)) {}
+      : site_(site_with(resources)), reports_(loss_reports(site_.lost, resources.wall_seconds)) {}
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
     return std::make_unique<SmbModule>(Side::near, ends, site_);
   }

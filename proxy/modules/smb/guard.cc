@@ -14,6 +14,10 @@ Guard::Guard(const LostWrites::Ends& ends, std::shared_ptr<LostWrites> lost)
       smb1_(ends, telling_),
       smb2_(ends, telling_) {}
 
+Guard::~Guard() {
+  if (client_passes_) lost_->leave_unguarded(ends_);
+}
+
 void Guard::from_client(Slice bytes, Out& out) {
   if (client_passes_) return out.to_server.push_back(std::move(bytes));
   client_.push(std::move(bytes));
@@ -35,7 +39,10 @@ void Guard::take_frames(From from, Out& out) {
     if (!next) return pass(from, out);
     if (!*next) return;
     const Frame& frame = **next;
-    if (understands(from, frame, out)) continue;
+    if (understands(from, frame, out)) {
+      if (out.reset) return;
+      continue;
+    }
     (from == From::client ? out.to_server : out.to_client).push_back(frame.bytes);
     return pass(from, out);
   }
@@ -50,7 +57,13 @@ bool Guard::understands(From from, const Frame& frame, Out& out) {
       return asks ? smb1_.request(frame, out) : smb1_.answer(frame, out);
     case FrameKind::smb2:
       return asks ? smb2_.request(frame, out) : smb2_.answer(frame, out);
-    default:  // encrypted, compressed, or of the session service: never promised
+    case FrameKind::smb2_transform:
+    case FrameKind::smb2_compressed:
+      // It may open any of the files, and cannot be answered.
+      out.reset = asks && lost_->told_by_reset(ends_);
+      if (out.reset) return true;
+      [[fallthrough]];
+    default:
       (asks ? out.to_server : out.to_client).push_back(frame.bytes);
       return true;
   }
@@ -59,6 +72,7 @@ bool Guard::understands(From from, const Frame& frame, Out& out) {
 void Guard::pass(From from, Out& out) {
   const bool asks = from == From::client;
   if (std::exchange(asks ? client_passes_ : server_passes_, true)) return;
+  if (asks) lost_->enter_unguarded(ends_);
   for (Slice& rest : (asks ? client_ : server_).take_rest())
     (asks ? out.to_server : out.to_client).push_back(std::move(rest));
 }
@@ -66,7 +80,7 @@ void Guard::pass(From from, Out& out) {
 // The server's answers are parsed while one of them must be changed, or an open may still come.
 void Guard::review(Out& out) {
   if (server_passes_) pass(From::client, out);
-  if (!client_passes_ && !owes() && !lost_->any(ends_)) pass(From::client, out);
+  if (!client_passes_ && !owes() && !lost_->may_lose(ends_)) pass(From::client, out);
   if (client_passes_ && !owes()) pass(From::server, out);
 }
 
@@ -76,14 +90,17 @@ void Guard::client_ended(Out& out) {
   review(out);
 }
 
+// Where writes are outstanding or lost it must go on reading; from now on nothing is promised to this client.
+bool Guard::give_up(Out& out) {
+  if (lost_->any(ends_)) return false;
+  pass(From::client, out);
+  review(out);
+  return true;
+}
+
 // Nothing may answer for a server that has ended.
 void Guard::server_ended(Out& out) {
   pass(From::server, out);
-  review(out);
-}
-
-void Guard::give_up(Out& out) {
-  pass(From::client, out);
   review(out);
 }
 

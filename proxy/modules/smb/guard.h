@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands between client and server of a flow that does not use the link, and answers the first open that
 // would continue with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside;
-// each dialect's open_guard.h decides what is answered.
+// each dialect's open_guard.h decides what is answered. What cannot be read or answered is reset, once.
 #pragma once
 #include <memory>
 
@@ -18,15 +18,19 @@ namespace longhaul::smb {
 class Guard final : public modules::Guard {
  public:
   Guard(const LostWrites::Ends& ends, std::shared_ptr<LostWrites> lost);
+  ~Guard() override;
 
   void from_client(Slice bytes, Out& out) override;
   void from_server(Slice bytes, Out& out) override;
   void client_ended(Out& out) override;
   void server_ended(Out& out) override;
-  void give_up(Out& out) override;
+  bool give_up(Out& out) override;
   bool is_done() const override { return client_passes_ && server_passes_; }
   std::size_t held_bytes() const override { return client_.held_bytes() + server_.held_bytes(); }
-  modules::Reason reason() const override { return reasons::lost_writes; }
+  std::optional<modules::Reason> reason() const override {
+    if (!lost_->any(ends_)) return std::nullopt;
+    return reasons::lost_writes;
+  }
 
  private:
   enum class From : std::uint8_t { client, server };
@@ -39,7 +43,8 @@ class Guard final : public modules::Guard {
   LostWrites::Ends ends_;
   std::shared_ptr<LostWrites> lost_;
   FrameSplitter client_, server_;
-  bool client_passes_ = false, server_passes_ = false;  // bytes from there pass unchanged
+  // Bytes from there pass unchanged. Of the client: as LostWrites::enter_unguarded() says.
+  bool client_passes_ = false, server_passes_ = false;
   Telling telling_;
   smb1::OpenGuard smb1_;
   smb2::OpenGuard smb2_;

@@ -31,6 +31,8 @@ class Half : public twin::Half<Frame, TwinMessage, Surroundings> {
   virtual void cannot_open(modules::Reason) {}
 };
 
+// With smb.metadata_relaxed no change beside the server is noticed: data that are older are fetched anew.
+inline constexpr modules::Duration kRelaxedDataLife = std::chrono::seconds(10);
 // With smb.metadata_relaxed, answers may be older than the last contact.
 inline bool is_unheard(TimePoint now, const link::Contact& contact,
                        const Surroundings& surroundings) {

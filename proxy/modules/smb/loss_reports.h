@@ -15,8 +15,9 @@ inline std::unique_ptr<modules::Guard> make_guard(const modules::Ends& ends,
   return std::make_unique<Guard>(ends, std::move(lost));
 }
 
-inline LossReports loss_reports(std::shared_ptr<LostWrites> lost) {
-  return LossReports(std::move(lost), display_name, make_guard);
+inline LossReports loss_reports(
+    std::shared_ptr<LostWrites> lost, LossReports::WallSeconds wall = [] { return std::int64_t{0}; }) {
+  return LossReports(std::move(lost), display_name, make_guard, std::move(wall));
 }
 
 }  // namespace longhaul::smb

@@ -14,6 +14,9 @@ class PromisePolicy {
  public:
   // See silent_clients.h.
   void client_hides_errors() { hides_errors_ = true; }
+  // It tells its programs of errors in answers, but not of a lost connection at close(). Like one that caches
+  // files itself it gets promises only where the operator wants that.
+  void client_hides_resets() { hides_resets_ = true; }
 
   // Open: a dialect's, with the members used here. A client that caches files itself writes them back at its
   // own time, and Linux and Windows do not tell the program when that, or the CLOSE, fails.
@@ -21,7 +24,11 @@ class PromisePolicy {
   bool allows(Open& open, const Features& features, modules::Counters& counters) {
     if (!open.on_behalf && !features.write_behind_cached)
       return declines(open, reasons::smb_client_caches, counters);
-    return !hides_errors_ || declines(open, reasons::smb_hides_errors, counters);
+    return may_allow(features) || declines(open, reasons::smb_hides_errors, counters);
+  }
+  // As far as the client decides it: where it is false nothing needs a mark, and nothing is in doubt.
+  bool may_allow(const Features& features) const {
+    return !hides_errors_ && (!hides_resets_ || features.write_behind_cached);
   }
   // False, always. The file is counted once.
   template <class Open>
@@ -35,7 +42,7 @@ class PromisePolicy {
   modules::Reason reason() const { return reason_; }
 
  private:
-  bool hides_errors_ = false;
+  bool hides_errors_ = false, hides_resets_ = false;
   modules::Reason reason_ = reasons::optimised;
 };
 

@@ -101,9 +101,12 @@ inline constexpr ReasonText smb_client_caches{
     "at both sites"};
 inline constexpr ReasonText smb_other_paths{
     "smb_other_paths",
-    "The flow is optimised, but its client and server support SMB multichannel and the server has other "
-    "addresses, over which the client could bypass this proxy, so its writes wait for the server.",
-    "turn SMB multichannel off at the client or the server, or give the server one address"};
+    "The flow is optimised, but its client has a connection that bypasses the link, or could open one: "
+    "client "
+    "and server support SMB multichannel and the server has other addresses. So its writes wait for the "
+    "server.",
+    "turn SMB multichannel off at the client or the server, or give the server one address; connections that "
+    "began while the link was down use it once the client connects again"};
 inline constexpr ReasonText smb_not_recorded{
     "smb_not_recorded",
     "The flow is optimised, but this proxy cannot record on its disk which files it acknowledges writes of, "
@@ -112,8 +115,8 @@ inline constexpr ReasonText smb_not_recorded{
     "than a few hundred files open for writing"};
 inline constexpr ReasonText smb_hides_errors{
     "smb_hides_errors",
-    "The flow is optimised, but its client's library (jcifs) does not tell its program when closing a "
-    "file fails, so its writes wait for the server.",
+    "The flow is optimised, but its client (jcifs, or Linux's kernel without oplocks) does not tell its "
+    "program when a file could not be closed, so its writes wait for the server.",
     "none needed"};
 
 inline constexpr std::array kAll{&smb_signed,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises client libraries whose programs never learn that a CLOSE failed or that a connection broke
-// before it. They must get no promises, because a loss could not be reported to them. The dialects apply the
-// result.
+// Recognises clients whose programs never learn that a CLOSE failed or that a connection broke before it:
+// jcifs, and Linux's kernel where it opens files without an oplock or lease. A loss could not be reported to
+// them. The dialects apply the result.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "codecs/bytes.h"
@@ -14,13 +15,15 @@ namespace longhaul::smb {
 
 inline bool contains(Bytes text, Bytes part) { return !std::ranges::search(text, part).empty(); }
 
-// jcifs and jcifs-ng name themselves in SMB1's SESSION_SETUP_ANDX (NativeLanMan), in either character set.
-inline bool names_jcifs(Bytes session_setup) {
-  constexpr std::string_view kName = "jCIFS";
-  std::array<std::byte, 2 * kName.size()> wide{};
-  for (std::size_t i = 0; i < kName.size(); ++i) wide[2 * i] = static_cast<std::byte>(kName[i]);
-  return contains(session_setup, wide) || contains(session_setup, as_bytes(kName));
+// In either character set.
+inline bool names(Bytes session_setup, std::string_view name) {
+  std::string wide(2 * name.size(), '\0');
+  for (std::size_t i = 0; i < name.size(); ++i) wide[2 * i] = name[i];
+  return contains(session_setup, as_bytes(wide)) || contains(session_setup, as_bytes(name));
 }
+
+// jcifs and jcifs-ng name themselves in SMB1's SESSION_SETUP_ANDX (NativeLanMan).
+inline bool names_jcifs(Bytes session_setup) { return names(session_setup, "jCIFS"); }
 
 // In SMB2 no field names the library. jcifs-ng derives the ClientGuid of NEGOTIATE from the number of its
 // machine, which it also puts into NTLM's AUTHENTICATE ([MS-NLMP] 2.2.2.2, MachineID): no other known client
@@ -31,17 +34,34 @@ inline bool authenticates_as_jcifs(Bytes security, Bytes client_guid) {
   return is_set && contains(security, as_bytes(kNtlm)) && contains(security, client_guid);
 }
 
+// As Kerberos, and as Windows spells it: 1.2.840.113554.1.2.2, the bytes behind their second arc.
+inline bool offers_kerberos(Bytes security) {
+  constexpr std::array<std::array<std::uint8_t, 6>, 2> kKerberos{
+      {{0x86, 0xf7, 0x12, 0x01, 0x02, 0x02}, {0x82, 0xf7, 0x12, 0x01, 0x02, 0x02}}};
+  constexpr std::string_view kNtlm = "NTLMSSP";
+  return !contains(security, as_bytes(kNtlm)) && std::ranges::any_of(kKerberos, [&](const auto& name) {
+    return contains(security, std::as_bytes(std::span(name)));
+  });
+}
+
 // With Kerberos it repeats nothing. But it announces DFS ([MS-SMB2] 2.2.3) and at most encryption beside it:
 // others that announce anything announce large transfers, too.
 inline bool may_be_jcifs_with_kerberos(Bytes security, std::uint32_t capabilities) {
-  // 1.2.840.113554.1.2.2, and as Windows spells it: the bytes behind their second arc.
-  constexpr std::array<std::array<std::uint8_t, 6>, 2> kKerberos{
-      {{0x86, 0xf7, 0x12, 0x01, 0x02, 0x02}, {0x82, 0xf7, 0x12, 0x01, 0x02, 0x02}}};
   constexpr std::uint32_t kDfs = 0x01, kEncryption = 0x40;
-  constexpr std::string_view kNtlm = "NTLMSSP";
-  if ((capabilities & ~kEncryption) != kDfs || contains(security, as_bytes(kNtlm))) return false;
-  return std::ranges::any_of(
-      kKerberos, [&](const auto& name) { return contains(security, std::as_bytes(std::span(name))); });
+  return (capabilities & ~kEncryption) == kDfs && offers_kerberos(security);
+}
+
+// Linux's kernel names itself there, too.
+inline bool names_linux(Bytes session_setup) { return names(session_setup, "CIFS VFS Client"); }
+
+// In SMB2 it announces POSIX extensions with 3.1.1 (client_habits.h). It sends NTLM's messages as they are,
+// where most others wrap them ([MS-SPNG]), and its first one offers no OEM names ([MS-NLMP] 2.2.1.1, 2.2.2.5),
+// which other libraries do. With Kerberos below 3.1.1 nothing tells it from smbclient.
+inline bool begins_ntlm_as_linux(Bytes security) {
+  constexpr std::string_view kFirst("NTLMSSP\0\1\0\0\0", 12);
+  constexpr std::byte kOem{2};
+  return security.size() >= 16 && std::ranges::equal(security.first(kFirst.size()), as_bytes(kFirst)) &&
+         (security[12] & kOem) == std::byte{};
 }
 
 }  // namespace longhaul::smb

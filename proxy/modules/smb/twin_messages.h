@@ -178,10 +178,10 @@ struct LoginRefused {
   static constexpr std::tuple kFields{&LoginRefused::reason};
 };
 
-using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
-                                 Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp,
-                                 MakeReal, Allowance, Remembers, Settled, Watched, Paths, Marked, SealOffered,
-                                 SealKeys, Unsealed, LoginRefused>;
+using TwinMessage =
+    std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
+                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance, Remembers,
+                 Settled, Watched, Paths, Marked, SealOffered, SealKeys, Unsealed, LoginRefused, LossRead>;
 
 Slice encode(const TwinMessage& message);
 // An error means that the twin is another program: reset the flow.

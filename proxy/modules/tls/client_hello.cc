@@ -33,10 +33,9 @@ bool hello_offers_1_3(SSL* ssl) {
   return false;
 }
 
-bool hello_offers_1_2(SSL* ssl, const X509* certificate) {
+bool hello_offers_1_2(SSL* ssl, const EVP_PKEY* key) {
   const unsigned char* suites = nullptr;
   const std::size_t size = SSL_client_hello_get0_ciphers(ssl, &suites);
-  const EVP_PKEY* const key = certificate ? X509_get0_pubkey(certificate) : nullptr;
   if (!key || SSL_client_hello_get0_legacy_version(ssl) < TLS1_2_VERSION) return false;
   const bool is_rsa =
       EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA || EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA_PSS;

@@ -15,8 +15,8 @@ Bytes hello_extension(SSL* ssl, unsigned type);
 std::string hello_name(SSL* ssl);
 // RFC 8446, section 4.2.1.
 bool hello_offers_1_3(SSL* ssl);
-// TLS 1.2 with a suite that this program has, for the key in that certificate.
-bool hello_offers_1_2(SSL* ssl, const X509* certificate);
+// TLS 1.2 with a suite that this program has, for that key.
+bool hello_offers_1_2(SSL* ssl, const EVP_PKEY* key);
 // Protocols (RFC 7301), each behind its length, as SSL_set_alpn_protos() takes them.
 Bytes hello_protocols(SSL* ssl);
 

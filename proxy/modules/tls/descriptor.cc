@@ -16,6 +16,8 @@ constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "tls"}}};
 constexpr std::array<std::string_view, 1> kSecretFiles{"key"};
 constexpr std::array<std::string_view, 2> kPublicFiles{"certificate", "ca"};
 constexpr std::array<std::string_view, 1> kSwitches{"dedup"};
+constexpr std::array<std::string_view, 2> kModes{"server", "mint"};
+constexpr std::array<modules::KeyChoice, 1> kChoices{{{.key = "mode", .values = kModes}}};
 
 // A record with a handshake message of TLS (RFC 8446, sections 5.1 and 4).
 modules::Recognised recognise(Bytes first) {
@@ -59,8 +61,8 @@ constexpr modules::Descriptor kDescriptor{
     .decrypts = true,
     .features = kFeatures,
     .reasons = reasons::kAll,
-    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .switches = kSwitches, .has_names = true,
-                .has_clients = true, .read = Policy::read},
+    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .switches = kSwitches, .choices = kChoices,
+                .has_names = true, .has_clients = true, .read = Policy::read},
     .make = [](const modules::Resources&) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>();
     }};

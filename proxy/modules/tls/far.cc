@@ -111,7 +111,7 @@ void Far::decide(int result) {
 int Far::on_client_hello(SSL* ssl) {
   if (entry_) {  // the second time: the server has answered
     SSL_set_SSL_CTX(ssl, entry_->to_client.get());
-    return SSL_CLIENT_HELLO_SUCCESS;
+    return leaf_ && SSL_use_certificate(ssl, leaf_.get()) != 1 ? SSL_CLIENT_HELLO_ERROR : SSL_CLIENT_HELLO_SUCCESS;
   }
   const auto pass = [&](modules::Reason reason) {
     passes_ = reason;
@@ -121,9 +121,11 @@ int Far::on_client_hello(SSL* ssl) {
   if (name_.empty()) return pass(reasons::tls_no_name);
   const Entry* const entry = policy_->find(ends_.server, name_, ends_.client);
   if (!entry) return pass(reasons::tls_not_listed);
-  if (!hello_offers_1_3(ssl) && !hello_offers_1_2(ssl, SSL_CTX_get0_certificate(entry->to_client.get()))) return pass(reasons::tls_version);
+  if (!hello_offers_1_3(ssl) && !hello_offers_1_2(ssl, SSL_CTX_get0_privatekey(entry->to_client.get()))) return pass(reasons::tls_version);
   for (const bool of_client : {true, false})
     if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
+  if (entry->mint)
+    if (const std::string why = entry->mint->why_not(); !why.empty()) return note_refusal(why), pass(reasons::tls_not_minted);
   append(protocols_, hello_protocols(ssl));
   asks_status_ = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty();
   entry_ = entry;
@@ -159,7 +161,7 @@ void Far::give_keys(Bytes last_said) {
                  .server_records = traffic->server_records, .name = Slice::copy_of(std::as_bytes(std::span(name_))),
                  .is_private = entry_->is_private});
   for (const Message& session : std::exchange(sessions_, {})) out_.tell(session);
-  detail_ = (traffic->is_1_2 ? "TLS 1.2 for " : "TLS 1.3 for ") + name_ + ", decrypted";
+  detail_ = (traffic->is_1_2 ? "TLS 1.2 for " : "TLS 1.3 for ") + name_ + ", decrypted" + (leaf_ ? ", certificate minted" : "");
   if (const auto* suite = SSL_get_cipher_name(client_->ssl())) (detail_ += ", ") += suite;
   state_ = State::joined;
   read_server();
@@ -232,7 +234,7 @@ void Far::take_resumed(const Resumed& resumed) {
 void Far::open_resumed() {
   if (!std::ranges::equal(server_->protocol(), Bytes(protocols_).subspan(protocols_.empty() ? 0 : 1))) return fail();
   state_ = State::open;
-  detail_ = "TLS for " + name_ + ", decrypted, resumed";
+  detail_ = "TLS for " + name_ + ", decrypted, resumed" + (leaf_ ? ", certificate minted" : "");
   to_server(std::exchange(held_, {}));
   if (client_ended_early_) end_server(!truncated_);
   if (state_ == State::open) read_server();
@@ -265,15 +267,28 @@ void Far::shake_with_server() {
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
     say_to_server();
     if (next == Upstream::Next::more) return;
+    if (entry_->mint && !mint()) return;
     if (is_resumed_) return open_resumed();
     state_ = State::answering;
     shake_with_client();
     return take_records();
   }
-  detail_ = "TLS for " + name_ + " not decrypted: " + server_->why();
+  note_refusal(server_->why());
   if (next == Upstream::Next::no_protocol) return splice_again(reasons::tls_server_refused);  // another client may offer one
   refuse(next == Upstream::Next::wants_certificate ? reasons::tls_client_certificate : reasons::tls_server_refused);
 }
+
+// Also for a client that has resumed: what it would not be shown today, it does not get.
+bool Far::mint() {
+  auto minted = entry_->mint->leaf(now_, server_->certificate(), name_);
+  leaf_ = std::move(minted.leaf);
+  if (leaf_) return true;
+  note_refusal(minted.why_not);
+  refuse(reasons::tls_not_minted);
+  return false;
+}
+
+void Far::note_refusal(const std::string& why) { detail_ = "TLS for " + name_ + " not decrypted: " + why; }
 
 void Far::say_to_server() {
   if (Slice bytes = server_->leg().drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));

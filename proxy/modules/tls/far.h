@@ -87,6 +87,8 @@ class Far final : public modules::Module, private LegUser {
   void decide(int result);
   void ask_server();
   void shake_with_server();
+  bool mint();
+  void note_refusal(const std::string& why);
   void say_to_server();
   void shake_with_client();
   void give_keys(Bytes last_said);
@@ -115,6 +117,7 @@ class Far final : public modules::Module, private LegUser {
   std::unique_ptr<Upstream> server_;
   std::shared_ptr<const Policy> policy_;  // as it was when the connection came
   const Entry* entry_ = nullptr;          // of policy_
+  Certificate leaf_;                      // made for this server, where entry_ has a mint
   std::optional<modules::Reason> passes_;  // why it is not terminated, after its ClientHello
   std::string name_;
   Buffer protocols_;  // as the client offered them

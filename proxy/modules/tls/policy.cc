@@ -2,7 +2,6 @@
 #include "proxy/modules/tls/policy.h"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
@@ -12,34 +11,6 @@
 
 namespace longhaul::tls {
 namespace {
-
-struct FreeBio {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-struct FreeCertificate {
-  void operator()(X509* certificate) const { X509_free(certificate); }
-};
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Certificate = std::unique_ptr<X509, FreeCertificate>;
-
-std::unique_ptr<BIO, FreeBio> bio_of(Bytes text) {
-  std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(text.empty() ? "" : static_cast<const void*>(text.data()), static_cast<int>(text.size())));
-  if (!bio) throw std::bad_alloc();
-  return bio;
-}
-
-std::vector<Certificate> read_certificates(Bytes text) {
-  std::vector<Certificate> all;
-  const auto bio = bio_of(text);
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) all.emplace_back(certificate);
-  ERR_clear_error();  // the end of the file is an error to it
-  return all;
-}
-
-// No prompt: a key with a passphrase is an error.
-int no_passphrase(char*, int, int, void*) { return 0; }
 
 const modules::ServerFile* file_of(const modules::ServerFiles& server, std::string_view key) {
   const auto found = std::ranges::find(server.files, key, &modules::ServerFile::key);
@@ -59,34 +30,20 @@ std::string stamp_of(const modules::ServerFiles& server) {
     add({});
   };
   add_ranges(server.addresses), add_ranges(server.clients);
-  for (const auto& pattern : server.names) {
-    const std::string name = (pattern.subdomains ? "*." : "") + pattern.name;
-    add(std::as_bytes(std::span(name)));
-  }
-  for (const std::string& off : server.off) add(std::as_bytes(std::span(off)));
+  const auto add_text = [&](const std::string& text) { add(std::as_bytes(std::span(text))); };
+  for (const auto& pattern : server.names) add_text(pattern.to_text());
+  for (const std::string& off : server.off) add_text(off);
+  for (const auto& [key, value] : server.chosen) add_text(value);
   for (const char* key : {"certificate", "ca"})
-    if (const auto* file = file_of(server, key)) add(std::as_bytes(std::span(file->key))), add(file->content);
+    if (const auto* file = file_of(server, key)) add_text(file->key), add(file->content);
   std::string digest(32, '\0');
   if (EVP_Digest(all.data(), all.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr, EVP_sha256(), nullptr) != 1)
     throw std::bad_alloc();
   return digest;
 }
 
-std::string date_of(const ASN1_TIME* time) {
-  tm when{};
-  if (ASN1_TIME_to_tm(time, &when) != 1) return "an unknown date";
-  const auto two = [](int value) { return std::string(value < 10 ? "0" : "") + std::to_string(value); };
-  return std::to_string(when.tm_year + 1900) + '-' + two(when.tm_mon + 1) + '-' + two(when.tm_mday);
-}
-
 bool contains(const std::vector<modules::AddressRange>& ranges, const modules::Address& address) {
   return std::ranges::any_of(ranges, [&](const auto& range) { return range.contains(address); });
-}
-
-bool has_name(const config::NamePattern& pattern, std::string_view name) {
-  if (!pattern.subdomains) return name == pattern.name;
-  return name.size() > pattern.name.size() + 1 && name.ends_with(pattern.name) &&
-         name[name.size() - pattern.name.size() - 1] == '.';
 }
 
 // The system's authorities take OpenSSL some 10 ms to read, on the daemon's loop: read once for all tables that add the
@@ -110,6 +67,45 @@ class AllAuthorities {
   std::map<std::string, Authorities> by_content_;
 };
 
+void add_chain(SSL_CTX* context, std::span<const Certificate> chain) {
+  for (const Certificate& each : chain)
+    if (SSL_CTX_add1_chain_cert(context, each.get()) != 1) throw std::bad_alloc();
+}
+
+bool is_minted(const modules::ServerFiles& server) {
+  return std::ranges::find(server.chosen, std::pair(std::string("mode"), std::string("mint"))) != server.chosen.end();
+}
+
+// The server's own certificate, as the operator has it. Like use_mint(), returns what is said of it.
+config::TextResult<std::string> use_certificate(Entry& entry, std::vector<Certificate> chain, Key key, const std::string& file,
+                                                std::vector<std::string>& warnings) {
+  if (SSL_CTX_use_certificate(entry.to_client.get(), chain[0].get()) != 1 ||
+      SSL_CTX_use_PrivateKey(entry.to_client.get(), key.get()) != 1)
+    return config::TextError{file + ": OpenSSL refuses it: " + last_error() + '.'};
+  add_chain(entry.to_client.get(), std::span(chain).subspan(1));
+  for (const config::NamePattern& pattern : entry.names) {
+    const std::string probe = (pattern.subdomains ? "name." : "") + pattern.name;
+    if (X509_check_host(chain[0].get(), probe.data(), probe.size(), 0, nullptr) != 1)
+      warnings.push_back(file + " is not valid for " + pattern.to_text() + ": clients will refuse it.");
+  }
+  return {boost::system::in_place_value, "certificate valid until " + date_of(X509_get0_notAfter(chain[0].get()))};
+}
+
+// The operator's authority, which makes one for each server.
+config::TextResult<std::string> use_mint(Entry& entry, std::vector<Certificate> chain, Key key, const std::string& file,
+                                         std::vector<std::string>& warnings) {
+  auto mint = Mint::make(std::move(chain), std::move(key), file, entry.names);
+  if (!mint) return mint.error();
+  entry.mint = *std::move(mint);
+  if (SSL_CTX_use_PrivateKey(entry.to_client.get(), entry.mint->key()) != 1) throw std::bad_alloc();
+  // Clients have the root.
+  std::span<const Certificate> known = entry.mint->chain();
+  while (!known.empty() && X509_self_signed(known.back().get(), 0) == 1) known = known.first(known.size() - 1);
+  add_chain(entry.to_client.get(), known);
+  for (std::string& warning : entry.mint->warnings(file)) warnings.push_back(std::move(warning));
+  return {boost::system::in_place_value, "certificates minted by an authority valid until " + date_of(X509_get0_notAfter(entry.mint->chain()[0].get()))};
+}
+
 config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuthorities& all_authorities,
                                      std::vector<std::string>& lines, std::vector<std::string>& warnings) {
   const auto* certificate = file_of(server, "certificate");
@@ -117,37 +113,27 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
   const auto* authorities = file_of(server, "ca");
   if (!certificate) return config::TextError{"[[tls_server]] for " + server.name + " needs certificate."};
 
-  const auto chain = read_certificates(certificate->content);
+  auto chain = read_certificates(certificate->content);
   if (chain.empty()) return config::TextError{certificate->name + ": it has no certificate in PEM form."};
-  const std::unique_ptr<EVP_PKEY, FreeKey> secret(
-      PEM_read_bio_PrivateKey(bio_of(key->content).get(), nullptr, no_passphrase, nullptr));
+  Key secret = read_key(key->content);
   if (!secret) return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
   X509_STORE* const trusted = all_authorities.with(authorities);
   if (!trusted) return config::TextError{authorities->name + ": it has no certificate in PEM form."};
-
-  Entry entry{.addresses = server.addresses, .clients = server.clients, .names = server.names,
-              .is_private = std::ranges::find(server.off, "dedup") != server.off.end(),
-              .to_client = context_to_client(), .to_server = context_to_server(trusted), .label = {}, .stamp = stamp_of(server)};
-  SSL_CTX* const own = entry.to_client.get();
-  hand_out_sessions(own, kSessions);  // libssl asks this context, or the one that it began with
-  if (SSL_CTX_use_certificate(own, chain[0].get()) != 1)
-    return config::TextError{certificate->name + ": OpenSSL refuses it: " + last_error() + '.'};
-  for (std::size_t i = 1; i < chain.size(); ++i)
-    if (SSL_CTX_add1_chain_cert(own, chain[i].get()) != 1) throw std::bad_alloc();
-  if (SSL_CTX_use_PrivateKey(own, secret.get()) != 1 || SSL_CTX_check_private_key(own) != 1) {
+  if (X509_check_private_key(chain[0].get(), secret.get()) != 1) {
     ERR_clear_error();
     return config::TextError{key->name + ": it is not the key of " + certificate->name + '.'};
   }
 
-  for (const config::NamePattern& pattern : server.names) {
-    (entry.label += entry.label.empty() ? "" : ", ") += (pattern.subdomains ? "*." : "") + pattern.name;
-    const std::string probe = (pattern.subdomains ? "name." : "") + pattern.name;
-    if (X509_check_host(chain[0].get(), probe.data(), probe.size(), 0, nullptr) != 1)
-      warnings.push_back(certificate->name + " is not valid for " + (pattern.subdomains ? "*." : "") + pattern.name +
-                         ": clients will refuse it.");
-  }
-  lines.push_back("TLS of " + entry.label + " at " + server.name + ": certificate valid until " +
-                  date_of(X509_get0_notAfter(chain[0].get())) + (entry.is_private ? ", not deduplicated" : ""));
+  Entry entry{.addresses = server.addresses, .clients = server.clients, .names = server.names,
+              .is_private = std::ranges::find(server.off, "dedup") != server.off.end(),
+              .to_client = context_to_client(), .to_server = context_to_server(trusted), .mint = nullptr, .label = {},
+              .stamp = stamp_of(server)};
+  hand_out_sessions(entry.to_client.get(), kSessions);  // libssl asks this context, or the one that it began with
+  for (const config::NamePattern& pattern : server.names) (entry.label += entry.label.empty() ? "" : ", ") += pattern.to_text();
+  const auto use = is_minted(server) ? use_mint : use_certificate;
+  const auto shown = use(entry, std::move(chain), std::move(secret), certificate->name, warnings);
+  if (!shown) return shown.error();
+  lines.push_back("TLS of " + entry.label + " at " + server.name + ": " + *shown + (entry.is_private ? ", not deduplicated" : ""));
   return entry;
 }
 
@@ -185,7 +171,7 @@ bool Policy::lists(const modules::Address& server) const {
 const Entry* Policy::find(const modules::Address& server, std::string_view name, const modules::Address& client) const {
   for (const Entry& entry : entries_)
     if (contains(entry.addresses, server) && (entry.clients.empty() || contains(entry.clients, client)) &&
-        std::ranges::any_of(entry.names, [&](const auto& pattern) { return has_name(pattern, name); }))
+        std::ranges::any_of(entry.names, [&](const auto& pattern) { return config::matches(pattern, name); }))
       return &entry;
   return nullptr;
 }

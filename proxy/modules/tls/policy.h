@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proxy/modules/secrets.h"
+#include "proxy/modules/tls/mint.h"
 
 namespace longhaul::tls {
 
@@ -22,8 +23,9 @@ struct Entry {
   std::vector<modules::AddressRange> addresses, clients;
   std::vector<config::NamePattern> names;
   bool is_private = false;  // nothing of it goes into a dictionary (dedup = false)
-  Context to_client;  // with certificate and key
+  Context to_client;  // with certificate and key; where certificates are minted, without the certificate
   Context to_server;  // with the authorities that the server is verified by
+  std::unique_ptr<Mint> mint;  // null: the server's own certificate is shown (mode = "server")
   std::string label;  // for people
   std::string stamp;  // a digest of all of this: with another one, sessions of clients are not valid any more
 };

@@ -38,9 +38,16 @@ inline constexpr ReasonText tls_client_certificate{
 inline constexpr ReasonText tls_client_refused{
     "tls_client_refused",
     "The flow crosses encrypted for a day: this client has refused the certificate of [[tls_server]] for this name.",
-    "compare the certificate in [[tls_server]] with the server's own; longhaul reload ends the day"};
+    "compare the certificate in [[tls_server]] with the server's own, or, where certificates are minted, install their authority at the "
+    "client; longhaul reload ends the day"};
 
-inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,        &tls_not_listed,        &tls_version,
-                                 &tls_server_refused, &tls_client_certificate, &tls_client_refused};
+inline constexpr ReasonText tls_not_minted{
+    "tls_not_minted",
+    "The flow crosses encrypted: no certificate could be made for it. The authority in [[tls_server]] is not valid now or "
+    "may not sign for this name, or the server's certificate has no alternative name (SAN) for it.",
+    "look for tls_not_minted in this side's log, which says which of them; run longhaul check"};
+
+inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,           &tls_not_listed,     &tls_version,
+                                 &tls_server_refused, &tls_client_certificate, &tls_client_refused, &tls_not_minted};
 
 }  // namespace longhaul::tls::reasons

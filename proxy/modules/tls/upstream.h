@@ -26,6 +26,7 @@ class Upstream final : private LegUser {
   Leg& leg() { return leg_; }
   // After the handshake; empty: none.
   Bytes protocol() const;
+  const X509* certificate() const { return SSL_get0_peer_certificate(leg_.ssl()); }
   // What the authority says of this certificate, if it is the server's own: of another it would say nothing true, and
   // clients would refuse it.
   Bytes status_of(const X509* certificate) const;

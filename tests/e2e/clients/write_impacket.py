@@ -21,6 +21,7 @@ HERE = types.SimpleNamespace(inside=lambda node: contextlib.nullcontext())  # ru
 
 class Impacket(writing.Client):
     connection = file = None
+    lacks = False  # the oplock or lease that it asks for
 
     def login(self):
         smb_client.FOREVER = self.options.timeout
@@ -41,16 +42,14 @@ class Impacket(writing.Client):
         except smb_client.SmbError as error:
             return writing.check(error.status, f"{what}: {error}", opening)
 
+    def asked(self):
+        return {"none": {}, "oplock": {"oplock": smb_client.BATCH},
+                "lease": {"lease": (os.urandom(16), smb_client.LEASE_ALL)},
+                "durable": {"oplock": smb_client.BATCH, "durable": True}}[self.options.ask]
+
     def open(self, replace):
-        asked = {}
-        if self.options.ask == "oplock":
-            asked = {"oplock": smb_client.BATCH}
-        elif self.options.ask == "lease":
-            asked = {"lease": (os.urandom(16), smb_client.LEASE_ALL)}
-        elif self.options.ask == "durable":
-            asked = {"oplock": smb_client.BATCH, "durable": True}
         self.file = self.ask("open", self.connection.open, self.options.name, smb_client.READ | smb_client.WRITE,
-                             smb_client.OVERWRITE_IF if replace else smb_client.OPEN_IF, opening=True, **asked)
+                             smb_client.OVERWRITE_IF if replace else smb_client.OPEN_IF, opening=True, **self.asked())
 
     def write(self, offset, block):
         self.ask("write", self.file.write, offset, block)
@@ -61,6 +60,9 @@ class Impacket(writing.Client):
     def close(self):
         self.ask("close", self.file.close)
 
+    def rename(self, new):
+        self.ask("rename", self.connection.rename, self.options.name, new, opening=True)
+
     def logout(self):
         self.connection.close()
 
@@ -68,10 +70,24 @@ class Impacket(writing.Client):
         self.login()
         name = self.options.name
         if what == "held":
-            return looking.walk(self.connection.open(name).read)
+            self.file = self.connection.open(name, **self.asked())
+            return looking.walk(self.read_held)
         if what == "names":
             return lambda: self.connection.listing(name.rpartition("/")[0])
         return self.read_once if what == "opened" else self.size
+
+    def read_held(self, offset, size):
+        """With an oplock or a lease of its own the client acknowledges each break and opens the file again for a new one: at once,
+        or when the client that caused the break has closed the file."""
+        while self.connection.breaks:
+            with contextlib.suppress(smb_client.SmbError):  # one that takes no answer
+                self.connection.acknowledge(self.connection.breaks.pop(0))
+            self.lacks = True
+        if self.lacks:
+            self.file.close()
+            self.file = self.connection.open(self.options.name, **self.asked())
+            self.lacks = self.file.oplock == smb_client.NO_OPLOCK
+        return self.file.read(offset, size)
 
     def read_once(self):
         with self.connection.open(self.options.name) as file:

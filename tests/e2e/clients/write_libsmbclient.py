@@ -8,6 +8,7 @@ import errno
 import os
 import tempfile
 
+import looking
 import writing
 
 BROKEN = {errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT, errno.ENOTCONN,
@@ -40,6 +41,8 @@ class Libsmbclient(writing.Client):
         self.library.smbc_lseek.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int)
         self.library.smbc_write.restype = ctypes.c_ssize_t
         self.library.smbc_write.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+        self.library.smbc_read.restype = ctypes.c_ssize_t
+        self.library.smbc_read.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
         self.library.smbc_readdir.restype = ctypes.c_void_p
         self.authenticate = AUTHENTICATE(self.tell_password)
         self.context = self.new_context()
@@ -107,7 +110,24 @@ class Libsmbclient(writing.Client):
 
     def looker(self, what):
         name = self.options.name
-        return {"size": lambda: self.size(self.url(name)), "names": lambda: self.names(self.url(name.rpartition("/")[0]))}[what]
+        if what == "held":
+            self.descriptor = self.ask("open", self.library.smbc_open(self.url(name), os.O_RDONLY, 0))
+            return looking.walk(self.read)
+        return {"opened": lambda: self.read_once(self.url(name)), "size": lambda: self.size(self.url(name)),
+                "names": lambda: self.names(self.url(name.rpartition("/")[0]))}[what]
+
+    def read(self, offset, size):
+        room = ctypes.create_string_buffer(size)
+        self.ask("seek", self.library.smbc_lseek(self.descriptor, offset, os.SEEK_SET))
+        length = self.ask("read", self.library.smbc_read(self.descriptor, room, size))
+        return room.raw[:length]
+
+    def read_once(self, url):
+        self.descriptor = self.ask("open", self.library.smbc_open(url, os.O_RDONLY, 0))
+        try:
+            return self.read(0, looking.BYTES)
+        finally:
+            self.close()
 
     def size(self, url):
         room = ctypes.create_string_buffer(1024)  # struct stat: st_size is at 48 where words have 64 bits

@@ -15,6 +15,7 @@ SESSION_IS_GONE = {
     0xC0000128: "FILE_CLOSED", 0xC0000203: "USER_SESSION_DELETED", 0xC000020C: "CONNECTION_DISCONNECTED",
     0xC000020D: "CONNECTION_RESET", 0xC000035C: "NETWORK_SESSION_EXPIRED",
 }
+UNFINISHED = ".new"  # behind the name of a file that is renamed when it is complete
 SHARING_VIOLATION = 0xC0000043  # of an open: the server may not have noticed that the last connection is gone
 
 
@@ -65,6 +66,10 @@ class Client:
     def logout(self):
         """As a program that ends well does."""
 
+    def rename(self, new):
+        """Gives the file, which is closed, this name. For the policy `rename`."""
+        raise NotImplementedError
+
     def drop(self):
         """Forgets a connection that is broken."""
 
@@ -82,6 +87,9 @@ class Client:
         """Logs in, writes the blocks from `first` to the last, and closes. Tells which the library has acknowledged."""
         options = self.options
         self.made("login")
+        if first == options.blocks and options.policy == "rename":
+            self.made("rename", options.final)  # all was acknowledged: it is complete, as far as a program knows
+            return
         self.made("open", replace)
         say(opened=True)
         for number in range(first, options.blocks):
@@ -90,10 +98,12 @@ class Client:
             if self.can_flush and options.flush_every and (number + 1) % options.flush_every == 0:
                 self.made("flush")
                 flushed(number)
-        if self.can_flush and options.policy != "close-only":
+        if self.can_flush and options.policy not in ("close-only", "rename"):
             self.made("flush")
             flushed(options.blocks - 1)
         self.made("close")
+        if options.policy == "rename":
+            self.made("rename", options.final)
         if options.policy != "close-only":
             self.made("logout")
 
@@ -109,7 +119,7 @@ def parse():
     parser.add_argument("--dialect", default="3.1.1", choices=("NT1", "2.1", "3.0", "3.1.1"))
     parser.add_argument("--blocks", type=int, default=40)
     parser.add_argument("--size", type=int, default=32768, help="bytes of a block")
-    parser.add_argument("--policy", default="stop", choices=("stop", "continue", "close-only"))
+    parser.add_argument("--policy", default="stop", choices=("stop", "continue", "close-only", "rename"))
     parser.add_argument("--ask", default="none", choices=("none", "oplock", "lease", "durable"))
     parser.add_argument("--in-place", action="store_true", help="the file is there, and is not emptied at the first open")
     parser.add_argument("--flush-every", type=int, default=0, metavar="BLOCKS")
@@ -130,6 +140,8 @@ def main(kind):
         return
     with open(options.data, "rb") as file:
         data = file.read(options.blocks * options.size)
+    if options.policy == "rename":
+        options.final, options.name = options.name, options.name + UNFINISHED
     client = kind(options, data)
     say(ready=True)
     if not options.no_wait:
@@ -160,7 +172,7 @@ def main(kind):
         except Broken as error:
             say(error=str(error), call=client.call, broken=True)
             client.drop()
-            if options.policy != "continue" or time.monotonic() > deadline:
+            if options.policy not in ("continue", "rename") or time.monotonic() > deadline:
                 break
             time.sleep(0.2)
         except Exception as error:  # pylint: disable=broad-except

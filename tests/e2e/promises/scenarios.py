@@ -8,7 +8,9 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import pathlib
 import random
+import re
 import signal
 
 import smb
@@ -17,7 +19,7 @@ from faults import FAULTS, Fault
 from guest import Guest
 from lab import SERVER, Lab, until
 from pair import Pair
-from writers import KINDS, KernelWriter, Scenario, Writer
+from writers import KINDS, UNFINISHED, KernelWriter, Scenario, Writer
 
 LINE = "25mbit,60"
 OLD = b"\xee"  # what is in a file that is written in place
@@ -51,7 +53,9 @@ def drawn(seed, faults, kinds, most=8, longest=70):
 
 
 def played(chance, seed, fault, scenarios):
-    return Round(seed, fault, tuple(scenarios), chance.random(), chance.randrange(len(scenarios)),
+    # So that it begins amid promises, where there are any.
+    watched = [number for number, told in enumerate(scenarios) if KINDS[told.kind].may_be_promised(told.dialect, told.ask)]
+    return Round(seed, fault, tuple(scenarios), chance.random(), chance.choice(watched or range(len(scenarios))),
                  fault.pause * chance.random())
 
 
@@ -63,7 +67,7 @@ def scenario(chance, kind, fault, longest, cell=None):
     return Scenario(kind.name, cell.dialect, cell.ask, cell.policy, chance.choice((20, 40, 60)),
                     chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
                     chance.choice((0, 5, 20, 40)), min(longest, chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0]),
-                    kind.in_place and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
+                    kind.in_place and cell.policy != "rename" and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
 
 
 # -- the cells of the table
@@ -89,9 +93,8 @@ def cells(kind, fault):
     if fault.unsynced and (not kind.flushes or kind.is_kernel):
         return []
     return [Cell(kind.behaviour or policy, dialect, ask, policy)
-            for dialect in kind.dialects for ask in kind.asks for policy in kind.policies
-            if (dialect != "NT1" or ask in ("none", "oplock") or len(kind.asks) == 1)
-            and (policy != "close-only" or not fault.unsynced)]
+            for dialect in kind.dialects for ask in kind.asks_in(dialect) for policy in kind.policies
+            if policy not in ("close-only", "rename") or not fault.unsynced]
 
 
 def places(fault, kinds):
@@ -105,7 +108,7 @@ def places(fault, kinds):
 
 def covering(seed, fault, kinds, most=8, longest=70):
     """Rounds of one fault in which each place of the table is played once, by one of the clients that can. Those of a
-    round differ as much as they can: the first round alone is a sample."""
+    round differ as much as they can: the first round alone is a sample, of clients with promises where there are any."""
     chance = random.Random(f"{seed} {fault}")
     table = places(fault, kinds)
     left = sorted(table)
@@ -117,10 +120,11 @@ def covering(seed, fault, kinds, most=8, longest=70):
             free = [place for place in left if any(kind.name not in heavy for kind, _ in table[place])]
             if not free:
                 break
-            place = max(free, key=lambda place, seen=seen: len(set(place) - seen))
-            able = [found for found in table[place] if found[0].name not in heavy]
-            chance.shuffle(able)
-            kind, cell = min(able, key=lambda found: uses[found[0].name])
+            able = {place: [found for found in table[place] if found[0].name not in heavy] for place in free}
+            place = max(free, key=lambda place, seen=seen, able=able: (not seen and any(map(is_promised, able[place])),
+                                                                       len(set(place) - seen)))
+            chance.shuffle(able[place])
+            kind, cell = min(able[place], key=lambda found: (not rounds and not is_promised(found), uses[found[0].name]))
             uses[kind.name] += 1
             heavy |= {kind.name} if kind.is_heavy else set()
             seen |= set(place)
@@ -128,6 +132,11 @@ def covering(seed, fault, kinds, most=8, longest=70):
             scenarios.append(scenario(chance, kind, FAULTS[fault], longest, cell))
         rounds.append(played(chance, seed, FAULTS[fault], scenarios))
     return rounds
+
+
+def is_promised(found):
+    kind, cell = found
+    return kind.may_be_promised(cell.dialect, cell.ask)
 
 
 @dataclasses.dataclass
@@ -142,6 +151,7 @@ class Outcome:
     lost: list  # acknowledged, and the run ended in success, and they are not in the file
     unflushed: list  # the same of blocks that a FLUSH has covered, however the run ended
     wrong: list  # neither what was written nor what was there before
+    promised: int = 0  # bytes acknowledged early on one of its connections before the fault began
 
 
 class Stage:
@@ -157,7 +167,9 @@ class Stage:
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             self.lab = stack.enter_context(Lab(LINE))
-            self.smbd = smb.Smbd(self.lab, small="64m", disk=Disk(self.lab.scratch, "share") if self.power else None)
+            # It has an address for each round, by which a client could reach it past the pair.
+            single = {"server multi channel support": "no"}
+            self.smbd = smb.Smbd(self.lab, single, small="64m", disk=Disk(self.lab.scratch, "share") if self.power else None)
             if not self.direct:
                 both = dict(self.both or {}, **({"dictionary": {"disk": 0}} if self.power else {}))
                 self.pair = Pair(self.lab, both=both)
@@ -224,11 +236,15 @@ class Stage:
             for writer in writers:
                 writer.start()
             until(lambda: all(writer.is_ready() for writer in writers), 60, "the clients are ready")
+            promised = Promised(self, writers)
             for writer in writers:
                 writer.go()
             watched = writers[round_.watched]
             enough = max(1, int(round_.moment * watched.scenario.blocks))
-            self._wait(lambda: watched.progress() >= enough or watched.has_ended(), 30)
+            self._wait(lambda: promised.look() or watched.progress() >= enough or watched.has_ended(), 30)
+            # A fault before the first promise breaks none.
+            able = [writer for writer in writers if self.may_promise(writer.scenario)]
+            self._wait(lambda: promised.look() or promised.any() or all(writer.has_ended() for writer in able), 10)
             fault.begin(self, round_.pause)
             longest = max(told.timeout for told in round_.scenarios)
             self._wait(lambda: all(writer.has_ended() for writer in writers), 30 + fault.patience + 2 * longest)
@@ -240,7 +256,13 @@ class Stage:
         if any(isinstance(writer, KernelWriter) and not writer.has_ended() for writer in writers):
             self.guest.__exit__(None, None, None)  # it does nothing else while a program hangs
             self.guest = Guest(self.lab).__enter__()
-        return [self._judged(writer) for writer in writers]
+        return [self._judged(writer, promised.bytes[writer]) for writer in writers]
+
+    def may_promise(self, told):
+        """Whether the pair should acknowledge writes of this scenario early."""
+        kind = KINDS[told.kind]
+        cached = (self.both or {}).get("features", {}).get("smb.write_behind_cached")
+        return bool(self.pair) and kind.may_be_promised(told.dialect, told.ask, bool(cached))
 
     @staticmethod
     def _wait(condition, seconds):
@@ -257,9 +279,11 @@ class Stage:
         kind = KernelWriter if KINDS[told.kind].is_kernel else Writer
         return kind(self, told, name, data, fault.share, fault.patience)
 
-    def _judged(self, writer):
+    def _judged(self, writer, promised):
         told = writer.scenario
         path = self.smbd.path_of(writer.name, writer.share)
+        if writer.scenario.policy == "rename" and not path.exists():
+            path = path.with_name(path.name + UNFINISHED)
         try:
             there = path.read_bytes()
             path.unlink()
@@ -293,7 +317,40 @@ class Stage:
         return Outcome(told, writer.end(), len(acknowledged), len(writer.said("opened")), errors,
                        [number for number in missing if number in acknowledged and writer.end() == "success"],
                        [number for number in missing if number in flushed],
-                       [number for number in missing if not may_be(number)])
+                       [number for number in missing if not may_be(number)], promised)
+
+
+class Promised:
+    """What was acknowledged early to each of the writers, by the ports of their connections."""
+
+    def __init__(self, stage, writers):
+        self.stage, self.bytes = stage, collections.Counter()
+        self.writer_of = {writer.popen.pid: writer for writer in writers if writer.popen and stage.pair}
+
+    def any(self):
+        return any(self.bytes.values())
+
+    def owner(self, pid):
+        """The writer whose process it is, or a child of that."""
+        if pid not in self.writer_of:
+            try:
+                parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+            except OSError:  # it has ended
+                parent = 0
+            self.writer_of[pid] = self.owner(parent) if parent > 1 else None
+        return self.writer_of[pid]
+
+    def look(self):
+        """Gives nothing, so that it can be a part of a condition that is awaited."""
+        if not self.writer_of:
+            return
+        listed = self.stage.lab.run("client", "ss", "-tnpH", "state", "established", "dport = :445 or dport = :139")
+        owners = {line.split()[2].rpartition(":")[2]: self.owner(int(pid)) for line in listed.splitlines()
+                  for pid in re.findall(r"pid=(\d+)", line)}
+        for flow in self.stage.pair.branch.flows("?limit=1000"):
+            writer = owners.get(flow["client"].rpartition(":")[2])
+            if writer and flow["module"]:
+                self.bytes[writer] = max(self.bytes[writer], flow["module"]["counters"].get("promised_bytes", 0))
 
 
 # -- the table
@@ -301,7 +358,7 @@ class Stage:
 class Table:
     """Sums of outcomes for each fault, or for whatever else is asked."""
 
-    columns = ("scenarios", "success", "told", "hung", "acknowledged", "lost", "lost after flush", "wrong")
+    columns = ("scenarios", "success", "told", "hung", "acknowledged", "promised", "lost", "lost after flush", "wrong")
 
     def __init__(self):
         self.rows = collections.defaultdict(collections.Counter)
@@ -311,6 +368,7 @@ class Table:
         row["scenarios"] += 1
         row[{"success": "success", "failure": "told"}.get(outcome.end, "hung")] += 1
         row["acknowledged"] += outcome.acknowledged
+        row["promised"] += outcome.promised
         row["lost"] += len(outcome.lost)
         row["lost after flush"] += len(outcome.unflushed)
         row["wrong"] += len(outcome.wrong)

@@ -20,12 +20,14 @@ BUILT = REPOSITORY / "build" / "clients"
 SMB2 = ("2.1", "3.0", "3.1.1")
 EVERY_DIALECT = ("NT1", *SMB2)
 POLICIES = ("stop", "continue", "close-only")
+UNFINISHED = ".new"  # as in ../clients/writing.py
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """`weight`: how often it is drawn. `flushes`: the library can flush. `behaviour`: how it answers errors by itself, before its
-    program can. `is_heavy`: one at a time."""
+    program can. `is_heavy`: one at a time. `promised`: for which requests its writes are acknowledged early; `if_cached`: for which
+    they are where clients that cache files themselves get promises, too; `unpromised`: in which dialects none are."""
 
     name: str
     words: tuple
@@ -33,6 +35,9 @@ class Kind:
     dialects: tuple = EVERY_DIALECT
     asks: tuple = ("none",)
     policies: tuple = POLICIES
+    promised: tuple = ("none",)
+    if_cached: tuple = ("oplock", "lease")
+    unpromised: tuple = ()
     flushes: bool = True
     in_place: bool = True  # can write into a file without emptying it
     is_samba: bool = False
@@ -40,6 +45,16 @@ class Kind:
     behaviour: str = ""
     is_heavy: bool = False
     weight: int = 2
+
+    def asks_in(self, dialect):
+        """SMB1 has no leases; Linux asks for a lease wherever there are leases, and for an oplock elsewhere."""
+        if len(self.asks) == 1:
+            return self.asks
+        known = ("none", "oplock") if dialect == "NT1" else ("none", "lease") if self.is_kernel else self.asks
+        return [ask for ask in self.asks if ask in known]
+
+    def may_be_promised(self, dialect, ask, if_cached=False):
+        return dialect not in self.unpromised and ask in self.promised + (self.if_cached if if_cached else ())
 
     def is_there(self):
         return self.needs is None or self.needs.exists()
@@ -52,19 +67,23 @@ def python(name, interpreter="/usr/bin/python3"):
 PYTHON = BUILT / "python" / "bin" / "python3"  # with smbprotocol and pysmb
 
 KINDS = {kind.name: kind for kind in (
-    Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"), weight=6),
+    Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"),
+         policies=(*POLICIES, "rename"), weight=6),
     Kind("smbprotocol", python("smbprotocol", PYTHON), PYTHON, SMB2,
-         ("none", "oplock", "lease", "durable")),
+         ("none", "oplock", "lease", "durable"), unpromised=("3.1.1",)),  # it signs that, and the far side has no key
     # It asks for a durable handle with every open, without the oplock that it takes to be granted one.
-    Kind("pysmb", python("pysmb", PYTHON), PYTHON, ("NT1", "2.1"), ("durable",), flushes=False),
+    Kind("pysmb", python("pysmb", PYTHON), PYTHON, ("NT1", "2.1"), ("durable",), flushes=False, promised=("durable",),
+         unpromised=("NT1",)),
     Kind("libsmbclient", python("libsmbclient"), flushes=False, is_samba=True),
-    Kind("smbclient", python("smbclient"), policies=("close-only",), flushes=False, in_place=False, is_samba=True, weight=1),
-    Kind("go-smb2", (BUILT / "go" / "write",), BUILT / "go" / "write", SMB2),
+    # It writes all at once, and may have done so before anybody looks what was promised to it.
+    Kind("smbclient", python("smbclient"), policies=("close-only",), promised=(), flushes=False, in_place=False, is_samba=True,
+         weight=1),
+    Kind("go-smb2", (BUILT / "go" / "write",), BUILT / "go" / "write", SMB2, unpromised=SMB2),  # it signs
     Kind("jcifs-ng", ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILT}/java/classes:{BUILT}/java/jars/*",
-                      "Write"), BUILT / "java" / "classes", flushes=False, behaviour="reconnects",
+                      "Write"), BUILT / "java" / "classes", flushes=False, behaviour="reconnects", promised=(),  # it reports no error at CLOSE
          is_heavy=True),  # a Java machine takes as long to start as all the others
-    Kind("kernel", (CLIENTS / "write_on_mount.py",), guest.FOLDER / "made-by", EVERY_DIALECT, ("none", "lease"),
-         ("stop", "close-only"), is_kernel=True, behaviour="kernel", is_heavy=True, weight=0),  # the guest runs one program
+    Kind("kernel", (CLIENTS / "write_on_mount.py",), guest.FOLDER / "made-by", EVERY_DIALECT, ("none", "oplock", "lease"),
+         ("stop", "close-only"), promised=(), is_kernel=True, behaviour="kernel", is_heavy=True, weight=0),  # the guest runs one program
 )}
 
 
@@ -189,7 +208,7 @@ class KernelWriter(Writer):
     def work(self):
         told = self.scenario
         # It waits for an answer for as long as the server answers its ECHOs: one every 5 s, not every minute.
-        options = ["cache=none" if told.ask == "none" else "cache=strict", "echo_interval=5"]
+        options = ["cache=none,nolease" if told.ask == "none" else "cache=strict", "echo_interval=5"]
         try:
             with kernel_client.Mount(self.stage.guest, self.stage.smbd, told.dialect, *options, share=self.share,
                                     host=self.stage.host) as mount:

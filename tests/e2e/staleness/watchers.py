@@ -30,8 +30,13 @@ RTT_MS = 40
 LINE = f"25mbit,{RTT_MS}"
 # What a client may see later through the pair than without it.
 ALLOWED_MS = 1000 + RTT_MS
+# The same where the client holds an oplock or a lease of its own, which the server breaks: no later, but for what two
+# measurements of a few round trips differ by beside other work.
+ALLOWED_OWN_MS = 5 * RTT_MS
 LOOKS = ("held", "opened", "size", "names")
-WITHOUT = {("pysmb", "held"), ("libsmbclient", "held"), ("libsmbclient", "opened")}  # what these clients do not do
+WITHOUT = {("pysmb", "held")}  # what these clients do not do
+# Clients that look at a file under their own oplock or lease, and answer its breaks.
+OWN = {"impacket": ("oplock", "lease"), "kernel": ("lease",)}
 # By whom it is changed: a program on the server, that smbd knows nothing of; a client beside the server.
 CHANGERS = ("local", "client")
 BYTES = BLOCK * BLOCKS  # of a file that is looked at
@@ -44,14 +49,21 @@ class Watch:
     kind: str
     dialect: str
     look: str
+    ask: str = "none"
 
     def name(self):
-        return f"{self.kind} {self.dialect} {self.look}"
+        return f"{self.kind} {self.dialect} {self.look}" + (f" {self.ask}" if self.ask != "none" else "")
+
+    def allowed_ms(self, changer):
+        """What a program on the server changes breaks no oplock."""
+        return ALLOWED_OWN_MS if self.ask != "none" and changer == "client" else ALLOWED_MS
 
 
 def all_watches(kinds, dialects=("NT1", "2.1", "3.1.1")):
-    return [Watch(kind, dialect, look) for kind in kinds for dialect in dialects for look in LOOKS
-            if dialect in KINDS[kind].dialects and kind != "smbclient" and (kind, look) not in WITHOUT]
+    watches = [Watch(kind, dialect, look) for kind in kinds for dialect in dialects for look in LOOKS
+               if dialect in KINDS[kind].dialects and kind != "smbclient" and (kind, look) not in WITHOUT]
+    return watches + [Watch(kind, dialect, "held", ask) for kind in kinds for dialect in dialects for ask in OWN.get(kind, ())
+                      if dialect != "NT1" or ask == "oplock" or KINDS[kind].is_kernel]
 
 
 def content(shown):
@@ -124,7 +136,7 @@ class Stage:
 
     def words(self, watch, target):
         options = {"host": SERVER, "share": "share", "user": USER, "password": self.smbd.password, "name": target.name,
-                   "dialect": watch.dialect, "look": watch.look, "configuration": self.smbd.client_configuration}
+                   "dialect": watch.dialect, "look": watch.look, "ask": watch.ask, "configuration": self.smbd.client_configuration}
         return [str(word) for option, value in options.items() for word in (f"--{option}", value)]
 
     def delays(self, watch, changes):
@@ -188,7 +200,7 @@ class Stage:
 
     def of_guest(self, watch, target, changes):
         """Its clock is compared with the host's; it tells what it has seen at its end."""
-        with kernel_client.Mount(self.guest, self.smbd, watch.dialect, "cache=none") as mount:
+        with kernel_client.Mount(self.guest, self.smbd, watch.dialect, "cache=none" if watch.ask == "none" else "cache=strict") as mount:
             words = self.words(watch, target)
             words[words.index("--name") + 1] = f"{mount.folder}/{target.name}"
             ahead = min((self.clock_ahead() for _ in range(3)), key=lambda pair: pair[1])[0]

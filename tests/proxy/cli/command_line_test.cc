@@ -37,6 +37,23 @@ TEST_CASE("--version and --help succeed") {
   CHECK(has(type({"keygen", "--help"}).out, "NAME"));
 }
 
+TEST_CASE("--help fits a hundred columns") {
+  std::vector<std::vector<std::string>> all{{"--help"}};
+  for (const char* command : {"run", "check", "keygen", "keytab", "init", "status", "flows", "top", "why", "set", "clear-cache", "reload",
+                              "intercept", "fail-closed", "page", "support"})
+    all.push_back({command, "--help"});
+  for (const auto& words : all) {
+    const Typed typed = type(words);
+    CAPTURE(words[0]);
+    REQUIRE(typed.exit_code == 0);
+    std::istringstream lines(typed.out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 100);
+    }
+  }
+}
+
 TEST_CASE("wrong usage gives exit code 2 and a sentence") {
   CHECK(type({}).exit_code == 2);
   CHECK(type({"chekc", "a.toml"}).exit_code == 2);
@@ -75,10 +92,12 @@ TEST_CASE("keygen prints only the fingerprint, and never overwrites a key") {
 }
 
 TEST_CASE("check accepts the examples once their keys are made") {
+  const std::string of = GENERATE("", "two-lines/");
   const TemporaryFolder folder;
   for (std::string site : {"branch", "datacenter"}) {
-    std::filesystem::copy_file(std::filesystem::path(LONGHAUL_SOURCE_DIR) / "examples" / (site + ".toml"),
-                               folder.path() / (site + ".toml"));
+    std::filesystem::copy_file(
+        std::filesystem::path(LONGHAUL_SOURCE_DIR) / "examples" / (of + site + ".toml"),
+        folder.path() / (site + ".toml"));
     const std::string file = (folder.path() / (site + ".toml")).string();
     const Typed before = type({"check", file});
     CHECK(before.exit_code == 2);
@@ -90,6 +109,8 @@ TEST_CASE("check accepts the examples once their keys are made") {
     const std::string said = cli::unwrapped(typed.out);
     CHECK(said.starts_with(file + " is a valid configuration of the site \"" + site + "\".\n"));
     CHECK(has(said, made.fingerprint));
+    CHECK(has(said, "mpls, to 10.10.100.2:7600, from 10.10.100.1, rate at most ") ==
+          (!of.empty() && site == "branch"));
     // All that is left to do is to pin the peer.
     CHECK(config::warnings(config::read(file)).size() == 1);
     CHECK(has(said, "still has the placeholder fingerprint of the examples"));

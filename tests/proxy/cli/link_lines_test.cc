@@ -54,7 +54,7 @@ TEST_CASE("a line of an earlier daemon, without some fields, is told as far as i
 TEST_CASE("what limits the rate, and what it cost, is told when there is something to tell") {
   auto link = udp_link();
   auto& udp = udp_of(link);
-  udp["rate"] = {{"law", "guarded"}, {"competes", true}, {"policed", true}};
+  udp["rate"] = {{"law", "limited"}, {"competes", true}, {"policed", true}};
   udp["fallbacks"] = 1;
   udp["symbols_recovered"] = 3;
   udp["drops_bursts"] = true;

@@ -126,6 +126,27 @@ TEST_CASE("flows lists all pages of live flows, filtered as requested") {
   CHECK(has(bad.errors, "link_never_up"));
 }
 
+TEST_CASE("screens fit a hundred columns, however long addresses and names are") {
+  RunningApi api;
+  const std::string client = "[2001:db8:1111:2222:3333:4444:5555:6666]:51234";
+  api.daemon.add_flow(client + "-[2001:db8:7777:8888:9999:aaaa:bbbb:cccc]:60445");
+  api.daemon.now.links.push_back(control::link_up(std::string(63, 'p')));
+  api.start();
+  const Shell shell{api.port()};
+  for (const char* command : {"flows", "status"}) {
+    const auto typed = shell.type({command});
+    CHECK(typed.exit_code == 0);
+    std::istringstream lines(typed.out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 100);
+    }
+  }
+  CHECK(has(shell.type({"flows"}).out, client));
+  CHECK(has(shell.type({"flows"}).out, "[2001:db8:7777:8888:9999:aaaa:bbbb:cccc]:60445"));
+  CHECK(has(shell.type({"status"}).out, std::string(63, 'p') + ":"));
+}
+
 TEST_CASE("why explains a flow by number or by addresses, live or ended") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-192.0.2.1:80", flows::reasons::no_peer_for_network);
@@ -255,7 +276,8 @@ TEST_CASE("commands clear the cache and switch interception") {
         "cleared 1.00 MiB in memory and 5.00 MiB on disk\n"
         "datacenter cleared 7.00 MiB on its disk\n"
         "b has not reported what it cleared\n"
-        "the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be decrypted\n");
+        "the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be\n"
+        "            decrypted\n");
   CHECK(shell.type({"intercept", "up"}).out == "interception is up\n");
   CHECK(shell.type({"intercept", "print"}).out == "# installed\ntable inet longhaul {\n}\n");
   api.on_loop([&] { api.daemon.now.fail_closed = control::FailClosed::enforced; });

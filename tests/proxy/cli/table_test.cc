@@ -49,6 +49,31 @@ TEST_CASE("columns are aligned, numbers to the right, without trailing blanks") 
         "longer  1000\n");
 }
 
+TEST_CASE("a table that is too wide has shorter cells, or a column below its rows") {
+  Table table{{{"N", Align::right}, {"PEER"}, {"LAST"}}};
+  table.add({"1", std::string(63, 'p'), std::string(60, 'x')});
+  table.add({"22", "b", ""});
+  std::ostringstream out;
+  table.shorten("PEER");
+  CHECK(table.width() == 100);
+  table.print(out);
+  CHECK(out.str().find(" 1  " + std::string(32, 'p') + "..  xxx") != std::string::npos);
+
+  Table stacked{{{"N", Align::right}, {"FROM"}, {"TO"}}};
+  stacked.add({"1", "a", "b"});
+  stacked.add({"22", "c", std::string(200, 'd')});
+  stacked.put_below("TO");
+  std::ostringstream lines;
+  stacked.print(lines);
+  CHECK(lines.str() ==
+        " N  FROM\n"
+        "    TO\n"
+        " 1  a\n"
+        "    b\n"
+        "22  c\n"
+        "    " + std::string(94, 'd') + "..\n");
+}
+
 TEST_CASE("a table knows its width and leaves out columns") {
   Table table{{{"NAME"}, {"SAME"}, {"NUMBER", Align::right}}};
   table.add({"long-name", "-", "7"});

@@ -74,6 +74,9 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:10: [[tls_server]] names has \"10.10.2.2\", which is no host name."},
       {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"),
        "dir/a.toml:7: [[tls_server]] needs the key names, "},
+      {after_head("[link]\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\naddresses = [\"10.10.2.2\"]\nkey = \"k\"\n"
+                  "names = [\"a.corp\"]\nmode = \"bump\"\n"),
+       "dir/a.toml:11: [[tls_server]] mode cannot be \"bump\"; it must be \"server\" or \"mint\"."},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
       {after_head("[link]\nkey_log = \"/tmp/keys\"\n"),
@@ -376,7 +379,7 @@ TEST_CASE("listeners on different addresses or families share a port") {
 }
 
 TEST_CASE("a TOML syntax error is explained with the likely mistake") {
-  CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(" A closing \" is missing."));
+  CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(":1: this is not valid TOML: A closing \" is missing."));
   CHECK(sentence("site = \"a\"\nstate_dir = 'b\n").ends_with(" A closing ' is missing."));
   CHECK(sentence("site = a\n").ends_with(" A text needs quotes: \"a\"."));
   CHECK(sentence("site = \"a\"\n[link]\nlisten = 10.1.1.1:7600 # here\n").ends_with(" A text needs quotes: \"10.1.1.1:7600\"."));
@@ -386,4 +389,44 @@ TEST_CASE("a TOML syntax error is explained with the likely mistake") {
   CHECK(sentence("site = /etc # here\n").ends_with(" A text needs quotes: \"/etc\"."));
   CHECK(sentence("site =\n").ends_with(" There is no value after the equals sign."));
   CHECK_FALSE(sentence("site = \"a\"\n[link\n").ends_with("missing."));
+}
+
+TEST_CASE("mistakes in the paths of a peer") {
+  const std::string peer =
+      "[link]\nlisten = \"[::]:7600\"\n[[peer]]\nname = \"b\"\n" + kFingerprint;  // lines 5 to 9
+  const std::string mpls = "[[peer.path]]\nname = \"mpls\"\naddress = \"10.0.0.2:7600\"\n";
+  const auto [text, wanted] = GENERATE_COPY(table<std::string, std::string>({
+      {"policy = \"sum\"\n",
+       "dir/a.toml:7: [[peer]] policy has no effect without [[peer.path]], which this peer does not have."},
+      {"policy = \"fastest\"\n" + mpls, "dir/a.toml:10: [[peer]] policy cannot be \"fastest\""},
+      {"address = \"10.0.0.2:7600\"\n" + mpls,
+       "dir/a.toml:7: [[peer]] address must stand in each [[peer.path]] instead: this peer has paths."},
+      {"rate = \"1mbit\"\n" + mpls, "dir/a.toml:7: [[peer]] rate must stand in each [[peer.path]] instead"},
+      {"[peer.path]\nname = \"mpls\"\n",
+       "dir/a.toml:10: there can be several of this table; write [[peer.path]] with double brackets, not "
+       "[peer.path]."},
+      {"[[peer.path]]\n", "dir/a.toml:10: [[peer.path]] needs the key name"},
+      {"[[peer.path]]\nname = \"m\"\nlocl = \"wan1\"\n",
+       "dir/a.toml:12: [[peer.path]] has no key \"locl\". Did you mean local?"},
+      {mpls + "local = \"no/interface\"\n",
+       "dir/a.toml:13: [[peer.path]] local = \"no/interface\" is neither an address nor the name of an "
+       "interface."},
+      {mpls + "local = \"fd00::1\"\n",
+       "dir/a.toml:13: [[peer.path]] local = \"fd00::1\" cannot send to 10.0.0.2"},
+      {"[[peer.path]]\nname = \"m\"\nlocal = \"wan1\"\n",
+       "dir/a.toml:12: [[peer.path]] local has no effect without address"},
+      {mpls + mpls, "dir/a.toml:13: [[peer.path]] name = \"mpls\" is already the name of another path."},
+      {mpls + "[[peer.path]]\nname = \"internet\"\n",
+       "dir/a.toml:13: [[peer.path]] \"internet\": either all paths of a peer have an address, or none"},
+      {mpls + "[[peer.path]]\nname = \"internet\"\naddress = \"10.0.0.2:7600\"\n",
+       "dir/a.toml:13: [[peer.path]] \"internet\" has the same address and local as \"mpls\""},
+      {mpls + "cost = 0\n", "dir/a.toml:13: [[peer.path]] cost "},
+      {mpls + "[[peer]]\nname = \"c\"\nfingerprint = \"sha256:" + std::string(64, 'c') +
+           "\"\naddress = \"10.0.0.2:7600\"\n",
+       "dir/a.toml:13: [[peer]] address = \"10.0.0.2:7600\" is already the address of the peer \"b\"."},
+  }));
+  INFO(text);
+  const std::string said = sentence(after_head(peer + text));
+  INFO(said);
+  CHECK(said.starts_with(wanted));
 }

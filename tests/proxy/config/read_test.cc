@@ -44,7 +44,7 @@ TEST_CASE("a table of TLS servers has names, clients and files") {
   const Config config = read_text(
       "site = \"branch\"\n" + kIdentity + "[link]\nlisten = \"[::]:7600\"\nallow = [\"10.10.2.0/24\"]\n[[tls_server]]\n"
       "addresses = [\"10.10.2.2\"]\nnames = [\"a.corp\", \"*.b.corp\"]\nclients = [\"10.10.1.0/24\"]\n"
-      "certificate = \"a.crt\"\nkey = \"a.key\"\n", "dir/a.toml");
+      "certificate = \"a.crt\"\nkey = \"a.key\"\nmode = \"mint\"\n", "dir/a.toml");
   REQUIRE(config.servers.size() == 1);
   const ServerTable& table = config.servers[0];
   CHECK(table.name == "tls_server");
@@ -52,6 +52,7 @@ TEST_CASE("a table of TLS servers has names, clients and files") {
   CHECK(table.clients.size() == 1);
   CHECK(table.files == std::vector<std::pair<std::string, std::filesystem::path>>{{"key", "dir/a.key"}});
   CHECK(table.public_files == std::vector<std::pair<std::string, std::filesystem::path>>{{"certificate", "dir/a.crt"}});
+  CHECK(table.chosen == std::vector<std::pair<std::string, std::string>>{{"mode", "mint"}});
 }
 
 TEST_CASE("a full configuration is read key by key") {
@@ -279,6 +280,30 @@ TEST_CASE("a warning names keys that have no effect in this file") {
         std::vector<std::string>{"[limits] handshakes has no effect without [link] listen.",
                                  "[limits] new_flows_per_source has no effect without [intercept] mode = \"tproxy\"."});
   CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n[link]\nlisten = \"0.0.0.0:7600\"\n[limits]\nhandshakes = 5\n" + tproxy).empty());
+  CHECK(of("[socks]\nlisten = \"127.0.0.1:1\"\n[intercept]\ninterfaces = [\"lan0\"]\nport = 7000\n") ==
+        std::vector<std::string>{"[intercept] interfaces has no effect without mode = \"tproxy\".",
+                                 "[intercept] port has no effect without mode = \"tproxy\"."});
+}
+
+TEST_CASE("a warning names features that another setting keeps from having an effect") {
+  const auto of = [](const std::string& text) {
+    return warnings(read_text(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"
+                                         "networks = [\"10.0.0.0/8\"]\n" + std::string(kFingerprint) + text),
+                              "a.toml"));
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(of("[features]\ndedup_memory = false\ndedup_disk = true\n") ==
+        Lines{"[features] dedup_disk has no effect while dedup_memory is false."});
+  CHECK(of("[features]\ndedup_disk = true\n[dictionary]\ndisk = 0\n") ==
+        Lines{"[features] dedup_disk has no effect while [dictionary] disk is 0."});
+  CHECK(of("[features]\ndedup_memory = true\n[dictionary]\nmemory = 0\n") ==
+        Lines{"[features] dedup_memory has no effect while [dictionary] memory is 0."});
+  CHECK(of("[features]\nsmb = false\n\"smb.read_ahead\" = true\n\"smb.metadata\" = false\n") ==
+        Lines{"[features] smb.read_ahead has no effect while smb is off."});
+  CHECK(of("[[rule]]\nto_ports = [445]\nfeatures = { preset = \"T\", \"smb.write_behind\" = true }\n") ==
+        Lines{"In rule 1, smb.write_behind has no effect while smb is off."});
+  CHECK(of("[features]\ndedup_disk = true\n\"smb.read_ahead\" = true\ndedup_memory = true\n").empty());
+  CHECK(of("[features]\nsmb = false\n[[rule]]\nto_ports = [445]\nfeatures = { smb = true, \"smb.read_ahead\" = true }\n").empty());
 }
 
 TEST_CASE("a warning names what fail = closed always refuses, and which address family it does not cover") {
@@ -300,4 +325,37 @@ TEST_CASE("a warning names what fail = closed always refuses, and which address 
              "fail = \"open\" to the rule to let them bypass the link."});
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + off + "fail = \"open\"\n") == List{});
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", off) == List{});
+}
+
+TEST_CASE("a peer's paths are read with their order, and the first address is the peer's") {
+  const Config config = read_text(
+      "site = \"a\"\n" + kIdentity + "[[peer]]\nname = \"b\"\n" + kFingerprint +
+          "policy = \"failover\"\n"
+          "[[peer.path]]\nname = \"mpls\"\naddress = \"10.10.100.2:7600\"\nlocal = \"10.10.100.1\"\nrate = "
+          "\"10mbit\"\n"
+          "[[peer.path]]\nname = \"internet\"\naddress = \"far.example:7600\"\nlocal = \"wan1\"\ncost = 2\n",
+      "a.toml");
+  REQUIRE(config.peers.size() == 1);
+  const Peer& peer = config.peers[0];
+  CHECK(peer.policy == PathPolicy::failover);
+  CHECK(peer.address == HostPort{"10.10.100.2", 7600});
+  CHECK(peer.rate_bits == 0);
+  CHECK(peer.paths ==
+        std::vector<PeerPath>{
+            {.name = "mpls",
+             .address = HostPort{"10.10.100.2", 7600},
+             .local = "10.10.100.1",
+             .rate_bits = 10'000'000},
+            {.name = "internet", .address = HostPort{"far.example", 7600}, .local = "wan1", .cost = 2}});
+  CHECK(peer.addresses() == std::vector<HostPort>{{"10.10.100.2", 7600}, {"far.example", 7600}});
+}
+
+TEST_CASE("paths to a peer that connects to this site have no address") {
+  const Config config =
+      read_text("site = \"a\"\n" + kIdentity + "[link]\nlisten = \"[::]:7600\"\n[[peer]]\nname = \"b\"\n" +
+                    kFingerprint + "[[peer.path]]\nname = \"mpls\"\nrate = \"20mbit\"\n",
+                "a.toml");
+  REQUIRE(config.peers[0].paths.size() == 1);
+  CHECK(config.peers[0].policy == PathPolicy::sum);
+  CHECK_FALSE(config.peers[0].address);
 }

@@ -53,7 +53,7 @@ TEST_CASE("the status has site, links, flows, limits and interception") {
   CHECK(link.at("last_error").is_null());
   CHECK(link.at("udp").at("state") == "up");
   CHECK(link.at("udp").at("packets_lost") == 20u);
-  CHECK(link.at("udp").at("rate") == json::value({{"law", "guarded"},
+  CHECK(link.at("udp").at("rate") == json::value({{"law", "limited"},
                                                   {"phase", "cruise"},
                                                   {"line_bits", 48'100'000u},
                                                   {"base_rtt_ms", 99.0},
@@ -218,7 +218,7 @@ TEST_CASE("why reports what would happen to a new flow, and by which rule") {
   CHECK(why.at("rule") == 1u);
   CHECK(why.at("tuple") == "10.0.0.1:5000-10.0.2.2:445");
   why = get(api, "/v1/why?tuple=10.0.0.1:5000-server.example:80").json();
-  CHECK(why.at("path") == "past_link");
+  CHECK(why.at("path") == "bypasses_link");
   CHECK(why.at("rule").is_null());
   CHECK(why.at("reason") == "no_peer_for_network");
   api.on_loop([&] { api.daemon.fail_closed = true; });
@@ -334,13 +334,15 @@ class Loser final : public longhaul::modules::Instance {
   std::unique_ptr<longhaul::modules::Module> make_near(const longhaul::modules::Ends&) override {
     return nullptr;
   }
-  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&, const longhaul::modules::Address&) override {
+  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&,
+                                                      const longhaul::modules::Address&) override {
     return nullptr;
   }
   longhaul::modules::Losses* losses() override { return &reports; }
 
   std::shared_ptr<longhaul::smb::LostWrites> lost = std::make_shared<longhaul::smb::LostWrites>();
-  longhaul::smb::LossReports reports = longhaul::smb::loss_reports(lost);
+  longhaul::smb::LossReports reports =
+      longhaul::smb::loss_reports(lost, [] { return std::int64_t{1'700'000'000}; });
 };
 
 }  // namespace
@@ -367,6 +369,7 @@ TEST_CASE("the metrics count lost writes by module, status and why show the sum"
   const auto files = get(api, "/v1/why?tuple=10.0.0.1-10.0.2.2:445").json().at("lost_files").as_array();
   REQUIRE(files.size() == 2);
   CHECK(json::serialize(files[1]) == R"({"file":"SHARE\\A","cause":"link_lost","ranges":[[0,4096]]})");
+  CHECK(get(api, "/v1/why?tuple=10.0.0.1-10.0.2.2:445").json().at("told_files").as_array().empty());
   CHECK(get(api, "/v1/why?tuple=10.0.0.9-10.0.2.2:445").json().at("lost_files").as_array().empty());
   const std::string metrics = "\n" + get(api, "/metrics").body;
   for (const char* name : {"one", "two"})
@@ -374,6 +377,29 @@ TEST_CASE("the metrics count lost writes by module, status and why show the sum"
          {"_promises_lost_total{cause=\"link_lost\"} 1", "_promises_lost_total{cause=\"refused\"} 0",
           "_promises_reported_total{how=\"next_open\"} 0", "_promises_forgotten_total 0", "_lost_files 1"})
       CHECK(metrics.find("\nlonghaul_" + std::string(name) + line + "\n") != std::string::npos);
+}
+
+TEST_CASE("after the report why shows when and how the client was notified") {
+  RunningApi api;
+  const auto ends = longhaul::flows::ends_of(boost::asio::ip::make_address("10.0.0.1"),
+                                             {{}, boost::asio::ip::make_address("10.0.2.2"), 445});
+  const auto loser = std::make_shared<Loser>();
+  const longhaul::smb::LostWrites::File file{.ends = ends, .share = u"SHARE", .path = u"A"};
+  loser->lost->add(file, {.cause = longhaul::smb::Cause::link_lost, .ranges = {{0, 4096}}});
+  CHECK(loser->lost->take(file));
+  const std::vector<longhaul::modules::Listed> list = {{.descriptor = {.name = "one"}, .instance = loser}};
+  api.daemon.now.modules = list;
+  api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
+  api.start();
+  for (const std::string& asked : {std::string("tuple=10.0.0.1-10.0.2.2:139"), std::string("flow=1")}) {
+    const auto why = get(api, "/v1/why?" + asked).json();
+    CHECK(why.at("lost_files").as_array().empty());
+    REQUIRE(why.at("told_files").as_array().size() == 1);
+    CHECK(
+        json::serialize(why.at("told_files").at(0)) ==
+        R"({"file":"SHARE\\A","cause":"link_lost","ranges":[[0,4096]],"how":"next_open","at_s":1700000000})");
+  }
+  CHECK(get(api, "/v1/why?tuple=10.0.0.9-10.0.2.2:445").json().at("told_files").as_array().empty());
 }
 
 TEST_CASE("the metrics are valid Prometheus text, with one type per name and one counter per reason") {

@@ -31,7 +31,7 @@ class FakeDaemon final : public Controlled {
     if (!tuple.destination.host.empty() || !config::contains(network, tuple.destination.address)) {
       forecast = {
           .reason = flows::reasons::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
-      forecast.path = fail_closed ? Path::refused : Path::past_link;
+      forecast.path = fail_closed ? Path::refused : Path::bypasses_link;
       if (fail_closed) forecast.sentence = "The flow would be refused, because fail = closed applies to it.";
     }
     if (tuple.destination.port == 445) forecast.rule = 1;
@@ -132,7 +132,7 @@ inline link::LinkStatus link_up(std::string peer) {
   link.udp.packets_sent = 2000;
   link.udp.packets_lost = 20;
   link.udp.pacing_rate_bits = 48'000'000;
-  link.udp.rate_law = "guarded";
+  link.udp.rate_law = "limited";
   link.udp.rate_phase = "cruise";
   link.udp.line_rate_bits = 48'100'000;
   link.udp.base_rtt = std::chrono::microseconds{99'000};

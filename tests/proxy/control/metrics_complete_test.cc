@@ -55,6 +55,15 @@ void fill(link::LinkStatus& link, Different& number) {
     *each = microseconds{number()};
   link.state_age = std::chrono::seconds{number()};
   udp.erasure_rate = 0.0123;
+  link::PathStatus& path = link.paths.emplace_back();
+  path.name = "mpls";
+  path.cost = static_cast<std::uint32_t>(number());
+  for (auto* each : {&path.udp.pacing_rate_bits, &path.udp.packets_sent, &path.udp.packets_lost,
+                     &path.udp.bytes_sent, &path.udp.bytes_received})
+    *each = number();
+  path.udp.smoothed_rtt = microseconds{number()};
+  path.udp.queue = microseconds{number()};
+  path.udp.erasure_rate = 0.0234;
   auto& out = link.reduction.encoder;
   auto& in = link.reduction.decoder;
   for (auto* each : {&out.blocks,

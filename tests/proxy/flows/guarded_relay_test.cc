@@ -11,7 +11,8 @@ using namespace longhaul::testing;
 
 namespace {
 
-// Answers "?" in the server's place, holds back "(" and what follows until ")", and steps aside at "!".
+// Answers "?" in the server's place, holds back "(" and what follows until ")", resets at "#", and steps
+// aside at "!".
 class TestGuard final : public modules::Guard {
  public:
   void from_client(Slice bytes, Out& out) override {
@@ -22,6 +23,7 @@ class TestGuard final : public modules::Guard {
         continue;
       }
       if (letter == '!') done_ = true;
+      if (letter == '#') out.reset = true;
       if (letter == '(' || !held_.empty()) held_ += letter;
       if (held_.empty()) passing += letter;
       if (letter == ')') passing += std::exchange(held_, {});
@@ -31,15 +33,16 @@ class TestGuard final : public modules::Guard {
   void from_server(Slice bytes, Out& out) override { out.to_client.push_back(std::move(bytes)); }
   void client_ended(Out& out) override { let_go(out); }
   void server_ended(Out&) override {}
-  void give_up(Out& out) override {
+  // Where it holds "(+", nobody waits for a report.
+  bool give_up(Out& out) override {
+    if (!held_.starts_with("(+")) return false;
+    done_ = true;
     let_go(out);
-    gave_up = true;
+    return true;
   }
   bool is_done() const override { return done_; }
   std::size_t held_bytes() const override { return held_.size(); }
-  modules::Reason reason() const override { return {}; }
-
-  bool gave_up = false;
+  std::optional<modules::Reason> reason() const override { return std::nullopt; }
 
  private:
   void let_go(Out& out) { out.to_server.push_back(Slice::copy_of(as_bytes(std::exchange(held_, {})))); }
@@ -146,17 +149,43 @@ TEST_CASE("a reset crosses a guarded relay and records which side sent it") {
   }(is_client));
 }
 
-TEST_CASE("the relay drops a guard that holds more than memory allows") {
+TEST_CASE("a guard that may give up does so where memory is short, and loses nothing") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     const auto b = co_await guarded_bench();
-    const std::string held = '(' + std::string(3 << 20, 'x');
-    co_await send_and_end(b->server(), "");
-    auto [end, at_server, sent] =
-        co_await (relay_all(*b) && read_all(b->server()) && send_and_end(b->client(), held));
-    CHECK(end == RelayEnd::finished);
-    CHECK((at_server.text == held));
-    CHECK(b->guard.gave_up);
-    CHECK(b->memory.used_bytes() == 0);
+    const std::string said = "(+" + std::string(3 << 20, 'x');
+    const auto say = [](GuardedBench& w, const std::string& text) -> asio::awaitable<void> {
+      co_await asio::async_write(w.client(), asio::buffer(text), asio::use_awaitable);
+      w.client().shutdown(tcp::socket::shutdown_send);
+    };
+    const auto answer = [](GuardedBench& w) -> asio::awaitable<std::string> {
+      const auto all = co_await read_all(w.server());
+      w.server().shutdown(tcp::socket::shutdown_send);
+      co_return all.text;
+    };
+    auto [end, at_server, at_client] = co_await (relay_all(*b) && answer(*b) && read_all(b->client()) && say(*b, said));
+    CHECK(end != RelayEnd::cancelled);
+    CHECK(at_server == said);
   }());
+}
+
+TEST_CASE("a guard that wants it, or holds more than memory allows, has both connections reset") {
+  const bool wants = GENERATE(false, true);
+  asio::io_context io;
+  run(io, [](bool by_guard) -> asio::awaitable<void> {
+    const auto b = co_await guarded_bench();
+    const std::string said = by_guard ? "open #" : '(' + std::string(3 << 20, 'x');
+    const auto say = [](GuardedBench& w, std::string text) -> asio::awaitable<void> {
+      boost::system::error_code ignored;
+      co_await asio::async_write(w.client(), asio::buffer(text),
+                                 asio::redirect_error(asio::use_awaitable, ignored));
+    };
+    auto [end, at_server, at_client] =
+        co_await (relay_all(*b) && read_all(b->server()) && read_all(b->client()) && say(*b, said));
+    CHECK(end == RelayEnd::cancelled);
+    CHECK(at_server.error == asio::error::connection_reset);
+    // Where the client was still writing, that has met the reset.
+    if (by_guard) CHECK(at_client.error == asio::error::connection_reset);
+    CHECK(at_server.text.empty());
+  }(wants));
 }

@@ -67,8 +67,8 @@ TEST_CASE(
   put(net / "ipv4/conf/all/rp_filter", "1");
   const auto findings = sysctl_findings(kLan0, root.path());
   REQUIRE(findings.size() == 3);
-  CHECK(findings[0].remedy == "sysctl -w net.ipv4.ip_forward=1");
-  CHECK(findings[1].remedy == "sysctl -w net.ipv6.conf.all.forwarding=1");
+  CHECK(findings[0].remedy.starts_with("sysctl -w net.ipv4.ip_forward=1, "));
+  CHECK(findings[1].remedy.starts_with("sysctl -w net.ipv6.conf.all.forwarding=1, "));
   CHECK(findings[2].remedy == "sysctl -w net.ipv4.conf.lan0.rp_filter=2");
   put(net / "ipv4/conf/lan0/rp_filter", "2");  // the larger counts
   CHECK(sysctl_findings(kLan0, root.path()).size() == 2);

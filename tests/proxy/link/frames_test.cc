@@ -64,6 +64,12 @@ std::vector<std::pair<std::string, Frame>> samples() {
            .nonce = token(0x10), .site = "branch", .blocks = 1, .modules = {{"smb", 1}, {"nfs", 300}}}},
       {"hello_features",
        HelloFrame{.nonce = token(0x10), .site = "branch", .features = {"nfs", "nfs.ahead"}}},
+      {"hello_paths", HelloFrame{.nonce = token(0x10),
+                                 .site = "branch",
+                                 .udp_port = 7600,
+                                 .epoch = 1,
+                                 .ciphers = 3,
+                                 .paths = {"mpls", "internet"}}},
       {"stream", StreamFrame{1_stream, 0, as_bytes("hello")}},
       {"stream_empty", StreamFrame{2_stream, 63, {}}},
       {"stream_large_numbers", StreamFrame{0x1234_stream, 0x0123456789, as_bytes("x")}},
@@ -181,7 +187,7 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
     longer[1] = std::byte(std::to_integer<unsigned>(longer[1]) + 1);
     longer.push_back(std::byte{0xff});
     // Later releases may say more in a HELLO, behind all of its fields.
-    CHECK(parse_frame(longer).has_value() == (hello && !hello->features.empty()));
+    CHECK(parse_frame(longer).has_value() == (hello && !hello->paths.empty()));
   }
 }
 
@@ -222,6 +228,16 @@ TEST_CASE("numbers and codes outside their range are malformed or map to the nea
     const auto& hello = std::get<HelloFrame>(*(*parsed)->frame);
     CHECK(hello.site == "old");
     CHECK((hello.udp_port == 0 && hello.epoch == 0 && hello.ciphers == 0));
+  }
+  SECTION("paths of a hello: too many, without a name, with a long one, or with the same one twice") {
+    const auto accepted = [](std::vector<std::string> paths) {
+      return parse_frame(written(HelloFrame{.site = "a", .paths = std::move(paths)})).has_value();
+    };
+    CHECK(accepted({"1", "2", "3", "4", "5", "6", "7", std::string(32, 'x')}));
+    CHECK_FALSE(accepted({"1", "2", "3", "4", "5", "6", "7", "8", "9"}));
+    CHECK_FALSE(accepted({"1", ""}));
+    CHECK_FALSE(accepted({std::string(33, 'x')}));
+    CHECK_FALSE(accepted({"1", "2", "1"}));
   }
   SECTION("a site's name and a close text that are too long") {
     CHECK(

@@ -81,11 +81,57 @@ TEST_CASE("a lost packet's content is sent again, unless it arrives after all") 
 
 TEST_CASE("the next stream is named, and a stream that was forgotten while it waited is not") {
   SessionParts parts;
-  CHECK_FALSE(parts.outgoing.next_stream());
+  CHECK_FALSE(parts.outgoing.next_stream(SessionParts::kCarrier));
   Stream& stream = start_flow(parts);
-  const auto next = parts.outgoing.next_stream();
+  const auto next = parts.outgoing.next_stream(SessionParts::kCarrier);
   REQUIRE(next);
   CHECK(next->stream_class == StreamClass::interactive);
   parts.streams.erase(stream.id());
-  CHECK_FALSE(parts.outgoing.next_stream());
+  CHECK_FALSE(parts.outgoing.next_stream(SessionParts::kCarrier));
+}
+
+TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing else") {
+  constexpr CarrierId kHelper{2};
+  SessionParts parts;
+  parts.carriers.add(kHelper, false);
+  parts.context.unsent_limit = 256 * 1024;
+  Stream& small = start_flow(parts);
+  parts.due.pong(7);
+  Buffer out;
+  PacketContent content;
+  const auto fill = [&] {
+    out.clear();
+    content.clear();
+    parts.outgoing.fill(kHelper, 1200, Outgoing::Streams::all, out, content, parts.context.now);
+    return out.size();
+  };
+  CHECK(fill() == 0);  // it is no helper yet
+  parts.carriers.find(kHelper)->helps_above = 10'000;
+  CHECK(fill() == 0);  // control frames and an interactive stream wait
+  Stream& large = start_flow(parts);
+  parts.outgoing.transmit(SessionParts::kCarrier, 1 << 20, 1400, out, parts.context.now);
+  large.on_credit(1, 1 << 20);
+  large.write(Buffer(100'000));
+  parts.outgoing.wants_to_send(large, Outgoing::Turn::last);
+  REQUIRE(parts.outgoing.next_stream(kHelper));
+  CHECK(parts.outgoing.next_stream(kHelper)->stream_class == StreamClass::bulk);
+  REQUIRE(fill() > 1000);
+  REQUIRE(content.ranges.size() == 1);
+  CHECK(content.ranges[0].stream == large.id());
+  CHECK(content.control.empty());
+  // What was lost is left to the preferred carrier, and so is the end.
+  parts.outgoing.on_lost(kHelper, content, parts.context.now);
+  CHECK(fill() == 0);
+  while (large.unsent_bytes() > 20'000) {
+    PacketContent sent;
+    out.clear();
+    parts.outgoing.fill(SessionParts::kCarrier, 1200, Outgoing::Streams::all, out, sent, parts.context.now);
+    REQUIRE_FALSE(out.empty());
+  }
+  std::size_t helped = 0;
+  while (fill() > 0) helped += out.size();
+  CHECK(helped > 5'000);
+  CHECK(large.unsent_bytes() <= 10'000);
+  CHECK(large.unsent_bytes() > 5'000);
+  CHECK(small.wire_sent() > 0);
 }

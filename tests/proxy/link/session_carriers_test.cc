@@ -28,3 +28,17 @@ TEST_CASE("if the preferred carrier goes, the newest that may send is preferred"
   CHECK(carriers.preferred() == CarrierId(3));
   CHECK_FALSE(carriers.find(CarrierId(5)));
 }
+
+TEST_CASE("a helper is one only beside a preferred carrier that is another") {
+  SessionCarriers carriers;
+  carriers.add(CarrierId(1), true);
+  carriers.add(CarrierId(2), false);
+  carriers.find(CarrierId(2))->helps_above = 1000;
+  CHECK_FALSE(carriers.helps_above(CarrierId(2)));
+  carriers.prefer(*carriers.find(CarrierId(1)));
+  CHECK(carriers.helps_above(CarrierId(2)) == std::optional<std::size_t>(1000));
+  CHECK_FALSE(carriers.helps_above(CarrierId(1)));
+  CHECK_FALSE(carriers.helps_above(CarrierId(3)));
+  carriers.prefer(*carriers.find(CarrierId(2)));
+  CHECK_FALSE(carriers.helps_above(CarrierId(2)));
+}

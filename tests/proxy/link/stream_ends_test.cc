@@ -280,8 +280,8 @@ TEST_CASE("a stream removed while waiting for its turn does not block the others
     return stream.id();
   };
   const StreamId gone = open_and_write();
-  REQUIRE(peer.session.outgoing().next_stream());
-  REQUIRE(peer.session.outgoing().next_stream()->stream_class == StreamClass::bulk);
+  REQUIRE(peer.session.outgoing().next_stream(peer.session.preferred()));
+  REQUIRE(peer.session.outgoing().next_stream(peer.session.preferred())->stream_class == StreamClass::bulk);
   peer.session.release(gone);
   // What is urgent goes, and no bulk.
   Buffer packet;
@@ -289,9 +289,9 @@ TEST_CASE("a stream removed while waiting for its turn does not block the others
   peer.session.outgoing().fill(peer.carrier, 1400, Outgoing::Streams::interactive, packet, content, peer.now);
   REQUIRE(peer.send(ResetDoneFrame{gone}));
   REQUIRE_FALSE(peer.session.find(gone));
-  CHECK_FALSE(peer.session.outgoing().next_stream());
+  CHECK_FALSE(peer.session.outgoing().next_stream(peer.session.preferred()));
   CHECK_FALSE(peer.session.outgoing().wants_to_transmit(peer.carrier, peer.now));
   open_and_write();
-  REQUIRE(peer.session.outgoing().next_stream());
-  CHECK(peer.session.outgoing().next_stream()->stream_class == StreamClass::bulk);
+  REQUIRE(peer.session.outgoing().next_stream(peer.session.preferred()));
+  CHECK(peer.session.outgoing().next_stream(peer.session.preferred())->stream_class == StreamClass::bulk);
 }

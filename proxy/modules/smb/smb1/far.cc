@@ -20,6 +20,7 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* local = std::get_if<Local>(&message)) looks_.taken(*local);
   if (const auto* who = std::get_if<Remembers>(&message)) losses_.remembers(*who);
   if (const auto* settled = std::get_if<Settled>(&message)) losses_.settled(*settled);
+  if (const auto* read = std::get_if<LossRead>(&message)) losses_.loss_read(*read);
   if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
   if (const auto* allowance = std::get_if<Allowance>(&message)) reads_.may_be_ahead(allowance->bytes);
   if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
@@ -110,12 +111,9 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   connection_.on_request(message);
   losses_.request(message);
   volumes_.request(message);
-  if (!message.is_chained() && connection_.is_ready()) {
-    const Pending* pending = connection_.pending(number_of(header));
-    if (pending && pending->opening && losses_.goes_on_with_lost(*pending->opening)) {
-      connection_.answered_here(number_of(header));
-      return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
-    }
+  if (connection_.is_ready() && losses_.goes_on_with_lost(message)) {
+    connection_.answered_here(number_of(header));
+    return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   }
   const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));

@@ -6,8 +6,8 @@
 namespace longhaul::smb::smb1 {
 
 void FarLosses::request(const Message& message) {
-  doubts_.client_goes_on();
   files_.on_request(message);
+  learn_client(message, policy_);
   if (message.header.command != Command::write_andx) return;
   Open* open = connection_.open_of(message);
   if (!open) return;
@@ -16,7 +16,7 @@ void FarLosses::request(const Message& message) {
 }
 
 bool FarLosses::may_promise(const Open& open) const {
-  return may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
+  return policy_.may_allow(features_) && may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
 }
 
 void FarLosses::mark(const Open& open) {
@@ -49,8 +49,10 @@ void FarLosses::closed(const Open& open) {
   doubts_.closed_failed(open.key, file_of(open));
 }
 
-bool FarLosses::goes_on_with_lost(const Opening& opening) {
-  return doubts_.any() && doubts_.tells(file_of(opening.open), opening.use);
+bool FarLosses::goes_on_with_lost(const Message& message) {
+  if (!doubts_.any()) return false;
+  const auto wanted = wanted_by(message);
+  return wanted && doubts_.tells(files_.of(wanted->name), wanted->use, number_of(message.header));
 }
 
 void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {

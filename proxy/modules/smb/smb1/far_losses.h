@@ -7,6 +7,7 @@
 
 #include "proxy/config/features.h"
 #include "proxy/modules/promises/doubts.h"
+#include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/lost_files.h"
 
@@ -21,6 +22,7 @@ class FarLosses {
   void remembers(const Remembers& near) { doubts_.near_is(near); }
   void settled(const Settled& told);
   void may_promise(const Features& features) {
+    features_ = features;
     doubts_.allowed({.early = features.write_behind, .cached = features.write_behind_cached});
   }
 
@@ -34,8 +36,9 @@ class FarLosses {
   // WRITEs through it may be promised, if they may at all: it is marked. Told by poll_marked().
   void mark(const Open& open);
   std::vector<Marked> poll_marked();
-  // True: the open must be answered with LOST_WRITEBEHIND_DATA.
-  bool goes_on_with_lost(const Opening& opening);
+  // True: it must be answered with LOST_WRITEBEHIND_DATA.
+  bool goes_on_with_lost(const Message& message);
+  void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 
   void client_ended() { doubts_.client_ended(); }
   // `ended`: the near half has sent all its messages. `owed`: opens with promises that the server has not
@@ -50,6 +53,8 @@ class FarLosses {
   Connection& connection_;
   LostFiles files_;
   Doubts doubts_;
+  Features features_;
+  PromisePolicy policy_;
 };
 
 }  // namespace longhaul::smb::smb1

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/lost_files.h"
 
+#include <algorithm>
+
 #include "proxy/modules/smb/smb1/fields.h"
 
 namespace longhaul::smb::smb1 {
@@ -24,6 +26,11 @@ std::optional<FileName> take_name(const Header& header, const Block& block, std:
   return name;
 }
 
+// [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even place of the message.
+Bytes padded_name(const Block& block, const Header& header) {
+  return block.bytes.subspan(header.is_unicode() && block.bytes_at % 2 && !block.bytes.empty() ? 1 : 0);
+}
+
 }  // namespace
 
 std::optional<std::u16string> share_connected_by(const Message& request) {
@@ -33,6 +40,36 @@ std::optional<std::u16string> share_connected_by(const Message& request) {
       return share_of(file_name(0, connect->path, request.header.is_unicode()).path);
   }
   return std::nullopt;
+}
+
+std::optional<Wanted> wanted_by(const Message& message) {
+  const Block& block = message.first();
+  const Header& header = message.header;
+  const auto named = [&](Bytes name) { return file_name(header.tid, name, header.is_unicode()); };
+  if (block.command == Command::nt_create_andx) {
+    const auto request = parse_nt_create_request(block, header);
+    if (!request || request->root_fid != 0) return std::nullopt;
+    return Wanted{named(request->name), smb::use_of(request->access, request->disposition)};
+  }
+  if (block.command == Command::open_andx) {
+    const auto request = parse_open_request(block);
+    if (!request) return std::nullopt;
+    // OpenMode: 0 fails where there is a file, 2 truncates it.
+    const auto use = (request->mode & 3) != 1 ? LostWrites::Use::replaces
+                     : request->writes()      ? LostWrites::Use::writes
+                                              : LostWrites::Use::reads;
+    return Wanted{named(padded_name(block, header)), use};
+  }
+  if (block.command == Command::rename || block.command == Command::nt_rename) {
+    std::size_t at = 0;
+    if (auto name = take_name(header, block, at)) return Wanted{std::move(*name), LostWrites::Use::writes};
+  }
+  return std::nullopt;
+}
+
+bool LostFiles::is_renaming() const {
+  return asked_.size() >= kMostAsked ||
+         std::ranges::any_of(asked_, [](const auto& each) { return each.second.to.has_value(); });
 }
 
 std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {

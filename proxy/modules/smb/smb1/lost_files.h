@@ -17,6 +17,14 @@ namespace longhaul::smb::smb1 {
 // What a TREE_CONNECT_ANDX in this message connects to: share_of() its UNC path.
 std::optional<std::u16string> share_connected_by(const Message& request);
 
+// A request, the first command of a message, that uses a file as if all its content were there: an open, or a
+// rename or link by path of a file that is named without wildcards.
+struct Wanted {
+  FileName name;
+  LostWrites::Use use = LostWrites::Use::attributes;
+};
+std::optional<Wanted> wanted_by(const Message& message);
+
 class LostFiles {
  public:
   // `lost` outlives this object.
@@ -31,6 +39,9 @@ class LostFiles {
   void closed(const Open& open) {
     if (open.delete_on_close) lost_.forget(of(open));
   }
+
+  // As in smb2/lost_files.h.
+  bool is_renaming() const;
 
   LostWrites::File of(const Open& open) const { return of(open.name); }
   LostWrites::File of(const FileName& name) const {

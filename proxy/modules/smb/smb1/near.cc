@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "proxy/modules/smb/smb1/fields.h"
-#include "proxy/modules/smb/smb1/open_guard.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
@@ -32,6 +31,12 @@ bool may_create(const Message& message) {
 }  // namespace
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  client_goes_on();
+  pass_gate(now, frame);
+}
+
+// It has come now, or has waited at the gate since before the answers that follow.
+void Near::pass_gate(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return take_frame(now, frame);
   gate_.hold(frame);
   review_gate(now);
@@ -39,14 +44,12 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
 
 bool Near::must_wait(TimePoint now, const Message& message) {
   const auto wanted = wanted_by(message);
-  if (!wanted || wanted->use == LostWrites::Use::attributes) return false;
-  const Header& header = message.header;
-  const FileName name = file_name(header.tid, wanted->name, header.is_unicode());
-  return gate_.shuts_for(now, files_.of(name));
+  return wanted && wanted->use != LostWrites::Use::attributes &&
+         gate_.shuts_for(now, files_.of(wanted->name));
 }
 
 void Near::review_gate(TimePoint now) {
-  for (const Frame& frame : gate_.poll_open(now)) frame_from_lan(now, frame);
+  for (const Frame& frame : gate_.poll_open(now)) pass_gate(now, frame);
 }
 
 void Near::take_frame(TimePoint now, const Frame& frame) {
@@ -63,19 +66,19 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
   if (must_wait(now, *message)) return gate_.hold(frame);
   watch_contact(now);
   connection_.on_request(*message);
-  telling_.client_goes_on();
   files_.on_request(*message);
-  learn_client(*message);
+  learn_client(*message, policy_);
   questions_.before_request(*message);
   request(now, frame, *message);
 }
 
 void Near::request(TimePoint now, const Frame& frame, const Message& message) {
   if (connection_.is_ready() && !raw_.under_way()) {
+    if (goes_on_with_lost(message)) return;
     if (!message.is_chained()) {
       switch (message.header.command) {
         case Command::read_andx:
-          if (read(frame, message)) return;
+          if (read(now, frame, message)) return;
           break;
         case Command::write_andx:
           if (const Open* open = connection_.open_of(message)) active(now, *open);
@@ -96,7 +99,6 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::nt_create_andx:
         case Command::open_andx:
-          if (goes_on_with_lost(message)) return;
           say_who();
           if (look(now, message)) return;
           if (const Pending* pending = connection_.pending(number_of(message.header));
@@ -228,6 +230,8 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
 void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
+  if (message.header.status == static_cast<std::uint32_t>(Status::lost_writebehind_data))
+    told_by_others_.passes(number);
   searches_.answered(message, pending);
   if (pending) questions_.answered(now, message, *pending);
   const auto carrier = carriers_.find(number);
@@ -289,7 +293,7 @@ void Near::abort(Cause cause) {
 void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* ahead = std::get_if<Ahead>(&message)) {
     counters_.ahead_bytes += ahead->length;
-    cache_.pushed(*ahead, attached);
+    cache_.pushed(*ahead, attached, now);
     while (auto ready = cache_.poll_ready()) {
       const auto waiting = reads_.find(ready->message);
       if (waiting == reads_.end()) continue;
@@ -355,7 +359,7 @@ void Near::taken_back(const Break& message) {
 void Near::lan_ended(TimePoint, modules::Ending ending) {
   lan_over_ = true;
   if (ending == modules::Ending::closed) {
-    telling_.client_goes_on();
+    client_goes_on();
     return out_.end_stream();
   }
   abort(Cause::client_gone);

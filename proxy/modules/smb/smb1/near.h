@@ -87,12 +87,14 @@ class Near final : public Half {
     Header header;
     std::uint32_t length = 0;
   };
+  void pass_gate(TimePoint now, const Frame& frame);
   void take_frame(TimePoint now, const Frame& frame);
+  void client_goes_on();
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);
   void request(TimePoint now, const Frame& frame, const Message& message);
   void reply(TimePoint now, const Frame& frame, const Message& message);
-  bool read(const Frame& frame, const Message& message);
+  bool read(TimePoint now, const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
   void active(TimePoint now, const Open& open);
   void review_undecided();
@@ -112,7 +114,6 @@ class Near final : public Half {
   void taken_back(const Break& message);
   void answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                               const OpenKey& key);
-  void learn_client(const Message& message);
   void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);
@@ -137,6 +138,7 @@ class Near final : public Half {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
+  ToldByOthers told_by_others_;
   LostFiles files_{*lost_, ends_};
   LivePromises live_{lost_, ends_, promises_, [this](const OpenKey& key) { return file_of(key); },
                      [this](Cause cause) { abort(cause); }};

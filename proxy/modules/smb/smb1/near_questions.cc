@@ -20,7 +20,7 @@ constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
 // A snapshot is valid for as long as it would have been under way.
 constexpr modules::Duration kLeastSnapshotLife = 100ms;
 // As long as clients cache names without an oplock on their folder.
-constexpr modules::Duration kPathLife = 1s, kRelaxedPathLife = 2s;
+constexpr modules::Duration kPathLife = 1s, kRelaxedLife = 2s;
 
 std::uint32_t volume_of(const Header& header) { return std::uint32_t{header.uid} << 16 | header.tid; }
 
@@ -193,7 +193,10 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
   }
   const auto known = file.answers.find(question);
   if (known != file.answers.end()) {
-    const bool holds = open->may_cache_writes() && open->is_guarded(features_);
+    // Relaxed, nobody looks at what an oplock of ours does not show.
+    const bool is_unseen = features_.metadata_relaxed && open->on_behalf;
+    const bool holds = open->may_cache_writes() && open->is_guarded(features_) &&
+                       (!is_unseen || now - known->second.came <= kRelaxedLife);
     const bool good =
         holds || (features_.metadata_relaxed && !open->break_pending && is_recent(now, known->second));
     if (good) give(message.header, known->second);
@@ -221,7 +224,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
     }
     const auto known = file->second.answers.find(question);
     if (known != file->second.answers.end() &&
-        now - known->second.came <= (features_.metadata_relaxed ? kRelaxedPathLife : kPathLife)) {
+        now - known->second.came <= (features_.metadata_relaxed ? kRelaxedLife : kPathLife)) {
       give(header, known->second);
       return true;
     }

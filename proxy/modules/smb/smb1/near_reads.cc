@@ -5,7 +5,7 @@
 
 namespace longhaul::smb::smb1 {
 
-bool Near::read(const Frame& frame, const Message& message) {
+bool Near::read(TimePoint now, const Frame& frame, const Message& message) {
   const auto read = parse_read_request(message.first());
   if (!read) return false;
   const Open* open = connection_.open(key_of(message.header.uid, message.header.tid, read->fid));
@@ -17,6 +17,11 @@ bool Near::read(const Frame& frame, const Message& message) {
       !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
       read->offset > (1ull << 62) || promises_.waiting(open->key) != 0 || reads_.size() >= kMostReads)
     return false;
+  if (features(&Features::metadata_relaxed) &&
+      cache_.has_older(open->key, read->offset, read->length, now - kRelaxedDataLife)) {
+    drop(*open);
+    void_.erase(open->key);
+  }
   const MessageNumber number = ++asked_for_;
   auto found = cache_.ask(open->key, number, read->offset, read->length);
   if (const auto* data = std::get_if<ReadData>(&found)) {

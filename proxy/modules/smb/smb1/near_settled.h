@@ -7,13 +7,24 @@
 #include "proxy/modules/promises/live_promises.h"
 #include "proxy/modules/promises/settling.h"
 #include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb1/connection.h"
 
 namespace longhaul::smb::smb1 {
 
 // Whether the far half watches it: it may have, or get, promises.
 inline bool may_be_written_behind(const Open& open) { return open.was_write_cached && open.may_write; }
+
+// What it says of itself about promises to it.
+inline void learn_client(const Message& request, PromisePolicy& policy) {
+  for (const Block& block : request.blocks) {
+    if (block.command != Command::session_setup_andx) continue;
+    if (names_jcifs(block.bytes)) policy.client_hides_errors();
+    if (names_linux(block.bytes)) policy.client_hides_resets();
+  }
+}
 
 class NearSettled {
  public:

@@ -34,6 +34,7 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 void Near::active(TimePoint now, const Open& open) {
   settled_.active(now, open);
   if (features(&Features::write_behind) && may_be_written_behind(open) && !open.settled &&
+      policy_.may_allow(surroundings_.features) &&
       (open.on_behalf || surroundings_.features.write_behind_cached))
     live_.mark(open.key, lost_file(open));
 }
@@ -47,12 +48,6 @@ void Near::answer_held() {
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
 
-void Near::learn_client(const Message& message) {
-  for (const Block& block : message.blocks)
-    if (block.command == Command::session_setup_andx && names_jcifs(block.bytes))
-      policy_.client_hides_errors();
-}
-
 bool Near::write(const Frame& frame, const Message& message) {
   const auto write = parse_write_request(message, message.first());
   if (!write) return false;
@@ -62,6 +57,9 @@ bool Near::write(const Frame& frame, const Message& message) {
   if (!open || doomed_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
       !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
+  // Its mark would have the old name at one of the halves.
+  if (files_.is_renaming()) return false;
+  if (lost_->has_unguarded(ends_)) return policy_.declines(*open, reasons::smb_other_paths, counters_);
   const OpenKey key = open->key;
   const auto marked = live_.is_marked(key);
   if (!marked.value_or(true)) return policy_.declines(*open, reasons::smb_not_recorded, counters_);
@@ -196,13 +194,21 @@ std::optional<LostWrites::File> Near::file_of(const OpenKey& key) {
   return open ? std::optional(lost_file(*open)) : std::nullopt;
 }
 
-// A client that was reset opens the file again to continue with it: its program must learn of the loss.
+void Near::client_goes_on() {
+  telling_.client_goes_on();
+  for (const MessageNumber answer : told_by_others_.client_goes_on()) out_.tell(LossRead{answer});
+}
+
+// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
+// its program must learn of the loss. The error ends a chain.
 bool Near::goes_on_with_lost(const Message& message) {
-  const MessageNumber number = number_of(message.header);
-  const Pending* pending = connection_.pending(number);
-  if (!pending || !pending->opening) return false;
-  if (!telling_.tells(lost_file(pending->opening->open), pending->opening->use)) return false;
-  connection_.answered_here(number);
+  const auto wanted = wanted_by(message);
+  if (!wanted) return false;
+  if (!telling_.tells(files_.of(wanted->name), wanted->use)) {
+    say_who();  // the far half may have to know before it tells
+    return false;
+  }
+  connection_.answered_here(number_of(message.header));
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   return true;
 }

@@ -12,31 +12,7 @@ namespace {
 
 constexpr std::size_t kMostReplacing = 1024;
 
-// [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even place of the message.
-Bytes padded_name(const Block& block, const Header& header) {
-  return block.bytes.subspan(header.is_unicode() && block.bytes_at % 2 && !block.bytes.empty() ? 1 : 0);
-}
-
 }  // namespace
-
-std::optional<Wanted> wanted_by(const Message& message) {
-  const Block& block = message.first();
-  if (block.command == Command::nt_create_andx) {
-    const auto request = parse_nt_create_request(block, message.header);
-    if (!request || request->root_fid != 0) return std::nullopt;
-    return Wanted{request->name, smb::use_of(request->access, request->disposition)};
-  }
-  if (block.command == Command::open_andx) {
-    const auto request = parse_open_request(block);
-    if (!request) return std::nullopt;
-    // OpenMode: 0 fails where there is a file, 2 truncates it.
-    const auto use = (request->mode & 3) != 1 ? LostWrites::Use::replaces
-                     : request->writes()      ? LostWrites::Use::writes
-                                              : LostWrites::Use::reads;
-    return Wanted{padded_name(block, message.header), use};
-  }
-  return std::nullopt;
-}
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto message = parse_message(frame.message());
@@ -44,32 +20,37 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   if (!message || is_raw(*message)) return false;
   const Header& header = message->header;
   if (auto share = share_connected_by(*message)) shares_.connecting(number_of(header), std::move(*share));
-  if (judge_open(*message) == Verdict::refused)
+  const Verdict verdict = judge(*message, out);
+  if (out.reset) return true;
+  if (verdict == Verdict::refused)
     out.to_client.push_back(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   else
     out.to_server.push_back(frame.bytes);
   return true;
 }
 
-// An open that is not the first of its chain passes, because the earlier commands must be carried out. The
+// A request that is not the first of its chain passes, because the earlier commands must be carried out. The
 // error ends a chain.
-OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
+OpenGuard::Verdict OpenGuard::judge(const Message& message, Out& out) {
   const Header& header = message.header;
   const auto wanted = wanted_by(message);
+  if (!wanted) return Verdict::passes;
   std::u16string share = shares_.of(0, header.tid);
   // Late errors are NT status codes.
-  if (!wanted || share.empty() || header.is_signed() || !header.has_nt_status()) return Verdict::passes;
-  LostWrites::File file{.ends = ends_,
-                        .share = std::move(share),
-                        .path = path_of(file_name(header.tid, wanted->name, header.is_unicode()).path)};
+  if (share.empty() || !header.has_nt_status()) return Verdict::passes;
+  LostWrites::File file{.ends = ends_, .share = std::move(share), .path = path_of(wanted->name.path)};
   telling_.end_live(file);
   if (!telling_.has(file, wanted->use)) return Verdict::passes;
-  if (wanted->use != LostWrites::Use::replaces) {
-    telling_.told(std::move(file), wanted->use);
-    return Verdict::refused;
+  if (wanted->use == LostWrites::Use::replaces) {
+    if (replacing_.size() < kMostReplacing) replacing_.emplace(number_of(header), std::move(file));
+    return Verdict::passes;
   }
-  if (replacing_.size() < kMostReplacing) replacing_.emplace(number_of(header), std::move(file));
-  return Verdict::passes;
+  out.reset = header.is_signed();
+  if (out.reset)
+    telling_.told_by_reset(file);
+  else
+    telling_.told(std::move(file), wanted->use);
+  return Verdict::refused;
 }
 
 bool OpenGuard::answer(const Frame& frame, Out& out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NT_CREATE_ANDX or OPEN_ANDX of an SMB1 connection is answered instead of the server because promised
-// writes of its file were lost. The server never sees it: an unsigned SMB1 connection counts no messages.
+// Which open or rename of an SMB1 connection is answered instead of the server because promised writes of its
+// file were lost. The server never sees it: an unsigned SMB1 connection counts no messages. Where it is
+// signed the connection is reset, which has to tell the client.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,16 +11,9 @@
 #include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/share_names.h"
-#include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/smb1/lost_files.h"
 
 namespace longhaul::smb::smb1 {
-
-// For an open that is the first command of a message: the file's name, and the purpose of the open.
-struct Wanted {
-  Bytes name;
-  LostWrites::Use use = LostWrites::Use::attributes;
-};
-std::optional<Wanted> wanted_by(const Message& message);
 
 class OpenGuard {
  public:
@@ -28,7 +22,8 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Outputs a replacement for the frame. False: it cannot be parsed, and no output was made.
+  // Outputs a replacement for the frame, or has the connection reset. False: it cannot be parsed, and no
+  // output was made.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
   // Answers of the server will show whether lost content has been replaced.
@@ -36,7 +31,7 @@ class OpenGuard {
 
  private:
   enum class Verdict : std::uint8_t { passes, refused };
-  Verdict judge_open(const Message& message);
+  Verdict judge(const Message& message, Out& out);
 
   LostWrites::Ends ends_;
   Telling& telling_;

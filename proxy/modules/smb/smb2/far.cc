@@ -194,10 +194,10 @@ FarSide::Reply Far::tracked(MessageId own, OpenReply reply) {
   };
 }
 
-void Far::answer(TimePoint now, const Message& request, Slice frame) {
-  const MessageId id = request.header().message_id;
+void Far::answer(TimePoint now, const Header& request, Slice frame) {
+  const MessageId id = request.message_id;
   touched_ = true;
-  ids_.bank(id, request.header().charge());
+  ids_.bank(id, request.charge());
   const auto message = parse_message({FrameKind::smb2, frame});
   if (!message) return out_.abort();  // our own making
   Connection::Outcome outcome = connection_.answered_here(id);

@@ -84,7 +84,7 @@ class Far final : public Half, private FarSide {
   // Our own request of that form, under a number that no client has.
   std::optional<Message> own_open(SessionId session, TreeId tree, const Build& build);
   Reply tracked(MessageId own, OpenReply reply);
-  void answer(TimePoint now, const Message& request, Slice frame) override;
+  void answer(TimePoint now, const Header& request, Slice frame) override;
   void hold_behind(std::uint64_t number, const FileName& name) override { order_.begin_own(number, name); }
   void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
   bool has_only_path(TimePoint now, const Open& open) override { return paths_.has_only_path(now, open); }

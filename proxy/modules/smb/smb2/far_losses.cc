@@ -8,9 +8,9 @@
 namespace longhaul::smb::smb2 {
 
 void FarLosses::before_request(TimePoint, const Message& message, const Changes&) {
-  doubts_.client_goes_on();
   files_.on_request(message);
   for (const Element& element : message.elements) {
+    habits_.learn(element, policy_);
     if (element.header.command != Command::write) continue;
     const Pending* request = side_.connection().pending(element.header.message_id);
     Open* open = request ? side_.connection().open(request->file) : nullptr;
@@ -41,7 +41,8 @@ void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 }
 
 bool FarLosses::may_promise(const Open& open) const {
-  return may_be_written_behind(open) && doubts_.may_promise(open.on_behalf);
+  return policy_.may_allow(side_.surroundings().features) && may_be_written_behind(open) &&
+         doubts_.may_promise(open.on_behalf);
 }
 
 // Behind the answer that opens it, and Held.
@@ -60,21 +61,26 @@ void FarLosses::tell_marked() {
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
-  const Header& header = message.header();
-  if (!message.single() || header.command != Command::create || !doubts_.any() ||
-      side_.connection().any_untouchable())
-    return Taken::no;
-  const Pending* request = side_.connection().pending(header.message_id);
-  if (!request || !request->opening) return Taken::no;
-  if (!doubts_.tells(file_of(*request->opening), use_of(*request->opening))) return Taken::no;
-  Header answer = answer_to(header, Status::lost_writebehind_data);
-  side_.answer(now, message, build_error_response(answer));
+  if (!doubts_.any() || side_.connection().any_untouchable()) return Taken::no;
+  bool is_lost = false;
+  for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
+    is_lost |= doubts_.tells(each.file, each.use, message.header().message_id);
+  if (!is_lost) return Taken::no;
+  for (const Element& element : message.elements) {
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    if (!request || element.header.command == Command::cancel) continue;
+    side_.answer(now, element.header, loss_error(element.header, *request));
+  }
   return Taken::yes;
 }
 
 Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
   if (const auto* who = std::get_if<Remembers>(&message)) {
     doubts_.near_is(*who);
+    return Taken::yes;
+  }
+  if (const auto* read = std::get_if<LossRead>(&message)) {
+    doubts_.loss_read(*read);
     return Taken::yes;
   }
   if (const auto* settled = std::get_if<Settled>(&message)) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "proxy/modules/promises/doubts.h"
+#include "proxy/modules/smb/smb2/client_habits.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -23,7 +24,7 @@ class FarLosses final : public FarPart {
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Answers CREATEs that would continue with a file with lost writes.
+  // Answers messages that would continue with a file with lost writes (as near_writes.h does).
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
@@ -35,7 +36,6 @@ class FarLosses final : public FarPart {
   }
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
-  // The client has ended in order: it has had all answers.
   void client_ended() { doubts_.client_ended(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }
@@ -54,6 +54,8 @@ class FarLosses final : public FarPart {
   Doubts doubts_;
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
   bool ended_ = false;
+  ClientHabits habits_;
+  PromisePolicy policy_;
 };
 
 }  // namespace longhaul::smb::smb2

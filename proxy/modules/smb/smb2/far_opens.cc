@@ -205,7 +205,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     if (waiting) {
       --waiting_;
       side_.answer(
-          now, *waiting,
+          now, waiting->header(),
           build_message(answer_to(waiting->header(), answer.header().status), answer.first().body()));
     }
     side_.let_go(now, number);
@@ -224,7 +224,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     ahead.waiting.reset();
     --waiting_;
     const Held held{ahead.key, static_cast<std::uint8_t>(open->oplock)};
-    side_.answer(now, request,
+    side_.answer(now, request.header(),
                  build_message(answer_to(request.header(), Status::success), ahead.response.bytes()));
     if (alone) side_.out().tell(held);
     opens_.erase(number);
@@ -263,7 +263,8 @@ void FarOpens::give_to(TimePoint now, Opens::iterator found, const Message& requ
   by_file_.erase(found->second.file);
   opens_.erase(found);
   row_.used();
-  side_.answer(now, request, build_message(answer_to(request.header(), Status::success), response.bytes()));
+  side_.answer(now, request.header(),
+               build_message(answer_to(request.header(), Status::success), response.bytes()));
 }
 
 // ---- ends

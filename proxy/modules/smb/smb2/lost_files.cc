@@ -6,6 +6,7 @@
 
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/lost_names.h"
+#include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/records_query.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
@@ -14,11 +15,36 @@ namespace {
 
 constexpr std::size_t kRenameHeadBytes = 20, kMostNameBytes = 8192, kMostUncBytes = 2048;
 constexpr std::uint8_t kDispositionEx = 64;  // FileDispositionInformationEx
+constexpr std::uint8_t kLinkEx = 72;         // FileLinkInformationEx
 
 }  // namespace
 
 LostWrites::Use use_of(const Open& open) {
   return smb::use_of(open.access, static_cast<std::uint32_t>(open.disposition));
+}
+
+// [MS-FSCC] 2.4.37, 2.4.21 and their later forms.
+bool gives_name(const Element& request) {
+  if (request.header.command != Command::set_info) return false;
+  const auto set = parse_set_info_request(request.bytes);
+  return set && set->type == InfoType::file &&
+         (set->info_class == file_info::rename || set->info_class == file_info::rename_ex ||
+          set->info_class == file_info::link || set->info_class == kLinkEx);
+}
+
+bool gives_name_to_opened(std::span<const Element> behind) {
+  for (const Element& element : behind) {
+    if (!element.header.is_related() || element.header.command == Command::create) return false;
+    if (gives_name(element) && parse_set_info_request(element.bytes)->file == kPreviousFile) return true;
+  }
+  return false;
+}
+
+Slice loss_error(const Header& request, const Pending& tracked) {
+  Header answer = answer_to(request, Status::lost_writebehind_data);
+  answer.session_id = tracked.session;
+  answer.tree_id = tracked.tree;
+  return build_error_response(answer);
 }
 
 std::optional<std::u16string> share_connected_by(const Element& request) {
@@ -108,6 +134,45 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
       lost_.forget(of(*change.open));
     }
   }
+}
+
+std::vector<GoesOn> LostFiles::gone_on_with(const Message& message, Connection& connection) const {
+  std::vector<GoesOn> all;
+  SessionId session = 0;
+  TreeId tree = 0;
+  std::optional<std::u16string> share;  // of a TREE_CONNECT before it in its compound
+  for (std::size_t i = 0; i < message.elements.size(); ++i) {
+    const Element& element = message.elements[i];
+    // 3.3.5.2.7.2: what a related element takes from the one before.
+    if (!element.header.is_related()) {
+      session = element.header.session_id, tree = element.header.tree_id;
+      share.reset();
+    }
+    if (element.header.command == Command::tree_connect && !message.single()) {
+      share = share_connected_by(element);
+    } else if (element.header.command == Command::create) {
+      const auto request = parse_create_request(element.bytes);
+      if (!request || request->options & create_options::open_by_file_id) continue;
+      auto use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition));
+      const std::span<const Element> elements(message.elements.data(), message.elements.size());
+      if (use != LostWrites::Use::replaces && gives_name_to_opened(elements.subspan(i + 1)))
+        use = LostWrites::Use::writes;
+      if (use == LostWrites::Use::attributes) continue;
+      GoesOn opens{of(session, tree, file_name_of(tree, *request, element.header).path), use};
+      if (share) opens.file.share = *share;
+      all.push_back(std::move(opens));
+    } else if (gives_name(element)) {
+      if (const Open* open = connection.open(parse_set_info_request(element.bytes)->file))
+        all.push_back({of(*open), LostWrites::Use::writes});
+    }
+  }
+  return all;
+}
+
+bool LostFiles::is_renaming() const {
+  return asked_.size() >= kMostAsked || std::ranges::any_of(asked_, [](const auto& each) {
+           return each.second.kind == Change::Kind::renamed;
+         });
 }
 
 LostWrites::File LostFiles::of(const Open& open) const {

@@ -30,6 +30,12 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
 // ---- frames
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  writes_.client_goes_on();
+  take_frame(now, frame);
+}
+
+// It has come now, or has waited at the gate since before the answers that follow.
+void Near::take_frame(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return request(now, frame);
   gate_.hold(frame);
   review_gate(now);
@@ -37,14 +43,13 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
 
 // From other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
-  if (message.header().command != Command::create && message.single()) return false;
-  for (const LostWrites::File& file : writes_.opened_by(message))
-    if (gate_.shuts_for(now, file)) return true;
+  for (const GoesOn& each : writes_.gone_on_with(message))
+    if (gate_.shuts_for(now, each.file)) return true;
   return false;
 }
 
 void Near::review_gate(TimePoint now) {
-  for (const Frame& frame : gate_.poll_open(now)) frame_from_lan(now, frame);
+  for (const Frame& frame : gate_.poll_open(now)) take_frame(now, frame);
 }
 
 void Near::request(TimePoint now, const Frame& frame) {
@@ -63,6 +68,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (!connection_.any_untouchable()) {
     // Behind the answer of a CREATE the far half may add requests of its own.
     used_ = used_ || message->header().command == Command::create || !message->single();
+    if (writes_.refuses(now, *message)) return;
     for (NearPart* part : asked_in_order_)
       if (part->on_request(now, *message, changes) == Taken::yes) return;
   }
@@ -142,7 +148,7 @@ void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.fra
 void Near::lan_ended(TimePoint now, Ending ending) {
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
   if (ending == Ending::closed) {
-    writes_.client_ended();
+    writes_.client_goes_on();
     return out_.end_stream();
   }
   reset_ = true;

@@ -78,6 +78,7 @@ class Near final : public Half, private NearSide {
   void unmark(const OpenKey& open) override { writes_.unmark(open); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
+  void take_frame(TimePoint now, const Frame& frame);
   void request(TimePoint now, const Frame& frame);
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);

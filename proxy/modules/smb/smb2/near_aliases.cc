@@ -148,7 +148,8 @@ bool NearAliases::attributes_known(TimePoint now, const Open& open, const Known&
   if (is_changed(open, known) || open.break_pending) return false;
   const auto& features = side_.surroundings().features;
   if (!features.metadata_relaxed) return attributes_guarded(open, features);
-  return (open.caching & lease_state::write) || now - known.opened <= kSharedLife;
+  const bool own = (open.caching & lease_state::write) && !open.on_behalf;
+  return own || now - known.opened <= kSharedLife;
 }
 
 const Open* NearAliases::open_behind(TimePoint now, const std::string& name, const CreateRequest& request) {

@@ -62,7 +62,7 @@ CloseResponse closed_as(const Open& open, std::uint16_t flags) {
 
 bool attributes_guarded(const Open& open, const Features& features) {
   if (open.directory) return false;
-  return open.watched || (open.caching & lease_state::write && is_guarded(open, features));
+  return open.watched || (open.caching & lease_state::write && !open.on_behalf && is_guarded(open, features));
 }
 
 NearMetadata::NearMetadata(NearSide& side) : side_(side), habits_(usual_questions()) {}
@@ -240,7 +240,7 @@ bool NearMetadata::good(TimePoint now, const Open& open, const Known& known, boo
   const auto& features = side_.surroundings().features;
   if (!features.metadata_relaxed) return of_file && attributes_guarded(open, features);
   const modules::Duration age = now - known.came;
-  if (of_file && (open.caching & lease_state::write)) return true;
+  if (of_file && (open.caching & lease_state::write) && !open.on_behalf) return true;
   if (of_file && (open.caching & lease_state::read)) return age <= kSharedLife;
   return age <= std::max(kLeastSnapshotLife, 2 * side_.surroundings().round_trip);
 }

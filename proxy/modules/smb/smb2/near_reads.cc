@@ -65,6 +65,9 @@ Taken NearReads::on_request(TimePoint now, const Message& message, const Changes
 
   if (cache_.waiting() >= kMostWaiting) return Taken::no;
 
+  if (side_.surroundings().features.metadata_relaxed &&
+      cache_.has_older(open->key, read->offset, read->length, now - kRelaxedDataLife))
+    drop_file(*open->group);
   fresh_.learnt(*open);
   Read asked{.header = header, .length = read->length, .minimum_count = read->minimum_count};
   auto found = cache_.ask(open->key, header.message_id, read->offset, read->length);
@@ -77,7 +80,7 @@ Taken NearReads::on_request(TimePoint now, const Message& message, const Changes
   return Taken::no;
 }
 
-Taken NearReads::on_response(TimePoint, const Message& message, const Connection::Outcome& outcome) {
+Taken NearReads::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
   for (const auto& answered : outcome.answered) {
     if (answered.interim || answered.request.command != Command::read) continue;
     waiting_.erase(answered.request.id);
@@ -89,8 +92,8 @@ Taken NearReads::on_response(TimePoint, const Message& message, const Connection
       continue;
     if (auto response = parse_read_response(answered.element->bytes); response && !response->data.empty()) {
       auto at = static_cast<std::size_t>(response->data.data() - message.frame.bytes.bytes().data());
-      cache_.passed(read->open, read->stamp, read->offset,
-                    message.frame.bytes.sub(at, response->data.size()));
+      cache_.passed(read->open, read->stamp, read->offset, message.frame.bytes.sub(at, response->data.size()),
+                    now);
     }
   }
   return Taken::no;
@@ -99,7 +102,7 @@ Taken NearReads::on_response(TimePoint, const Message& message, const Connection
 Taken NearReads::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (auto* ahead = std::get_if<Ahead>(&message)) {
     if (const Open* open = side_.connection().open(ahead->open)) fresh_.learnt(*open);
-    cache_.pushed(*ahead, attached);
+    cache_.pushed(*ahead, attached, now);
     side_.counters().ahead_bytes += attached.size();
     while (auto ready = cache_.poll_ready()) {
       auto read = waiting_.extract(ready->message);

@@ -6,7 +6,6 @@
 
 #include "proxy/modules/promises/size_limit.h"
 #include "proxy/modules/smb/lost_names.h"
-#include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
@@ -53,27 +52,12 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
 }
 
 void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
-  telling_.client_goes_on();
   files_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
-    learn_client(element);
+    habits_.learn(element, policy_);
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
       if (setups_.size() < Connection::kMostPending) setups_.insert(element.header.message_id);
-  }
-}
-
-void NearWrites::learn_client(const Element& element) {
-  if (element.header.command == Command::negotiate) {
-    if (const auto request = parse_negotiate_request(element.bytes)) {
-      client_ = request->client_guid;
-      client_capabilities_ = request->capabilities;
-    }
-  } else if (element.header.command == Command::session_setup) {
-    const auto request = parse_session_setup_request(element.bytes);
-    if (request && (authenticates_as_jcifs(request->security, client_) ||
-                    may_be_jcifs_with_kerberos(request->security, client_capabilities_)))
-      policy_.client_hides_errors();
   }
 }
 
@@ -81,7 +65,6 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   if (!message.single()) return Taken::no;
   const Header& header = message.header();
   if (header.command == Command::write) return write(now, message);
-  if (header.command == Command::create) return create(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
     // It crossed our answer: the server must not undo what the client was told is done.
     const auto found = waiting_.find(header.message_id);
@@ -99,6 +82,8 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_) return Taken::no;
+  // Its mark would have the old name at one of the halves.
+  if (files_.is_renaming()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();
@@ -138,6 +123,7 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
 bool NearWrites::policy_allows(Open& open) {
   modules::Counters& counters = side_.counters();
   if (!policy_.allows(open, side_.surroundings().features, counters)) return false;
+  if (lost_->has_unguarded(ends_)) return policy_.declines(open, reasons::smb_other_paths, counters);
   const auto bypassed = side_.may_be_bypassed(open.session);
   if (bypassed.value_or(false)) return policy_.declines(open, reasons::smb_other_paths, counters);
   // If that is not known yet, neither is the room, which is reported afterwards: the answer waits for both.
@@ -195,7 +181,8 @@ void NearWrites::answer_held(TimePoint now) {
 }
 
 void NearWrites::mark(const Open& open) {
-  if (open.on_behalf || side_.surroundings().features.write_behind_cached)
+  const Features& features = side_.surroundings().features;
+  if (policy_.may_allow(features) && (open.on_behalf || features.write_behind_cached))
     live_.mark(open.key, lost_file(open));
 }
 
@@ -219,6 +206,8 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
+    if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
+      told_by_others_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -275,32 +264,23 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
   return open ? std::optional(lost_file(*open)) : std::nullopt;
 }
 
-std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) const {
-  std::vector<LostWrites::File> files;
-  SessionId session = 0;
-  TreeId tree = 0;
+// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
+// its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
+bool NearWrites::refuses(TimePoint now, const Message& message) {
+  bool is_lost = false;
+  for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells(each.file, each.use);
+  if (!is_lost) return false;
   for (const Element& element : message.elements) {
-    // 3.3.5.2.7.2: what a related element takes from the one before.
-    if (!element.header.is_related()) session = element.header.session_id, tree = element.header.tree_id;
-    if (element.header.command != Command::create) continue;
-    const auto request = parse_create_request(element.bytes);
-    if (!request || request->options & create_options::open_by_file_id) continue;
-    const auto disposition = static_cast<std::uint32_t>(request->disposition);
-    if (smb::use_of(request->desired_access, disposition) == LostWrites::Use::attributes) continue;
-    files.push_back(files_.of(session, tree, file_name_of(tree, *request, element.header).path));
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    if (!request || element.header.command == Command::cancel) continue;
+    side_.answer(now, request->id, loss_error(element.header, *request));
   }
-  return files;
+  return true;
 }
 
-// A client that was reset opens the file again to continue with it: its program must learn of the loss.
-Taken NearWrites::create(TimePoint now, const Message& message) {
-  const Header& header = message.header();
-  const Pending* request = side_.connection().pending(header.message_id);
-  if (!request || !request->opening) return Taken::no;
-  if (!telling_.tells(lost_file(*request->opening), use_of(*request->opening))) return Taken::no;
-  side_.answer(now, header.message_id,
-               build_error_response(answer_to(header, Status::lost_writebehind_data)));
-  return Taken::yes;
+void NearWrites::client_goes_on() {
+  telling_.client_goes_on();
+  for (const MessageNumber answer : told_by_others_.client_goes_on()) side_.out().tell(LossRead{answer});
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {

@@ -17,7 +17,7 @@
 #include "proxy/modules/promises/undecided.h"
 #include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/promises.h"
-#include "proxy/modules/smb/silent_clients.h"
+#include "proxy/modules/smb/smb2/client_habits.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -38,8 +38,7 @@ class NearWrites final : public NearPart {
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   // Takes WRITEs that are promised; READs of an open with unfinished promises, which it passes on because
-  // data read ahead may be older; CANCELs of writes that were answered; CREATEs that would continue with a
-  // file that has lost promised writes.
+  // data read ahead may be older; CANCELs of writes that were answered.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into an answer that must carry it.
@@ -54,15 +53,21 @@ class NearWrites final : public NearPart {
   bool owes() const { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const { return promises_.waiting(open) != 0 || promises_.lost(open); }
-  // The files that this message opens or truncates: CREATEs that may read or write data.
-  std::vector<LostWrites::File> opened_by(const Message& message) const;
+  // What this message does with files as if their writes had been kept.
+  std::vector<GoesOn> gone_on_with(const Message& message) const {
+    return files_.gone_on_with(message, side_.connection());
+  }
+  // Before any part may answer it: true if one of those files has lost promised writes, so that the whole
+  // message was answered with the error for that.
+  bool refuses(TimePoint now, const Message& message);
   const LiveLedger& ledger() const { return live_; }
   // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
   // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
-  // The client has ended in order: it has had all answers.
-  void client_ended() { telling_.client_goes_on(); }
+  // A frame of the client has come, whether or not it must wait here, or its end in order: it has had all
+  // answers.
+  void client_goes_on();
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return policy_.reason(); }
   void lose(Cause cause) { live_.lose(cause); }
@@ -78,7 +83,6 @@ class NearWrites final : public NearPart {
     bool answered = false;
     Counted promised;
   };
-  void learn_client(const Element& element);
   Taken write(TimePoint now, const Message& message);
   // Whether promises may be made on this open at all; if not, the reason is kept for display.
   bool policy_allows(Open& open);
@@ -88,7 +92,6 @@ class NearWrites final : public NearPart {
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
   std::optional<LostWrites::File> file_of(const OpenKey& key);
-  Taken create(TimePoint now, const Message& message);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   void count();
 
@@ -104,12 +107,12 @@ class NearWrites final : public NearPart {
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
+  ToldByOthers told_by_others_;
   LostFiles files_{*lost_, ends_};
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
-  Guid client_{};                            // as NEGOTIATE named it
-  std::uint32_t client_capabilities_ = ~0u;  // likewise
+  ClientHabits habits_;
   std::vector<NewStatus> late_;              // for the message whose result was reported last
   PromisePolicy policy_;
   // Credits that the server granted beyond those of early answers: for the next ones.

@@ -12,7 +12,7 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 // Answers, as far as opens are concerned; the requests behind one in its compound come on top.
-constexpr std::size_t kMostOwed = 1024;
+constexpr std::size_t kMostOwed = 1024, kMostOpened = 1024;
 
 bool is_reconnect(const CreateRequest& request) {
   return request.durable == Durable::reconnect || request.durable == Durable::reconnect_v2;
@@ -38,25 +38,27 @@ struct OpenGuard::Chain {
   TreeId tree = 0;
   std::optional<std::u16string> share;  // of a TREE_CONNECT in it, whose tree id is unknown yet
   bool refused = false;                 // its CREATE is
+  bool is_signed = false;               // the message, with all its chains
 };
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto elements = parse_elements(frame.message());
   if (!elements) return false;
-  // A signed message can be read, but not split.
-  const bool changeable = std::none_of(elements->begin(), elements->end(), has_signature);
   CompoundParts passing;
   bool whole = true;
   const auto pass = [&] {
     if (!passing.empty()) out.to_server.push_back(build_compound(passing));
     passing.clear();
   };
-  Chain chain;
-  for (const Element& element : *elements) {
-    if (judge(element, chain, changeable) == Verdict::passes) {
+  Chain chain{.is_signed = std::any_of(elements->begin(), elements->end(), has_signature)};
+  for (std::size_t i = 0; i < elements->size(); ++i) {
+    const Element& element = (*elements)[i];
+    if (judge(Elements(elements->data(), elements->size()).subspan(i), chain) == Verdict::passes) {
       passing.push_back({element.header, element.body()});
       continue;
     }
+    // A signed message can be read, but neither split nor answered.
+    if (chain.is_signed) return tell_by_reset(out);
     whole = false;
     pass();
     // A CANCEL has no answer and takes no id.
@@ -71,9 +73,19 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   return true;
 }
 
-OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool changeable) {
+// What was found of this message's files so far is told by the reset.
+bool OpenGuard::tell_by_reset(Out& out) {
+  for (const auto& [id, owed] : owed_)
+    if (owed.verdict == Verdict::refused && owed.file) telling_.told_by_reset(*owed.file);
+  out.reset = true;
+  return true;
+}
+
+OpenGuard::Verdict OpenGuard::judge(Elements elements, Chain& chain) {
+  const Element& element = elements.front();
   const Header& header = element.header;
-  if (!header.is_related()) chain = {.session = header.session_id, .tree = header.tree_id};
+  if (!header.is_related())
+    chain = {.session = header.session_id, .tree = header.tree_id, .is_signed = chain.is_signed};
   if (chain.refused) {
     if (header.command != Command::cancel) owe(element, chain, {.verdict = Verdict::refused});
     return Verdict::refused;
@@ -84,13 +96,20 @@ OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool c
       chain.share = std::move(share);
     }
   }
-  if (header.command != Command::create || !changeable) return Verdict::passes;
-  const Verdict verdict = judge_create(element, chain);
-  chain.refused = verdict == Verdict::refused;
-  return verdict;
+  if (header.command == Command::create) {
+    const Verdict verdict = judge_create(elements, chain);
+    chain.refused = verdict == Verdict::refused;
+    return verdict;
+  }
+  if (gives_name(element)) return judge_new_name(element, chain);
+  if (header.command == Command::close)
+    if (const auto close = parse_close_request(element.bytes)) opened_.erase(close->file);
+  return Verdict::passes;
 }
 
-OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& chain) {
+OpenGuard::Verdict OpenGuard::judge_create(Elements elements, const Chain& chain) {
+  using Use = LostWrites::Use;
+  const Element& element = elements.front();
   const auto request = parse_create_request(element.bytes);
   // A handle that outlives its connection never has promises.
   if (!request || is_reconnect(*request) || request->options & create_options::open_by_file_id)
@@ -98,15 +117,26 @@ OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& 
   std::u16string share = chain.share ? *chain.share : shares_.of(chain.session, chain.tree);
   if (share.empty() || owed_.size() >= kMostOwed) return Verdict::passes;
   Owed owed{.use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
+  if (owed.use != Use::replaces && gives_name_to_opened(elements.subspan(1))) owed.use = Use::writes;
   owed.file = {.ends = ends_,
                .share = std::move(share),
                .path = path_of(file_name_of(chain.tree, *request, element.header).path)};
   telling_.end_live(*owed.file);
-  if (!telling_.has(*owed.file, owed.use) || is_being_told(*owed.file)) return Verdict::passes;
-  if (owed.use != LostWrites::Use::replaces) owed.verdict = Verdict::refused;
+  if (!telling_.has(*owed.file, Use::writes) || is_being_told(*owed.file)) return Verdict::passes;
+  // Others pass, and are remembered: they may rename the file.
+  if (owed.use != Use::replaces && telling_.has(*owed.file, owed.use)) owed.verdict = Verdict::refused;
   const Verdict verdict = owed.verdict;
   owe(element, chain, std::move(owed));
   return verdict;
+}
+
+OpenGuard::Verdict OpenGuard::judge_new_name(const Element& element, const Chain& chain) {
+  const auto opened = opened_.find(parse_set_info_request(element.bytes)->file);
+  if (opened == opened_.end() || owed_.size() >= kMostOwed) return Verdict::passes;
+  const LostWrites::File& file = opened->second;
+  if (!telling_.has(file, LostWrites::Use::writes) || is_being_told(file)) return Verdict::passes;
+  owe(element, chain, {.verdict = Verdict::refused, .file = file, .use = LostWrites::Use::writes});
+  return Verdict::refused;
 }
 
 void OpenGuard::owe(const Element& element, const Chain& chain, Owed owed) {
@@ -139,11 +169,17 @@ bool OpenGuard::answer(const Frame& frame, Out& out) {
       changed = true;
       parts.back() = settled(element, owed.mapped());
     } else if (header.status == Status::success) {
-      telling_.replaced(*owed.mapped().file);
+      learn_opened(element, owed.mapped());
     }
   }
   out.to_client.push_back(changed ? build_compound(parts) : frame.bytes);
   return true;
+}
+
+void OpenGuard::learn_opened(const Element& answer, const Owed& owed) {
+  if (owed.use == LostWrites::Use::replaces) return telling_.replaced(*owed.file);
+  const auto opened = parse_create_response(answer.bytes);
+  if (opened && opened_.size() < kMostOpened) opened_.insert_or_assign(opened->file, *owed.file);
 }
 
 // If the server refuses even an ECHO the session has ended, and its error stands: the client renews the

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CREATE of an SMB2 connection is answered instead of the server because promised writes of its file
-// were lost, and how: an ECHO goes to the server under its MessageId, so that no id is left unused there, and
-// the answer to the ECHO returns to the client as the CREATE's error, with the credits that the server
-// grants.
+// Which CREATE, rename or link of an SMB2 connection is answered instead of the server because promised
+// writes of its file were lost, and how: an ECHO goes to the server under its MessageId, so that no id is
+// left unused there, and the answer to the ECHO returns to the client as the request's error, with the
+// credits that the server grants. Signed requests cannot be answered: then the connection is reset, which has
+// to tell the client.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
 
 #include "codecs/keyed_hash.h"
 #include "proxy/modules/guard.h"
@@ -24,7 +27,8 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Outputs a replacement for the frame. False: it cannot be parsed, and no output was made.
+  // Outputs a replacement for the frame, or has the connection reset. False: it cannot be parsed, and no
+  // output was made.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
   // Answers of the server must still be changed, or will show whether lost content has been replaced.
@@ -41,8 +45,13 @@ class OpenGuard {
     std::optional<LostWrites::File> file;
     LostWrites::Use use = LostWrites::Use::attributes;
   };
-  Verdict judge(const Element& element, Chain& chain, bool changeable);
-  Verdict judge_create(const Element& element, const Chain& chain);
+  using Elements = std::span<const Element>;
+  // The first of these elements, the rest of the message.
+  Verdict judge(Elements elements, Chain& chain);
+  Verdict judge_create(Elements elements, const Chain& chain);
+  Verdict judge_new_name(const Element& element, const Chain& chain);
+  void learn_opened(const Element& answer, const Owed& owed);
+  bool tell_by_reset(Out& out);
   void owe(const Element& element, const Chain& chain, Owed owed);
   bool is_being_told(const LostWrites::File& file) const;
   void learn_share(const Element& answer);
@@ -52,6 +61,8 @@ class OpenGuard {
   Telling& telling_;
   ShareNames shares_;
   KeyedMap<MessageId, Owed> owed_;
+  // Open files with lost writes: handles that may rename them.
+  std::unordered_map<FileId, LostWrites::File, FileIdHash> opened_;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -146,7 +146,7 @@ class FarSide {
                             OpenReply reply) = 0;
   // Answers a client's request that was taken with the answer to one of our own. The server never sees its
   // id.
-  virtual void answer(TimePoint now, const Message& request, Slice frame) = 0;
+  virtual void answer(TimePoint now, const Header& request, Slice frame) = 0;
   // Later requests that may depend on this name wait (as in far_order.h) until let_go(same number).
   virtual void hold_behind(std::uint64_t number, const FileName& name) = 0;
   virtual void let_go(TimePoint now, std::uint64_t number) = 0;

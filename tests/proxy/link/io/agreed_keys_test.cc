@@ -59,6 +59,26 @@ TEST_CASE("both ends derive the same keys of packets, others for each session, e
   }(sites));
 }
 
+TEST_CASE("each path has keys of its own, the same at both ends, and none those of a link without paths") {
+  KeyedSites sites;
+  run(sites.io, [](KeyedSites& of) -> asio::awaitable<void> {
+    BothAgreed ends = co_await agree(of, 7);
+    std::vector<udp::CarrierKeys> all{*packet_keys(of.near.shared, ends.near, Token{})};
+    for (std::uint64_t path = 0; path < kMaxPaths; ++path) {
+      const auto here = packet_keys(of.near.shared, ends.near, Token{}, path);
+      const auto there = packet_keys(of.far.shared, ends.far, Token{}, path);
+      REQUIRE((here && there));
+      CHECK(same(*here, *there));
+      for (const udp::CarrierKeys& other : all) {
+        CHECK_FALSE(here->dialler_to_acceptor.id == other.dialler_to_acceptor.id);
+        CHECK_FALSE(here->dialler_to_acceptor.secret.bytes == other.dialler_to_acceptor.secret.bytes);
+        CHECK_FALSE(here->acceptor_to_dialler.secret.bytes == other.acceptor_to_dialler.secret.bytes);
+      }
+      all.push_back(*here);
+    }
+  }(sites));
+}
+
 TEST_CASE("the keys of packets are written to the key log, where there is one") {
   KeyedSites sites;
   run(sites.io, [](KeyedSites& of) -> asio::awaitable<void> {

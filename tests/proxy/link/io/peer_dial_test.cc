@@ -170,6 +170,52 @@ TEST_CASE("PeerDial: with UDP on both sides the two agree on an epoch, which ris
   }(sites));
 }
 
+TEST_CASE("PeerDial: the two agree on the paths that both name, with the dialler's numbers") {
+  DiallingSites sites;
+  run(sites.io, [](DiallingSites& of) -> asio::awaitable<void> {
+    auto endpoint = udp::UdpEndpoint::open(of.io, {asio::ip::make_address("127.0.0.1"), 0},
+                                           udp::UdpEndpoint::Answers::by_route);
+    REQUIRE(endpoint.has_value());
+    of.far_site.shared.udp = std::move(*endpoint);
+    const config::HostPort at{"127.0.0.1", of.listener.local_endpoint().port()};
+    of.near.peer.paths = {{.name = "radio", .address = at},
+                          {.name = "mpls", .address = at, .local = "127.0.0.1"},
+                          {.name = "internet", .address = at, .local = "127.0.0.2"}};
+    of.far.peer.paths = {{.name = "internet"}, {.name = "mpls"}, {.name = "fibre"}};
+    co_await of.meet();
+    REQUIRE((of.near.adopted.size() == 1 && of.far.adopted.size() == 1));
+    const UdpTerms &near = of.near.adopted[0].udp, &far = of.far.adopted[0].udp;
+    REQUIRE((near.paths.size() == 2 && far.paths.size() == 2));
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(near.paths[i].number == i + 1);
+      CHECK((near.paths[i].number == far.paths[i].number && near.paths[i].name == far.paths[i].name));
+      CHECK(near.paths[i].peer == UdpAddress(asio::ip::make_address("127.0.0.1"), at.port));
+      CHECK(far.paths[i].endpoint == of.far_site.shared.udp.get());
+    }
+    CHECK(near.paths[0].endpoint->local().address() == asio::ip::make_address("127.0.0.1"));
+    CHECK(near.paths[1].endpoint->local().address() == asio::ip::make_address("127.0.0.2"));
+  }(sites));
+}
+
+TEST_CASE("PeerDial: with a peer that names no path there is one line") {
+  DiallingSites sites;
+  run(sites.io, [](DiallingSites& of) -> asio::awaitable<void> {
+    auto endpoint = udp::UdpEndpoint::open(of.io, {asio::ip::make_address("127.0.0.1"), 0},
+                                           udp::UdpEndpoint::Answers::by_route);
+    REQUIRE(endpoint.has_value());
+    of.far_site.shared.udp = std::move(*endpoint);
+    const config::HostPort at{"127.0.0.1", of.listener.local_endpoint().port()};
+    of.near.peer.paths = {{.name = "mpls", .address = at},
+                          {.name = "internet", .address = at, .local = "127.0.0.2"}};
+    co_await of.meet();
+    REQUIRE((of.near.adopted.size() == 1 && of.far.adopted.size() == 1));
+    const UdpTerms &near = of.near.adopted[0].udp, &far = of.far.adopted[0].udp;
+    CHECK((near.endpoint && far.endpoint && near.paths.empty() && far.paths.empty()));
+    CHECK(of.far.adopted[0].theirs.paths == std::vector<std::string>{"mpls", "internet"});
+    CHECK(of.near.adopted[0].theirs.paths.empty());
+  }(sites));
+}
+
 TEST_CASE("PeerDial: what is wrong with a peer is said in words") {
   DiallingSites sites;
   SECTION("nobody listens") {

@@ -102,6 +102,8 @@ TEST_CASE("ids, secrets and keys match the golden vectors") {
   Token session;
   for (std::size_t i = 0; i < session.size(); ++i) session[i] = std::byte(0xa0 + i);
   CHECK(golden::to_hex(exporter_context(session, 300)) == vectors["context"]);
+  CHECK(golden::to_hex(exporter_context(session, 300, 2)) == vectors["path_context"]);
+  CHECK(kPathExporterLabel == "EXPORTER-longhaul-udp-path");
 
   CarrierKeys keys = keys_from_exporter(golden::from_hex(vectors["exported"]));
   for (auto [who, side] : {std::pair{"dialler", Side::dialler}, std::pair{"acceptor", Side::acceptor}}) {

@@ -206,3 +206,25 @@ TEST_CASE(
   third.opened(key(1));
   CHECK_FALSE(third.poll_allowance());  // there is more than one flow may have
 }
+
+TEST_CASE("it is known whether something old would answer a READ") {
+  using namespace std::chrono_literals;
+  Cache c;
+  const link::TimePoint first{}, then = first + 5s;
+  c.cache.pushed({key(1), {}, 0, 10, {}}, bytes(0, 10), first);
+  c.cache.pushed({key(1), {}, 5, 15, 20}, bytes(5, 15), then);  // what is there stays
+  const auto has_older = [&](std::uint64_t offset, std::uint32_t length) {
+    return c.cache.has_older(key(1), offset, length, then);
+  };
+  CHECK(has_older(0, 5));
+  CHECK(has_older(9, 5));
+  CHECK_FALSE(has_older(10, 10));
+  CHECK_FALSE(has_older(10, 100));
+  CHECK_FALSE(c.cache.has_older(key(1), 0, 5, first));
+  CHECK_FALSE(c.cache.has_older(key(2), 0, 5, then));
+  c.cache.pushed({key(1), {}, 20, 0, 20}, {},
+                 then + 5s);  // says the same of the end, not that it looked again
+  CHECK(c.cache.has_older(key(1), 10, 100, then + 1s));
+  (void)c.cache.drop(key(1));
+  CHECK_FALSE(has_older(0, 100));
+}

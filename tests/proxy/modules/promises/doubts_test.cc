@@ -30,18 +30,20 @@ TEST_CASE("a far half whose near half may have promised writes records files in 
   doubts.lose(Cause::near_vanished, files);
   CHECK(lost->waiting() == 2);
   // The same near daemon is there again, and knows better; or one that has read its marks.
-  CHECK_FALSE(doubts.tells(named(u"A"), LostWrites::Use::writes));
+  CHECK_FALSE(doubts.tells(named(u"A"), LostWrites::Use::writes, 1));
   Doubts through_another(lost, ends);
   SECTION("another tells the client, once") {
     through_another.near_is({.near = 9});
-    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::replaces));
-    CHECK(through_another.tells(named(u"C"), LostWrites::Use::writes));
-    through_another.client_goes_on();
+    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::replaces, 2));
+    CHECK(through_another.tells(named(u"C"), LostWrites::Use::writes, 3));
+    through_another.loss_read({2});
+    CHECK(through_another.any());
+    through_another.loss_read({3});
     CHECK_FALSE(through_another.any());
   }
   SECTION("its successor knows better too") {
     through_another.near_is({.near = 9, .before = 7});
-    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::writes));
+    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::writes, 4));
   }
 }
 

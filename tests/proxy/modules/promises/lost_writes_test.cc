@@ -25,8 +25,11 @@ struct Heard final : LossJournal {
   void lost(const LostWrites::File&, const LostWrites::Loss& loss) override {
     said.push_back("lost " + std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
   }
-  void reported(const LostWrites::File&, Told how) override {
-    said.push_back("reported " + std::string(kToldNames[static_cast<std::size_t>(how)]));
+  void reported(const LostWrites::File&, const LostWrites::Loss& loss, Told how) override {
+    said.push_back("reported " + std::string(kToldNames[static_cast<std::size_t>(how)]) + " " +
+                   std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
+    for (const Interval& range : loss.ranges)
+      said.back() += " " + std::to_string(range.begin) + "-" + std::to_string(range.end);
   }
   void evicted(const LostWrites::File&) override { said.push_back("evicted"); }
   void changed(const LostWrites&) override { ++changes; }
@@ -119,18 +122,22 @@ TEST_CASE("each loss and each report is counted and passed to the journal once")
   lost.told_late(file(u"A"));
   CHECK(lost.has(file(u"A"), Use::writes));  // a program may log in again and go on
   lost.forget(file(u"A"));
+  lost.told_late(file(u"A"), Told::reset);  // the file was emptied before the report
   lost.refused(file(u"A"), {0, 10}, kDiskFull);
   lost.add(file(u"A"), {.cause = Cause::refused});  // not told before the connection was reset
   lost.add(file(u"B"), {.cause = Cause::server_gone, .ranges = {{0, 10}, {10, 20}}});
   CHECK(lost.take(file(u"A")));
-  CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error", "lost refused",
-                                               "lost server_gone", "reported next_open"});
-  CHECK(heard.changes == 6);
+  CHECK(lost.take(file(u"B"), Use::reads));
+  CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error refused 0-10",
+                                               "reported reset refused", "lost refused", "lost server_gone",
+                                               "reported next_open refused",
+                                               "reported next_open server_gone 0-20"});
+  CHECK(heard.changes == 7);
   const auto records = lost.records();
   REQUIRE(records.size() == 1);
   CHECK(records.front().loss.ranges == std::vector<Interval>{{0, 20}});
   CHECK(lost.counters().lost[0] == 2);
-  CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 1, 0});
+  CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 2, 1});
 }
 
 TEST_CASE("a renamed file takes its record along, and other clients' records stay") {
@@ -147,6 +154,49 @@ TEST_CASE("a renamed file takes its record along, and other clients' records sta
   lost.moved(file(u"C"), file(u"B"));
   CHECK(lost.waiting() == 1);
   CHECK(lost.has(file(u"B", 2), Use::writes));
+}
+
+TEST_CASE("the records below a folder that is renamed follow it") {
+  LostWrites lost;
+  for (const auto* path : {u"D\\A", u"D\\E\\B", u"DA", u"C"}) lost.add(file(path), {});
+  const std::size_t bytes = lost.name_bytes();
+  lost.moved(file(u"D"), file(u"NEW"));
+  CHECK(lost.waiting() == 4);
+  CHECK(lost.name_bytes() == bytes + 2 * 2 * sizeof(char16_t));
+  CHECK(lost.take(file(u"NEW\\A")));
+  CHECK(lost.take(file(u"NEW\\E\\B")));
+  CHECK(lost.take(file(u"DA")));
+  CHECK(lost.take(file(u"C")));
+  CHECK(lost.name_bytes() == 0);
+}
+
+TEST_CASE("a client's flows may lose writes while one of them is alive, a file is marked or on record") {
+  const auto lost = std::make_shared<LostWrites>();
+  const LostWrites::Ends ends = file(u"A").ends;
+  CHECK_FALSE(lost->may_lose(ends));
+  {
+    OpenMarks marks(lost);
+    marks.mark(twin::OpenKey{}, file(u"A"));
+    CHECK(lost->may_lose(ends));
+    CHECK_FALSE(lost->may_lose(file(u"A", 2).ends));
+  }
+  CHECK_FALSE(lost->may_lose(ends));
+  lost->enter(ends, nullptr);
+  CHECK(lost->may_lose(ends));
+  lost->leave(ends, nullptr);
+  CHECK_FALSE(lost->may_lose(ends));
+  lost->add(file(u"A"), {});
+  CHECK(lost->may_lose(ends));
+}
+
+TEST_CASE("all records of a client can be told by a reset") {
+  LostWrites lost;
+  for (const auto* path : {u"A", u"B"}) lost.add(file(path), {});
+  lost.add(file(u"A", 2), {});
+  CHECK(lost.told_by_reset(file(u"X").ends));
+  CHECK_FALSE(lost.told_by_reset(file(u"X").ends));
+  CHECK(lost.waiting() == 1);
+  CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 2);
 }
 
 }  // namespace longhaul::promises

@@ -134,6 +134,41 @@ TEST_CASE("a renamed file is marked under its new name before anything more is p
   CHECK(host.marks().size() == 0);
 }
 
+TEST_CASE("the marks below a folder that is renamed follow it") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  flow.mark(open(1), named(u"D\\A"));
+  flow.mark(open(2), named(u"D\\E\\B"));
+  flow.mark(open(3), named(u"DA"));
+  host.write();
+  host.lost->moved(named(u"D"), named(u"NEW"));
+  host.write();
+  Host next(2, host.synced);
+  CHECK(next.lost->waiting() == 3);
+  CHECK(next.lost->has_record(named(u"NEW\\A")));
+  CHECK(next.lost->has_record(named(u"NEW\\E\\B")));
+  CHECK(next.lost->has_record(named(u"DA")));
+}
+
+TEST_CASE("a renamed file stays marked where there are as many marks as may be") {
+  Host host(1);
+  OpenMarks flow(host.lost);
+  const auto name = [](std::uint64_t number) {
+    std::u16string text = u"F";
+    for (int i = 0; i < 4; ++i, number /= 10) text += static_cast<char16_t>(u'0' + number % 10);
+    return text;
+  };
+  for (std::uint64_t i = 0; i < LostWrites::kMost; ++i)
+    flow.mark(open(i), named(name(i), static_cast<std::uint8_t>(i / Marks::kMostOfClient)));
+  REQUIRE(host.marks().size() == LostWrites::kMost);
+  host.write();
+  host.lost->moved(named(name(7), 0), named(u"NEW", 0));
+  host.write();
+  Host next(2, host.synced);
+  CHECK(next.lost->has_record(named(u"NEW", 0)));
+  CHECK(next.lost->waiting() == LostWrites::kMost);
+}
+
 TEST_CASE("where the disk fails nothing is marked, and it is asked again for the next file") {
   Host host(1);
   OpenMarks flow(host.lost);

@@ -25,12 +25,14 @@ struct Guarded {
   std::unique_ptr<Guard> guard;
   std::size_t piece = ~std::size_t{0};  // bytes at a time
   std::string at_client, at_server;
+  bool is_reset = false;
 
   explicit Guarded(std::initializer_list<std::u16string> paths, LostWrites::Ends ends = kEnds) {
     for (const std::u16string& path : paths) lost->add(lost_file(path), {});
     guard = std::make_unique<Guard>(ends, lost);
   }
   void collect(const modules::Guard::Out& out) {
+    is_reset |= out.reset;
     for (const Slice& slice : out.to_client) at_client += as_text(slice.bytes());
     for (const Slice& slice : out.to_server) at_server += as_text(slice.bytes());
   }

@@ -23,6 +23,10 @@ TEST_CASE("promises are declined to clients that cache or hide errors, and each 
   CHECK(policy.reason() == reasons::smb_client_caches);
   CHECK(counters.unpromised_files == 1);
   CHECK(policy.allows(theirs, {.write_behind_cached = true}, counters));
+  policy.client_hides_resets();
+  CHECK(policy.allows(ours, {.write_behind_cached = true}, counters));
+  CHECK_FALSE(policy.allows(ours, {}, counters));
+  CHECK(policy.reason() == reasons::smb_hides_errors);
   policy.client_hides_errors();
   CHECK_FALSE(policy.allows(ours, {.write_behind_cached = true}, counters));
   CHECK(policy.reason() == reasons::smb_hides_errors);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "proxy/modules/tls/policy.h"
 
@@ -32,30 +33,54 @@ struct Issued {
   }
 };
 
+struct Profile {
+  std::vector<std::string> names;         // of a server, in subjectAltName; empty: the subject's
+  bool has_alternative_names = true;      // otherwise the subject alone
+  bool is_authority = false;              // also with an issuer
+  std::string constraints;                // of an authority: nameConstraints, as "permitted;DNS:corp"
+  std::string purposes;                   // extendedKeyUsage
+  long begins = -3600, ends = 24 * 3600;  // seconds from now
+  const char* key = "EC";                 // or RSA, ED25519
+};
+
 // Without an issuer: an authority.
-inline Issued issue(const std::string& name, const Issued* issuer = nullptr) {
-  Issued made{{X509_new(), X509_free}, {EVP_EC_gen("P-256"), EVP_PKEY_free}};
+inline Issued issue(const std::string& name, const Issued* issuer = nullptr, const Profile& profile = {}) {
+  const std::string kind = profile.key;
+  EVP_PKEY* const key = kind == "EC"    ? EVP_EC_gen("P-256")
+                        : kind == "RSA" ? EVP_RSA_gen(2048)
+                                        : EVP_PKEY_Q_keygen(nullptr, nullptr, profile.key);
+  Issued made{{X509_new(), X509_free}, {key, EVP_PKEY_free}};
   X509* const out = made.certificate.get();
   X509_set_version(out, 2);
   static long serial = 0;
   ASN1_INTEGER_set(X509_get_serialNumber(out), ++serial);
-  X509_gmtime_adj(X509_getm_notBefore(out), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(out), 24 * 3600);
+  X509_gmtime_adj(X509_getm_notBefore(out), profile.begins);
+  X509_gmtime_adj(X509_getm_notAfter(out), profile.ends);
   X509_set_pubkey(out, made.key.get());
   X509_NAME* const subject = X509_get_subject_name(out);
   X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
   X509_set_issuer_name(out, issuer ? X509_get_subject_name(issuer->certificate.get()) : subject);
-  const auto add = [&](int kind, const std::string& value) {
-    X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value.c_str());
+  X509V3_CTX about{};
+  X509V3_set_ctx(&about, out, out, nullptr, nullptr, 0);
+  const auto add = [&](int which, const std::string& value) {
+    X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, &about, which, value.c_str());
     if (!extension) throw std::runtime_error("no such extension");
     X509_add_ext(out, extension, -1);
     X509_EXTENSION_free(extension);
   };
-  if (issuer)
-    add(NID_subject_alt_name, "DNS:" + name);
-  else
+  if (!issuer || profile.is_authority) {
     add(NID_basic_constraints, "critical,CA:TRUE");
-  X509_sign(out, (issuer ? *issuer : made).key.get(), EVP_sha256());
+    add(NID_subject_key_identifier, "hash");
+    if (!profile.constraints.empty()) add(NID_name_constraints, "critical," + profile.constraints);
+  } else if (profile.has_alternative_names) {
+    std::string names;
+    for (const std::string& each : profile.names.empty() ? std::vector{name} : profile.names)
+      (names += names.empty() ? "DNS:" : ",DNS:") += each;
+    add(NID_subject_alt_name, names);
+  }
+  if (!profile.purposes.empty()) add(NID_ext_key_usage, profile.purposes);
+  EVP_PKEY* const signer = (issuer ? *issuer : made).key.get();
+  X509_sign(out, signer, EVP_PKEY_is_a(signer, "ED25519") ? nullptr : EVP_sha256());
   return made;
 }
 
@@ -74,6 +99,13 @@ inline modules::ServerFiles table(const std::string& name, const Issued& shown, 
   server.files.push_back(file("certificate", shown.certificate_pem()));
   server.files.push_back(file("key", shown.key_pem()));
   server.files.push_back(file("ca", authority.certificate_pem()));
+  return server;
+}
+
+// The same with mode = "mint": certificates are made by `mint`, and the server is verified by `authority`.
+inline modules::ServerFiles mint_table(const std::string& name, const Issued& mint, const Issued& authority) {
+  modules::ServerFiles server = table(name, mint, authority);
+  server.chosen.emplace_back("mode", "mint");
   return server;
 }
 

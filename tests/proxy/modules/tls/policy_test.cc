@@ -75,6 +75,50 @@ TEST_CASE("tls policy: files that do not fit are named") {
   CHECK(error(1, server.key_pem()).empty());
 }
 
+TEST_CASE("tls policy: where certificates are minted, the certificate is an authority's, and better one that is limited to names") {
+  const Issued authority = issue("ca"), server = issue("a.corp", &authority), other = issue("mint");
+  const auto read = [&](const Issued& mint, const Issued& with_key, const std::string& name = "a.corp") {
+    std::vector<modules::ServerFiles> tables;
+    tables.push_back(mint_table(name, mint, authority));
+    tables[0].files[1] = file("key", with_key.key_pem());
+    return Policy::read(tables);
+  };
+  const auto error = [&](const Issued& mint, const Issued& with_key) {
+    const auto policy = read(mint, with_key);
+    return policy ? std::string() : policy.error().message;
+  };
+  const Issued limited = issue("mint", nullptr, {.constraints = "permitted;DNS:a.corp"});
+  const Issued for_mail = issue("mint", nullptr, {.purposes = "emailProtection"});
+  CHECK(error(server, server) == "certificate.pem: its first certificate is not that of an authority (CA:TRUE), which mode = \"mint\" needs.");
+  CHECK(error(limited, other) == "key.pem: it is not the key of certificate.pem.");
+  CHECK(error(for_mail, for_mail) == "certificate.pem: its first certificate may not sign for servers (extendedKeyUsage).");
+
+  const auto warnings = [&](const Issued& mint, const std::string& name = "a.corp") { return (*read(mint, mint, name))->warnings(); };
+  CHECK(warnings(limited).empty());
+  REQUIRE(warnings(other).size() == 1);
+  CHECK(warnings(other)[0].starts_with("certificate.pem is not limited to names (nameConstraints, permitted;DNS): "));
+  // To names, that is, and not to something else.
+  const Issued by_address = issue("mint", nullptr, {.constraints = "permitted;IP:10.0.0.0/255.0.0.0"});
+  CHECK(warnings(by_address).size() == 1);
+  REQUIRE(warnings(limited, "*.b.corp").size() == 1);
+  CHECK(warnings(limited, "*.b.corp")[0] ==
+        "certificate.pem may not sign for *.b.corp (nameConstraints): connections to it stay encrypted.");
+  const Issued expired = issue("mint", nullptr, {.constraints = "permitted;DNS:a.corp", .begins = -7200, .ends = -3600});
+  REQUIRE(warnings(expired).size() == 1);
+  CHECK(warnings(expired)[0].starts_with("certificate.pem: the authority that makes certificates has expired on "));
+
+  const auto lines = (*read(limited, limited))->lines();
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].starts_with("TLS of a.corp at any: certificates minted by an authority valid until "));
+  // Sessions of one mode are not valid in the other.
+  std::vector<modules::ServerFiles> plain;
+  plain.push_back(table("a.corp", limited, authority));
+  const auto stamp = [](const std::shared_ptr<const modules::Secrets>& policy) {
+    return static_cast<const Policy&>(*policy).find({}, "a.corp", {})->stamp;
+  };
+  CHECK(stamp(*Policy::read(plain)) != stamp(*read(limited, limited)));
+}
+
 TEST_CASE("tls policy: names are compared in their plain form") {
   CHECK(plain_name("Intranet.Corp.") == "intranet.corp");
   for (const char* bad : {"", ".", "a..b", ".a", "a b", "a/b", "\x01"}) CHECK(plain_name(bad).empty());

@@ -122,15 +122,37 @@ TEST_CASE("SMB1: OPEN_ANDX gets the report as well, unless it truncates the file
   CHECK(other.guard->is_done());
 }
 
-TEST_CASE("SMB1: signed requests pass, and raw data that looks like messages ends the guard") {
+TEST_CASE("SMB1: a signed open cannot be answered: the client is reset, once") {
   GuardedSmb1 flow;
   std::string is_signed = text(one::create("\\dir\\robbed", 4));
   is_signed[kFrameHeadBytes + 10] |= 4;
-  passes(flow, Slice::copy_of(as_bytes(is_signed)));
+  flow.client(Slice::copy_of(as_bytes(is_signed)));
+  CHECK(flow.is_reset);
+  CHECK(flow.take_server().empty());
+  CHECK_FALSE(flow.lost->any(kEnds));
+}
+
+TEST_CASE("SMB1: raw data that looks like messages ends the guard") {
+  GuardedSmb1 flow;
   passes(flow, one::read_raw(1, 0, 100, 5));
   CHECK(flow.guard->is_done());
   passes(flow, one::create("\\dir\\robbed", 6));
   CHECK(flow.lost->any(kEnds));
+}
+
+TEST_CASE("SMB1: a file with lost writes is not renamed, once") {
+  GuardedSmb1 flow;
+  const auto rename = [](std::uint8_t command, std::uint16_t mid) {
+    return one::make_frame(
+        {.command = command, .tid = one::kTid, .uid = one::kUid, .mid = mid},
+        command == 0x07 ? one::Fields{}.u16(0).bytes : one::Fields{}.u16(0).u16(0x104).u32(0).bytes,
+        one::Fields{}.u8(4).text("dir\\robbed").u8(0).u8(4).text("x").u8(0).bytes);
+  };
+  const std::uint8_t command = GENERATE(std::uint8_t{0x07}, std::uint8_t{0xA5});
+  flow.client(rename(command, 4));
+  expect_told_smb1(flow, 4, command);
+  passes(flow, rename(command, 5));
+  CHECK(flow.guard->is_done());
 }
 
 TEST_CASE("a flow to port 139 is guarded after its session request") {

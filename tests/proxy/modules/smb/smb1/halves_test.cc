@@ -232,5 +232,19 @@ TEST_CASE("SMB1: with its features off nothing is answered early and nothing is 
   CHECK(pair.server.seen[kWrite] == 1);
 }
 
+TEST_CASE("SMB1: relaxed, a change beside the server is seen within ten seconds in a file that stays open") {
+  using namespace std::chrono_literals;
+  Pair pair;
+  pair.server.files["F"] = "0123456789";
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  CHECK(data_of(pair.ask(read(fid, 0, 100, 11))) == "0123456789");
+  pair.server.files["F"] = "0123ABCDEFGH";
+  pair.pass(9s);
+  CHECK(data_of(pair.ask(read(fid, 0, 100, 12))) == "0123456789");  // nobody looks
+  pair.pass(1s + 1ms);
+  CHECK(data_of(pair.ask(read(fid, 0, 100, 13))) == "0123ABCDEFGH");
+  CHECK(pair.ask_here(read(fid, 0, 100, 14)).has_value());  // it is kept again
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing

@@ -338,11 +338,70 @@ TEST_CASE("SMB1: a record of lost writes follows its file") {
     changes(0x06, Fields{}.u16(0).bytes, Fields{}.u8(4).text("\\f").u8(0).bytes);
     CHECK(half->waiting() == 0);
   }
-  SECTION("renamed") {
-    changes(0x07, Fields{}.u16(0).bytes, Fields{}.u8(4).text("f").u8(0).u8(4).text("g").u8(0).bytes);
-    CHECK(half->has({.ends = ends, .share = u"T", .path = u"G"}, LostWrites::Use::writes));
+  SECTION("renamed, once the client was told") {
+    constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+    const Slice rename =
+        make_frame({.command = 0x07, .tid = kTid, .uid = kUid, .mid = 31}, Fields{}.u16(0).bytes,
+                   Fields{}.u8(4).text("f").u8(0).u8(4).text("g").u8(0).bytes);
+    CHECK(status_of(pair.ask(rename)) == kTold);
     CHECK(half->waiting() == 1);
+    CHECK(status_of(pair.ask(rename)) != kTold);
+    CHECK(half->waiting() == 0);
   }
+}
+
+TEST_CASE("SMB1: what waited behind an open was sent before its error, which may not have been read") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto lost = std::make_shared<LostWrites>(1), far = std::make_shared<LostWrites>();
+  {
+    Pair old(lost, 1, far), next(lost, 1, far);
+    const std::uint16_t fid = fid_of(old.ask(create("F", 10, {.disposition = 5})));
+    old.server_waits = true;
+    REQUIRE(old.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+    next.server.files["F"] = next.server.files["G"] = "old";
+    next.client_sends(create("F", 21));
+    next.client_sends(create("G", 22));
+    old.near.stream_ended(old.now, modules::Ending::reset);
+    next.pass(std::chrono::milliseconds(50));
+    next.run();
+    REQUIRE(next.at_client.size() == 2);
+    CHECK(status_of(*next.answer()) == kTold);
+    next.near.lan_ended(next.now, modules::Ending::reset);
+  }
+  Pair pair(lost, 1, far);
+  pair.server.files["F"] = "old";
+  CHECK(status_of(pair.ask(create("F", 20))) == kTold);
+  CHECK(status_of(pair.ask(create("F", 21))) == 0);
+}
+
+TEST_CASE("SMB1: nothing is promised while a rename is without an answer") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server_waits = true;
+  pair.client_sends(make_frame({.command = 0x07, .tid = kTid, .uid = kUid, .mid = 31}, Fields{}.u16(0).bytes,
+                               Fields{}.u8(4).text("x").u8(0).u8(4).text("y").u8(0).bytes));
+  CHECK_FALSE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  pair.server_waits = false;
+  pair.run();
+  pair.at_client.clear();
+  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
+}
+
+TEST_CASE(
+    "SMB1: Linux gets no promises under an oplock that it did not ask for, unless the operator allows it") {
+  Pair pair;
+  Surroundings surroundings;
+  surroundings.line_bytes_per_second = 1'000'000;
+  surroundings.features.metadata_relaxed = true;
+  const bool is_allowed = GENERATE(false, true), is_linux = GENERATE(false, true);
+  surroundings.features.write_behind_cached = is_allowed;
+  pair.near.on_surroundings(pair.now, surroundings);
+  pair.far.on_surroundings(pair.now, surroundings);
+  pair.ask(session_setup(9, is_linux ? "CIFS VFS Client for Linux" : "another"));
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  const bool is_promised = is_allowed || !is_linux;
+  CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)).has_value() == is_promised);
+  CHECK(pair.near.reason() == (is_promised ? smb::reasons::optimised : smb::reasons::smb_hides_errors));
 }
 
 }  // namespace

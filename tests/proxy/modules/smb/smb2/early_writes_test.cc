@@ -180,6 +180,30 @@ TEST_CASE("jcifs-ng, recognised by its repeated machine number, gets no promises
   CHECK(world.near().reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
+TEST_CASE("Linux gets no promises under an oplock that it did not ask for, unless the operator allows it") {
+  const auto far = std::make_shared<LostWrites>();
+  World world(1, std::make_shared<LostWrites>(), std::make_shared<Channels>(), {}, far);
+  const std::string oid("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02");
+  // Its ClientGuid here is none of Linux.
+  const auto [is_linux, security] =
+      GENERATE_COPY(std::pair(true, std::string("NTLMSSP\0\1\0\0\0\x35\x82\x08\xe2", 16)),
+                    std::pair(false, "`H..NTLMSSP" + oid), std::pair(false, oid));
+  const bool is_allowed = GENERATE(false, true);
+  world.switch_write_behind_cached(is_allowed);
+  world.security = security;
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kNone);
+  REQUIRE(file);
+  world.settle();
+  world.server_idle = true;
+  CHECK(world.answers.contains(world.send_write(*file, 0, "hello")) == (is_allowed || !is_linux));
+  CHECK(world.near().reason() ==
+        (is_allowed || !is_linux ? smb::reasons::optimised : smb::reasons::smb_hides_errors));
+  world.settle();
+  world.far().twin_lost();
+  CHECK(far->waiting() == (is_allowed || !is_linux ? 1 : 0));  // without promises nothing is in doubt
+}
+
 TEST_CASE(
     "jcifs-ng that logs in with Kerberos, recognised by the abilities that it announces, gets no promises") {
   World world(1);

@@ -3,50 +3,11 @@
 // near_settled.h).
 #include <catch2/catch.hpp>
 
-#include "proxy/modules/smb/smb2/model.h"
+#include "proxy/modules/smb/smb2/visit.h"
 
 namespace longhaul::smb::smb2::model {
-namespace {
-
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::shared_ptr<LostWrites> near_daemon(std::uint64_t number) { return std::make_shared<LostWrites>(number); }
-
-// A client's connection through one near daemon, to a server with some files.
-struct Visit : World {
-  Visit(std::shared_ptr<LostWrites> near, const std::shared_ptr<LostWrites>& far)
-      : World(3, std::move(near), std::make_shared<Channels>(), {}, far) {
-    server.files["a"] = server.files["b"] = "old";
-    REQUIRE(connect());
-  }
-  Status opens(std::string_view name, Disposition disposition = Disposition::open,
-               std::uint32_t access = 0x1F01FF) {
-    return status(send_create(name, disposition, kNone, 0, access));
-  }
-  FileId open(std::string_view name) {
-    const auto file = create(name, Disposition::open, kNone);
-    REQUIRE(file);
-    settle();
-    return *file;
-  }
-  // A WRITE that is answered although nothing reaches the far half, or is not.
-  bool promises(const FileId& file, std::string_view data) {
-    link_cut = true;
-    const MessageId write = send_write(file, 0, data);
-    settle();
-    const bool promised = answers.contains(write);
-    link_cut = false;
-    return promised;
-  }
-  // The near proxy is gone with all that is on its way.
-  void near_fails() {
-    link_cut = true;
-    far().twin_lost();
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a promise lost with its near proxy is reported when the file is opened through another") {
   const auto far = std::make_shared<LostWrites>();
@@ -336,7 +297,7 @@ TEST_CASE("a client that sends much behind a waiting open does not get more time
   CHECK(visit.status(create) == Status::lost_writebehind_data);
 }
 
-TEST_CASE("a record follows its file: removed if that is deleted or emptied, moved if it is renamed") {
+TEST_CASE("a record ends with its file: if that is deleted or emptied") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   const auto& half = GENERATE(false, true) ? far : lost;
@@ -377,12 +338,6 @@ TEST_CASE("a record follows its file: removed if that is deleted or emptied, mov
     REQUIRE(visit.status(visit.send_end_of_file(open_to_delete(0), 0)) == Status::success);
     visit.settle();
     CHECK(half->waiting() == 1);
-  }
-  SECTION("renamed over another") {
-    REQUIRE(visit.status(visit.send_rename(open_to_delete(0))) == Status::success);
-    visit.settle();
-    CHECK(half->waiting() == 1);
-    CHECK(half->has(y, LostWrites::Use::writes));
   }
   CHECK_FALSE(half->has(a, LostWrites::Use::writes) == (half->waiting() == 1));
 }

@@ -168,6 +168,19 @@ class World {
           w.u64(~0ull), w.u32(0), w.u32(0), w.u16(0), w.u16(0), w.u32(0), w.bytes(as_bytes(data));
         });
   }
+  // Opens a file and asks about it, or renames it, in one frame.
+  std::pair<MessageId, MessageId> send_create_and_query(std::string_view name) {
+    return send_create_and(name, {}, Command::query_info, [](LittleEndianWriter& w) {
+      w.u16(41), w.u8(1), w.u8(file_info::standard), w.u32(4096), w.zeros(16), w.u64(~0ull), w.u64(~0ull),
+          w.u8(0);
+    });
+  }
+  std::pair<MessageId, MessageId> send_create_and_rename(std::string_view name) {
+    return send_create_and(name, {.access = 0x10080}, Command::set_info, [](LittleEndianWriter& w) {
+      w.u16(33), w.u8(1), w.u8(file_info::rename), w.u32(24), w.u16(96), w.u16(0), w.u32(0), w.u64(~0ull);
+      w.u64(~0ull), w.zeros(16), w.u32(2), w.u16('y'), w.u16(0);
+    });
+  }
   // The answer, or nothing when the connection is reset or the world stands still.
   std::optional<Message> wait(MessageId id) {
     while (!answers.contains(id)) {

@@ -274,3 +274,27 @@ TEST_CASE("no request of ours precedes the client's first use of a handle whose 
   pair.run();
   CHECK(pair.far.counters().injected > 0);
 }
+
+TEST_CASE("relaxed, a change beside the server is seen within ten seconds in a file that stays open") {
+  using namespace std::chrono_literals;
+  Pair pair(2);
+  pair.server.files["small"] = {1, 10'000};
+  Client client(pair);
+  client.begin();
+  FileId file = client.opened(client.open("small"));
+  const auto read = [&](std::uint64_t offset) {
+    return data_of(client.wait(client.ask(Command::read, read_request_body(file, offset, 10'000))));
+  };
+  CHECK((read(0) == bytes_of(1, 0, 10'000)));
+  pair.server.files["small"] = {2, 10'000};
+  pair.pass(9s);
+  CHECK((read(0) == bytes_of(1, 0, 10'000)));  // nobody looks
+  pair.pass(1s + 1ms);
+  CHECK((read(0) == bytes_of(2, 0, 10'000)));
+  const auto saved = pair.near.counters().round_trips_saved;
+  CHECK((read(0) == bytes_of(2, 0, 10'000)));
+  CHECK(pair.near.counters().round_trips_saved == saved + 1);  // it is kept again
+  pair.server.files["small"] = {2, 20'000};
+  pair.pass(10s + 1ms);
+  CHECK((read(10'000) == bytes_of(2, 10'000, 10'000)));
+}

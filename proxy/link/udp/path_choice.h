@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several lines to a peer carries what: facts and time in, a choice with its reason out. It does not
+// return at once to a path that failed, nor change for a small difference. path_sharing.h acts on it.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "proxy/config/path_policy.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+struct PathFacts {
+  bool works = false;  // packets are acknowledged
+  bool late = false;   // an acknowledgement is overdue
+  std::uint32_t cost = 1;
+  std::size_t order = 0;  // in the configuration
+  Duration rtt{};         // smoothed, the queue included
+};
+
+struct PathShares {
+  std::optional<std::size_t> preferred;  // carries everything but what the helpers take; none: no path works
+  std::vector<std::size_t> helpers;      // take bytes of bulk streams
+  const char* reason = "";               // why the preferred one is preferred, for logs and status
+};
+
+class PathChoice {
+ public:
+  // A path keeps its place in `paths` for the life of this object; new ones come at the end.
+  PathShares choose(config::PathPolicy policy, std::span<const PathFacts> paths, TimePoint now);
+  // When a path may be used that has to wait; the choice then may be another one.
+  std::optional<TimePoint> next_change() const { return next_change_; }
+
+  // A path that works again, or is no longer late, waits so long until it may replace one that works.
+  static constexpr Duration kFirstHold = std::chrono::seconds(1), kMostHold = std::chrono::seconds(16);
+  // A failure within this time after the one before doubles the wait.
+  static constexpr Duration kSteady = std::chrono::minutes(1);
+  // A path with a lower round-trip time replaces the preferred one if the difference is larger than this and
+  // a quarter of the lower one, for this long.
+  static constexpr Duration kClearlyFaster = std::chrono::milliseconds(5);
+  static constexpr Duration kFasterFor = std::chrono::seconds(1);
+
+ private:
+  struct Past {
+    bool worked = false;
+    TimePoint since{};  // it works
+    Duration hold{0};
+    std::optional<TimePoint> late;  // for the last time
+    std::optional<TimePoint> failed;
+  };
+
+  // When the path may help, as far as its failures are concerned.
+  static TimePoint settles(const Past& past) { return past.since + past.hold; }
+  void remember(std::span<const PathFacts> paths, TimePoint now);
+  std::vector<std::size_t> candidates(std::span<const PathFacts> paths, TimePoint now);
+  std::size_t fastest(std::span<const PathFacts> paths, const std::vector<std::size_t>& pool, TimePoint now);
+
+  std::vector<Past> past_;
+  std::optional<std::size_t> preferred_;
+  std::optional<TimePoint> challenged_since_;
+  std::optional<TimePoint> next_change_;
+};
+
+}  // namespace longhaul::link::udp

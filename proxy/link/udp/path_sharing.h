@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several carriers of one session, each on a line of its own: puts the choice between them into force. Which
+// carriers there are, and whether UDP is used at all, is its owner's decision.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "proxy/link/udp/path_choice.h"
+#include "proxy/link/udp/udp_carrier.h"
+
+namespace longhaul::link::udp {
+
+class PathSharing {
+ public:
+  // The places of paths as PathChoice has them. A path without a carrier does not work.
+  struct Path {
+    UdpCarrier* carrier = nullptr;
+    std::uint32_t cost = 1;
+    std::size_t order = 0;
+  };
+
+  // The shares that the paths should have, and whether others can take over from each of them.
+  PathShares choose(config::PathPolicy policy, std::span<const Path> paths, TimePoint now);
+  // Gives them these shares. True: another path is preferred than before, or it was not in use.
+  static bool apply(const PathShares& shares, std::span<const Path> paths, Session& session, TimePoint now);
+  std::optional<TimePoint> next_change() const { return choice_.next_change(); }
+
+ private:
+  PathChoice choice_;
+};
+
+}  // namespace longhaul::link::udp

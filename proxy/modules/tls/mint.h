@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes certificates from an operator's own authority (mode = "mint"), for servers whose key cannot be had. One for each
+// certificate of a server that was verified, with no name that this one or the table does not have. It verifies nothing: that
+// is its user's part.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proxy/config/name_pattern.h"
+#include "proxy/config/text_error.h"
+#include "proxy/modules/module.h"
+#include "proxy/modules/tls/pem.h"
+
+namespace longhaul::tls {
+
+class Mint {
+ public:
+  static constexpr std::size_t kMostLeaves = 64;  // kept; the oldest is forgotten beyond
+  static constexpr std::size_t kMostNames = 256;  // of one; a server with more of them is not minted for
+  // Long enough for clients to keep connections and sessions, short enough that nobody needs to revoke one.
+  static constexpr std::chrono::hours kValid{7 * 24}, kMadeAnew{24};
+  static constexpr std::chrono::hours kClocksDiffer{24};  // of clients
+
+  // `chain`: the authority, then those between it and its root, not empty; it is called `file` in messages. An error says
+  // why it cannot be used. Throws std::bad_alloc.
+  static config::TextResult<std::unique_ptr<Mint>> make(std::vector<Certificate> chain, Key key, const std::string& file,
+                                                        std::vector<config::NamePattern> listed);
+
+  struct Minted {
+    Certificate leaf;     // null: none
+    std::string why_not;  // for people, then
+  };
+  // For a server whose certificate was verified for that name. The leaf's key is key(). Throws std::bad_alloc.
+  Minted leaf(modules::TimePoint now, const X509* server, const std::string& name);
+  // Why no leaf is made now, whatever the server: the authority's time. Empty: it can be.
+  std::string why_not() const;
+
+  EVP_PKEY* key() const { return leaf_key_.get(); }
+  const std::vector<Certificate>& chain() const { return chain_; }
+  // What an operator should know of the authority, as sentences.
+  std::vector<std::string> warnings(const std::string& file) const;
+
+ private:
+  Mint(std::vector<Certificate> chain, Key key, std::vector<config::NamePattern> listed);
+
+  Minted make_leaf(const X509* server, const std::string& name) const;
+  // Null: OpenSSL refuses.
+  Certificate sign(std::span<const std::string> names, const X509* server) const;
+  bool permits(const std::string& name) const;
+  bool verifies(X509* leaf) const;
+
+  std::vector<Certificate> chain_;
+  Key key_;       // of the authority
+  Key leaf_key_;  // of every leaf
+  std::vector<config::NamePattern> listed_;
+  struct Kept {
+    Certificate leaf;
+    modules::TimePoint until;
+  };
+  std::map<std::string, Kept> kept_;  // by the digest of the server's certificate
+  std::deque<std::string> order_;     // of kept_, the oldest first
+};
+
+}  // namespace longhaul::tls

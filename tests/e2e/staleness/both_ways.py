@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The delays of the same watches without the pair and with it, and the rule that compares them."""
+
+import dataclasses
+import queue
+import statistics
+import threading
+
+from watchers import Stage, Watch
+
+
+def measured(direct, watches, changes, guest=False, settings=None, jobs=4):
+    """The delays of each watch and changer, several watches at a time; and what failed."""
+    found, failures, waiting = {}, [], queue.SimpleQueue()
+
+    def work(stage, those):
+        while True:
+            try:
+                watch = those.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                for changer, delays in stage.delays(watch, changes).items():
+                    found[watch, changer] = delays
+            except Exception as error:  # pylint: disable=broad-except
+                failures.append(f"{watch.name()}: {type(error).__name__}: {error}")
+                print(f"{'direct' if direct else 'pair'}: {failures[-1]}", flush=True)
+
+    in_guest = queue.SimpleQueue()  # which runs one program at a time
+    for watch in watches:
+        (in_guest if watch.kind == "kernel" else waiting).put(watch)
+    with Stage(direct, guest, settings) as stage:
+        threads = [threading.Thread(target=work, args=(stage, waiting)) for _ in range(jobs)]
+        threads.append(threading.Thread(target=work, args=(stage, in_guest)))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if not direct:
+            counters = [module["counters"] for site in stage.pair.sites for module in site.status()["modules"]]
+            print(", ".join(f"{name} {sum(each.get(name, 0) for each in counters)}"
+                            for name in ("round_trips_saved", "ahead_used_bytes", "changes_noticed")))
+    return found, failures
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Milliseconds of each change; None: it was not seen."""
+
+    watch: Watch
+    changer: str
+    direct: list
+    pair: list
+
+    def later_ms(self):
+        """The longest through the pair beside the direct median; None where a change was not seen."""
+        if None in self.pair or None in self.direct:
+            return None
+        return max(self.pair) - statistics.median(self.direct)
+
+    def is_late(self):
+        if self.later_ms() is None:
+            return None not in self.direct
+        return self.later_ms() > self.watch.allowed_ms(self.changer)
+
+
+def rows(direct, pair):
+    return [Row(watch, changer, direct[watch, changer], delays)
+            for (watch, changer), delays in pair.items() if (watch, changer) in direct]

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two lines to a peer, over real sockets, each through a middle box of its own.
+#include "proxy/link/io/udp_line.h"
+
+#include "udp_ends.h"
+
+namespace longhaul::link::udp {
+namespace {
+
+using namespace testing;
+
+struct PairOnLines : Pair {
+  explicit PairOnLines(config::PathPolicy policy) : second(io, listening->port()) {
+    for (End* end : {&a, &b}) {
+      end->policy = policy;
+      end->lines = {{.name = "first", .rate_bits = kRate / 2}, {.name = "second", .rate_bits = kRate / 2}};
+      end->paths.begin(end->session);
+    }
+    add("first", 1, *relay);
+    add("second", 2, second);
+    REQUIRE(until([&] { return works(a) && works(b); }));
+  }
+  static bool works(const End& end) { return end.paths.works("first") && end.paths.works("second"); }
+  void add(const std::string& line, int keys, const Relay& through) {
+    const auto config = [&](End& end, const UdpAddress& peer) {
+      return UdpCarrierConfig{.side = end.side, .keys = keys_of(keys), .peer = peer, .new_carrier = [&end] {
+                                return ++end.last;
+                              }};
+    };
+    a.paths.add(line, *a.paths.dialling_endpoint(line, {}, false),
+                config(a, {asio::ip::make_address("127.0.0.1"), through.port()}));
+    b.paths.add(line, *listening, config(b, {}));
+  }
+  Relay second;
+  simulation::FlowsOn<Pair> flows{*this};
+};
+
+TEST_CASE("of several lines the session uses the first, and the next when that is not answered") {
+  PairOnLines pair(config::PathPolicy::failover);
+  REQUIRE(pair.until([&] { return status_of(pair.a).paths.size() == 2; }));
+  pair.flows.start(2'000'000, 2'000'000);
+  REQUIRE(pair.until([&] { return status_of(pair.a).paths[0].udp.bytes_sent > 500'000; }));
+  // A pause of this process may look like a late path for a moment.
+  REQUIRE(pair.until([&] { return status_of(pair.a).paths[0].role == PathRole::carries; }));
+  CHECK(status_of(pair.a).paths[1].role == PathRole::standby);
+  CHECK(status_of(pair.a).paths[1].udp.bytes_sent < status_of(pair.a).paths[0].udp.bytes_sent);
+  pair.relay->closed = true;
+  REQUIRE(pair.until([&] { return pair.flows.all_complete(); }));
+  CHECK(pair.flows.all_right());
+  const LinkStatus status = status_of(pair.a);
+  CHECK(status.paths[0].role == PathRole::none);
+  CHECK(status.paths[1].role == PathRole::carries);
+  CHECK(std::string(status.paths[1].reason) == "no other path works");
+  CHECK(pair.a.session.preferred() != kTcp);
+  CHECK(status.udp.fallbacks == 0);
+  pair.relay->closed = false;
+  CHECK(pair.until([&] { return status_of(pair.a).paths[0].role == PathRole::carries; }));
+}
+
+TEST_CASE("with policy sum, bulk streams use all lines of the lowest cost") {
+  PairOnLines pair(config::PathPolicy::sum);
+  pair.flows.start(6'000'000, 0);
+  REQUIRE(pair.until([&] { return pair.flows.all_complete(); }));
+  CHECK(pair.flows.all_right());
+  for (const PathStatus& path : status_of(pair.a).paths) CHECK(path.udp.bytes_sent > 1'000'000);
+  pair.a.lines[1].cost = 2;
+  pair.flows.start(1'000'000, 0);
+  const std::uint64_t before = status_of(pair.a).paths[1].udp.bytes_sent;
+  REQUIRE(pair.until([&] { return pair.flows.all_complete(); }));
+  CHECK(status_of(pair.a).paths[1].udp.bytes_sent < before + 50'000);
+}
+
+TEST_CASE("with all lines blocked the session goes on over TCP") {
+  PairOnLines pair(config::PathPolicy::sum);
+  pair.flows.start(3'000'000, 0);
+  pair.until([&] { return status_of(pair.a).udp.bytes_sent > 500'000; });
+  pair.relay->closed = pair.second.closed = true;
+  REQUIRE(pair.until([&] { return pair.flows.all_complete(); }));
+  CHECK(pair.flows.all_right());
+  CHECK(pair.a.session.preferred() == kTcp);
+}
+
+}  // namespace
+}  // namespace longhaul::link::udp
