@@ -23,7 +23,7 @@ Duration enough_of(Duration rise, Duration variation) {
 
 // The time in which so much is left out.
 Duration slow_time(Duration left_out, double our_share) {
-  return std::chrono::duration_cast<Duration>(left_out / (1 - kSlow) / our_share) * 5 / 4;
+  return std::chrono::duration_cast<Duration>(left_out / (1 - kSlow) / our_share);
 }
 
 }  // namespace
@@ -65,11 +65,12 @@ Duration LongerPath::rise_between(const Packet& before, const Packet& packet, co
 void LongerPath::begin(const Packet& packet, const RateSample& sample, const Queues& queues,
                        const Known& known) {
   const Duration enough = enough_of(queues.rise, known.variation);
-  const Duration slow = slow_time(enough, known.rate / known.capacity);
+  const Duration slow = slow_time(enough * 5 / 4, known.rate / known.capacity);
   least_delay_ = packet.delay;
   least_rtt_ = *sample.rtt;
   slower_rate_.reset();
   doubt_ = {.began = sample.now,
+            .known = known,
             .since = packet,
             .since_rtt = *sample.rtt,
             .queues = queues,
@@ -80,9 +81,11 @@ void LongerPath::begin(const Packet& packet, const RateSample& sample, const Que
 
 void LongerPath::begin_again(const Packet& packet, const RateSample& sample, const Known& known) {
   const Doubt before = *doubt_;
+  Known then = before.known;  // losses since then may be the queue's
+  then.variation = known.variation;
   begin(packet, sample,
         {.rise = before.queues.rise + packet.delay - before.since.delay, .before = before.queues.before},
-        known);
+        then);
   doubt_->rises = before.rises + 1;
 }
 
@@ -108,7 +111,7 @@ bool LongerPath::examine(const Packet& packet, const RateSample& sample, const K
   const Duration fell = doubt.since.delay - packet.delay;
   if (known.alone && -fell > std::max(kSmallestRise / 2, doubt.queues.rise / 8) + 3 * known.variation &&
       packet.arrival() - doubt.since.arrival() >= kLeastMeasured) {
-    begin_slower(packet, sample, known);
+    begin_slower(packet, sample);
     return false;
   }
   if (-fell > std::max(doubt.enough, doubt.queues.rise / 2)) {  // it still grows
@@ -133,61 +136,88 @@ bool LongerPath::examine(const Packet& packet, const RateSample& sample, const K
 
 // Bytes per second since the doubt began, as the line took them: lost packets took their time, those that
 // found the queue full did not.
-double LongerPath::arrival_rate(const Packet& packet, const Known& known) const {
+double LongerPath::arrival_rate(const Packet& packet) const {
   const double time = seconds(packet.arrival() - doubt_->since.arrival());
   const auto sent = static_cast<double>(packet.dispatched_bytes - doubt_->since.dispatched_bytes);
-  const double arrived = static_cast<double>(doubt_->acked_bytes) / (1 - std::min(known.loss, 0.6));
-  return std::min({sent / time, arrived / time, known.rate});
+  const double arrived = static_cast<double>(doubt_->acked_bytes) / (1 - std::min(doubt_->known.loss, 0.6));
+  return std::min({sent / time, arrived / time, doubt_->known.rate});
 }
 
-void LongerPath::begin_slower(const Packet& packet, const RateSample& sample, const Known& known) {
-  Doubt& doubt = *doubt_;
-  doubt.slower = {.since = sample.now, .rate = arrival_rate(packet, known), .latest = packet};
-  Slower& slower = *doubt.slower;
+void LongerPath::begin_slower(const Packet& packet, const RateSample& sample) {
+  doubt_->slower = {.since = sample.now,
+                    .slow_from = sample.now,
+                    .rate = arrival_rate(packet),
+                    .queue = packet.delay - doubt_->since.delay};
   // What is on its way was sent too fast and becomes a queue, unless it finds the queue full.
-  const Duration on_way = time_of(static_cast<double>(sample.in_flight_bytes), slower.rate);
-  slower.own_queue = std::max(packet.delay - doubt.since.delay, on_way - doubt.since_rtt);
+  const Duration on_way = time_of(static_cast<double>(sample.in_flight_bytes), doubt_->slower->rate);
+  expect_own(std::max(doubt_->slower->queue, on_way - doubt_->since_rtt), sample);
+}
+
+// So much was sent too fast: it takes so long to leave it out again.
+void LongerPath::expect_own(Duration queue, const RateSample& sample) {
+  Doubt& doubt = *doubt_;
+  doubt.slower->expected = queue;
+  // A little longer than needed; the rate may be wrong by a little, too.
+  const Duration left_out = queue + queue / 16 + doubt.queues.before + doubt.enough;
   const Duration slow =
-      slow_time(slower.own_queue + doubt.queues.before + doubt.enough, known.rate / known.capacity);
-  doubt.slow_until = sample.now + slow;
-  doubt.ends = sample.now + 4 * *sample.rtt + slow * 16 / 5;
+      slow_time(left_out * 17 / 16 + kSmallestRise / 2, doubt.known.rate / doubt.known.capacity);
+  doubt.slow_until = doubt.slower->slow_from + slow;
+  doubt.ends = doubt.slower->since + 4 * *sample.rtt + slow * 16 / 5;
+}
+
+// By how much the queue becomes longer from the packet before to this one.
+Duration LongerPath::growth(const Packet& packet) const {
+  const auto sent = static_cast<double>(packet.dispatched_bytes - last_->dispatched_bytes);
+  const double carried = doubt_->slower->rate * seconds(packet.sent_at - last_->sent_at);
+  const double others = doubt_->known.capacity / doubt_->known.rate;
+  return time_of(sent - carried, doubt_->slower->rate * others);
 }
 
 bool LongerPath::examine_slower(const Packet& packet, const RateSample& sample, const Known& known) {
   Doubt& doubt = *doubt_;
   Slower& slower = *doubt.slower;
-  if (packet.sent_at < slower.since) {
-    // What is sent too fast does not make a queue shorter: the line stood still for a moment, and is no
-    // slower.
-    if (packet.sent_at < doubt.began &&
-        packet.delay + kSmallestRise / 4 + 2 * known.variation < slower.latest.delay) {
-      begin_again(packet, sample, known);
-      return false;
-    }
-    // So the line is busy.
-    slower.rate = arrival_rate(packet, known);
-    slower.latest = packet;
-    return false;
-  }
-  if (packet.delay >= slower.latest.delay) {
-    slower.latest = packet;  // what was sent too fast still arrives; for long it is other traffic
+  const Duration risen = packet.delay - doubt.since.delay;
+  const Duration grown = growth(packet);
+  if (risen > slower.expected) expect_own(risen, sample);
+  if (packet.sent_at < slower.since) return on_sent_too_fast(packet, sample, grown, known);
+  if (risen >= slower.own) {  // what was sent too fast still arrives; for long it is other traffic
+    slower.own = slower.queue = risen;
+    slower.left_out = Duration{0};
+    slower.slow_from = packet.sent_at;
     if (packet.sent_at - slower.since > doubt.enough + doubt.queues.rise) doubt_.reset();
     return false;
   }
-  const auto since = static_cast<double>(packet.dispatched_bytes - slower.latest.dispatched_bytes);
-  const double expected = slower.rate * seconds(packet.sent_at - slower.latest.sent_at);
-  const Duration drained = time_of(expected - since, slower.rate / known.rate * known.capacity);
-  const Duration fell = slower.latest.delay - packet.delay;
-  const Duration own = slower.latest.delay - doubt.since.delay + doubt.queues.before;
-  if (drained < own + doubt.enough) return false;
-  const Duration excess = drained - own;
-  if (fell > own + excess / 4 && fell < own + excess / 2) return false;
-  if (fell <= own + excess / 4 && fell >= own * 3 / 4 - kSmallestRise / 2 - doubt.queues.before) {
-    slower_rate_ = slower.rate;
-    doubt_.reset();
-    return true;
+  if (slower.expected != slower.own) expect_own(slower.own, sample);
+  const Duration empty = -doubt.queues.before;
+  slower.left_out += std::max(empty - (slower.queue + grown), Duration{0});
+  slower.queue = std::max(slower.queue + grown, empty);
+  // The rate may be wrong by a little.
+  if (slower.left_out < doubt.enough + slower.own / 16) return false;
+  const Duration missing = slower.queue - risen;
+  if (missing > slower.left_out / 4 && missing < slower.left_out / 2) return false;
+  const bool drained = risen <= (slower.own + doubt.queues.before) / 4 + kSmallestRise / 2;
+  const bool longer = drained && missing <= slower.left_out / 4;
+  if (longer) slower_rate_ = slower.rate;
+  doubt_.reset();  // a longer path, a queue, or that of others
+  return longer;
+}
+
+bool LongerPath::on_sent_too_fast(const Packet& packet, const RateSample& sample, Duration grown,
+                                  const Known& known) {
+  Doubt& doubt = *doubt_;
+  Slower& slower = *doubt.slower;
+  const Duration risen = packet.delay - doubt.since.delay;
+  const Duration least = std::max(slower.queue + std::min(grown, Duration{0}), -doubt.queues.before);
+  // A queue gets shorter only by what was left out, as in a pause: the line stood still for a moment, and
+  // is no slower.
+  const Duration margin = kSmallestRise / 4 + 2 * known.variation + std::max(-grown, Duration{0}) / 8;
+  if (packet.sent_at < doubt.began && risen + margin < least) {
+    begin_again(packet, sample, known);
+    return false;
   }
-  doubt_.reset();  // it was a queue
+  if (grown < Duration{0} && least < kSmallestRise / 4) slower.paused = true;
+  if (!slower.paused) slower.rate = arrival_rate(packet);  // the line was busy from the first one on
+  slower.own = slower.queue = risen;
   return false;
 }
 

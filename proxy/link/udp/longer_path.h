@@ -59,15 +59,20 @@ class LongerPath {
     Duration rise{0};    // of the delay: the queue that may be none
     Duration before{0};  // one that certainly was there, and may leave
   };
-  // The delay rose on and on: the line carries less than before.
+  // The delay rose on and on: the line carries less than before. Queues count from the first late packet on.
   struct Slower {
     TimePoint since{};      // from then on less was sent
+    TimePoint slow_from{};  // the same, or when the last packet left that found as long a queue
     double rate = 0;        // bytes per second of ours that arrive
-    Packet latest;          // of those sent too fast
-    Duration own_queue{0};  // made by sending too fast, as expected
+    Duration expected{0};   // of what was sent too fast
+    Duration own{0};        // the same, when the last such packet arrived
+    Duration queue{0};      // what is left of it now, if the path is longer
+    Duration left_out{0};   // since it had drained: any other queue would be shorter by this
+    bool paused = false;    // it drained in between, so arrivals no longer show the line's rate
   };
   struct Doubt {
     TimePoint began{};  // what was sent before was not sent slowly
+    Known known{};      // before it began
     Packet since;       // the first packet that came late
     Duration since_rtt{0};
     unsigned rises = 1;             // one soon after the other
@@ -87,9 +92,12 @@ class LongerPath {
   // It rose in more than one step.
   void begin_again(const Packet& packet, const RateSample& sample, const Known& known);
   bool examine(const Packet& packet, const RateSample& sample, const Known& known);
-  void begin_slower(const Packet& packet, const RateSample& sample, const Known& known);
+  void begin_slower(const Packet& packet, const RateSample& sample);
   bool examine_slower(const Packet& packet, const RateSample& sample, const Known& known);
-  double arrival_rate(const Packet& packet, const Known& known) const;
+  bool on_sent_too_fast(const Packet& packet, const RateSample& sample, Duration grown, const Known& known);
+  void expect_own(Duration queue, const RateSample& sample);
+  Duration growth(const Packet& packet) const;
+  double arrival_rate(const Packet& packet) const;
   void set_gain(const RateSample& sample, const Known& known);
 
   std::optional<Packet> last_;

@@ -41,7 +41,10 @@ void PacedLaw::on_sample(const RateSample& sample) {
     return;
   }
   watch_.on_sample(sample, {.rate = told(), .capacity = told(), .loss = losses_.total_loss(), .alone = true});
-  if (const auto slower = watch_.slower_rate()) return begin_guard(sample.now, std::min(*slower, told()));
+  if (const auto slower = watch_.slower_rate()) {
+    losses_.clear();  // most were lost because too much was sent
+    return begin_guard(sample.now, std::min(*slower, told()));
+  }
   for (const EpochTally& tally : sample.epochs) {
     const auto level = levels_[tally.epoch % levels_.size()];
     losses_.add(level, level == LossByRate::Level::low ? trial_gain_ * told() : told(), tally);
