@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kLongestTrain = 400ms;  // the queue that the first packets may be
+constexpr Duration kMostAhead = 1s;        // of the line's time, what may be sent beyond the round trips
 
 bool knows_rate(const MeasuredConfig& config) { return config.memory && config.memory->rate > 0; }
 
@@ -92,6 +93,7 @@ void MeasuredLaw::on_longer_path(TimePoint now) {
   if (const auto slower = line_.watch.slower_rate()) {
     line_.set_rate(*slower);
     capacity_.set(*slower);
+    line_.tests.losses().clear();  // most were lost because too much was sent
   } else {
     line_.set_rate(std::max(line_.rate(), rate_before_doubt_));
   }
@@ -103,7 +105,8 @@ void MeasuredLaw::on_longer_path(TimePoint now) {
 
 void MeasuredLaw::on_start(const RateSample& sample) {
   using Next = StartRamp::Next;
-  const double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
+  double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
+  if (const auto slow = packet_time_.rate()) most = std::min(most, 1.25 * *slow);
   const StartRamp::Around around{line_.watch,  line_.span(), losses().total_loss(),
                                  line_.rate(), most,         train_packets()};
   const StartRamp::Step found = in(Phase::train)
@@ -111,7 +114,7 @@ void MeasuredLaw::on_start(const RateSample& sample) {
                                     : start_.on_ramp(sample, line_.carried(sample.delivery), around);
   if (found.capacity) capacity_.set(*found.capacity);
   if (found.next == Next::stay) return;
-  line_.set_rate(found.rate);
+  line_.set_rate(std::min(found.rate, most));
   if (found.next == Next::search) probe_.grow(0.25);
   if (found.next == Next::ramp) return begin({Phase::ramp}, sample.now);
   if (found.next == Next::cruise) return cruise(sample.now);
@@ -172,9 +175,16 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (starting() || competing()) return;
   answer_standing_queue(now);
   if (competing()) return;
+  if (line_.watch.doubts() && !in(Phase::drain)) return wait_for_answer(now);
   if (in(Phase::cruise)) experiments_.set_gain(CruisePhase::gain(line_));
   const bool drained = in(Phase::drain) && DrainPhase::is_over(line_, in_flight_bytes);
   if (now >= experiments_.ends() || drained) next_phase(now);
+}
+
+// What is sent now tells whether the path has become longer, and nothing else.
+void MeasuredLaw::wait_for_answer(TimePoint now) {
+  if (!in(Phase::cruise)) begin(cruise_.begin(now, line_, probe_.growing()), now);
+  experiments_.set_gain(1);
 }
 
 void MeasuredLaw::answer_standing_queue(TimePoint now) {
@@ -308,11 +318,13 @@ double MeasuredLaw::train_packets() const {
 
 std::uint64_t MeasuredLaw::window() const {
   if (in(Phase::train)) return static_cast<std::uint64_t>(line_.packets(train_packets()));
-  const double train = line_.packets(StartRamp::kTrainPackets);
+  // A train more, but on slow lines not for seconds.
+  const double more = std::clamp(line_.rate() * seconds(kMostAhead), line_.packets(4),
+                                 line_.packets(StartRamp::kTrainPackets));
   if (competing()) return static_cast<std::uint64_t>(line_.packets(compete_.window_packets()));
   const double way = seconds(line_.watch.longest_base_rtt());
   const double aggregation = seconds(25ms);  // an ACK may come so much later, for many packets
-  return static_cast<std::uint64_t>(line_.rate() * ((in(Phase::ramp) ? 4 : 2.5) * way + aggregation) + train);
+  return static_cast<std::uint64_t>(line_.rate() * ((in(Phase::ramp) ? 4 : 2.5) * way + aggregation) + more);
 }
 
 RateView MeasuredLaw::view() const {

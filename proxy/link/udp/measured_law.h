@@ -76,6 +76,7 @@ class MeasuredLaw final : public RateLaw {
 
   // ---- What follows when it is time.
   void step(TimePoint now, std::uint64_t in_flight_bytes);
+  void wait_for_answer(TimePoint now);
   void answer_standing_queue(TimePoint now);
   void next_phase(TimePoint now);
   void after_cruise(TimePoint now);

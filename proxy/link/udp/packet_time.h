@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line carries at least, by the round trips of single packets: on a slow one a large packet takes
-// longer than a small one. Known before the first transfer, from probes and pings.
+// What a line carries at least, by the delays of single packets: on a slow one a large packet takes longer
+// than a small one. Known before the first transfer, from probes of two sizes.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -12,25 +12,26 @@ namespace longhaul::link::udp {
 class PacketTime {
  public:
   void on_sample(const RateSample& sample) {
-    if (!sample.rtt || sample.packet_bytes == 0) return;
+    if (!sample.forward_delay || sample.packet_bytes == 0) return;
     if (sample.packet_bytes > kSmall && sample.packet_bytes < kLarge) return;
     auto& of_size = sample.packet_bytes >= kLarge ? large_ : small_;
-    if (!of_size || *sample.rtt < of_size->rtt) of_size = {sample.packet_bytes, *sample.rtt};
+    const Duration delay = *sample.forward_delay;
+    if (!of_size || delay < of_size->delay) of_size = {sample.packet_bytes, delay};
   }
 
   // Bytes per second; no result if packets of both sizes are not known, or take equally long.
   std::optional<double> rate() const {
-    if (!large_ || !small_ || large_->rtt - small_->rtt < kLeast) return std::nullopt;
-    return static_cast<double>(large_->bytes - small_->bytes) / seconds(large_->rtt - small_->rtt);
+    if (!large_ || !small_ || large_->delay - small_->delay < kLeast) return std::nullopt;
+    return static_cast<double>(large_->bytes - small_->bytes) / seconds(large_->delay - small_->delay);
   }
 
  private:
-  static constexpr std::uint32_t kLarge = 1000, kSmall = 300;       // IP bytes
-  static constexpr Duration kLeast = std::chrono::milliseconds(5);  // less is jitter, and no slow line
+  static constexpr std::uint32_t kLarge = 1000, kSmall = 300;        // IP bytes
+  static constexpr Duration kLeast = std::chrono::milliseconds(10);  // less is jitter, and no slow line
 
   struct Shortest {
     std::uint32_t bytes = 0;
-    Duration rtt{0};
+    Duration delay{0};
   };
   std::optional<Shortest> large_, small_;
 };

@@ -42,7 +42,7 @@ StartRamp::Step StartRamp::on_train(const RateSample& sample, const Around& arou
     // Its end was lost, or it was not sent at once: all that is known is that so much arrives in a round
     // trip.
     loss_ = std::max(loss_, around.loss);
-    return {Next::ramp, std::max(rate, packets(kTrainPackets) / seconds(around.span))};
+    return {Next::ramp, std::max(rate, packets(around.train) / seconds(around.span))};
   }
   const double sent_at = packets(kTrainPackets) / seconds(kTrainTime);
   train_ = rate < 0.7 * sent_at ? std::optional(rate) : std::nullopt;
