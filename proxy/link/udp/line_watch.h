@@ -64,6 +64,7 @@ class LineWatch {
   Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
   // The delay has risen, and it is not known yet whether a queue or a longer path is the reason.
   bool doubts() const { return longer_.doubts(); }
+  bool doubts_rate() const { return longer_.doubts_rate(); }
   // The latest sample showed that the path is longer than before: what was taken for a queue is none.
   bool became_longer() const { return became_longer_; }
   // And slower: bytes per second of ours that it carries now.

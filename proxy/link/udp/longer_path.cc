@@ -69,10 +69,14 @@ void LongerPath::begin(const Packet& packet, const RateSample& sample, const Que
   least_delay_ = packet.delay;
   least_rtt_ = *sample.rtt;
   slower_rate_.reset();
+  const auto unseen =
+      static_cast<double>(packet.dispatched_bytes - last_->dispatched_bytes) - sample.packet_bytes;
   doubt_ = {.began = sample.now,
             .known = known,
             .since = packet,
             .since_rtt = *sample.rtt,
+            .unseen_bytes = std::max(unseen, 0.),
+            .unseen_time = packet.sent_at - last_->sent_at,
             .queues = queues,
             .enough = enough,
             .slow_until = sample.now + slow,
@@ -158,11 +162,19 @@ void LongerPath::expect_own(Duration queue, const RateSample& sample) {
   Doubt& doubt = *doubt_;
   doubt.slower->expected = queue;
   // A little longer than needed; the rate may be wrong by a little, too.
-  const Duration left_out = queue + queue / 16 + doubt.queues.before + doubt.enough;
+  const Duration left_out = queue + queue / 16 + may_drain() + doubt.enough;
   const Duration slow =
       slow_time(left_out * 17 / 16 + kSmallestRise / 2, doubt.known.rate / doubt.known.capacity);
   doubt.slow_until = doubt.slower->slow_from + slow;
   doubt.ends = doubt.slower->since + 4 * *sample.rtt + slow * 16 / 5;
+}
+
+// Of what the first late packet met, this may have been no path: the queue before, and what was sent in front
+// of that packet and not acknowledged by itself.
+Duration LongerPath::may_drain() const {
+  const double carries = doubt_->slower->rate * doubt_->known.capacity / doubt_->known.rate;
+  const Duration unseen = time_of(doubt_->unseen_bytes, carries) - doubt_->unseen_time;
+  return doubt_->queues.before + std::max(unseen, Duration{0});
 }
 
 // By how much the queue becomes longer from the packet before to this one.
@@ -188,14 +200,14 @@ bool LongerPath::examine_slower(const Packet& packet, const RateSample& sample, 
     return false;
   }
   if (slower.expected != slower.own) expect_own(slower.own, sample);
-  const Duration empty = -doubt.queues.before;
+  const Duration empty = -may_drain();
   slower.left_out += std::max(empty - (slower.queue + grown), Duration{0});
   slower.queue = std::max(slower.queue + grown, empty);
   // The rate may be wrong by a little.
   if (slower.left_out < doubt.enough + slower.own / 16) return false;
   const Duration missing = slower.queue - risen;
   if (missing > slower.left_out / 4 && missing < slower.left_out / 2) return false;
-  const bool drained = risen <= (slower.own + doubt.queues.before) / 4 + kSmallestRise / 2;
+  const bool drained = risen <= (slower.own - empty) / 4 + kSmallestRise / 2;
   const bool longer = drained && missing <= slower.left_out / 4;
   if (longer) slower_rate_ = slower.rate;
   doubt_.reset();  // a longer path, a queue, or that of others
@@ -207,7 +219,7 @@ bool LongerPath::on_sent_too_fast(const Packet& packet, const RateSample& sample
   Doubt& doubt = *doubt_;
   Slower& slower = *doubt.slower;
   const Duration risen = packet.delay - doubt.since.delay;
-  const Duration least = std::max(slower.queue + std::min(grown, Duration{0}), -doubt.queues.before);
+  const Duration least = std::max(slower.queue + std::min(grown, Duration{0}), -may_drain());
   // A queue gets shorter only by what was left out, as in a pause: the line stood still for a moment, and
   // is no slower.
   const Duration margin = kSmallestRise / 4 + 2 * known.variation + std::max(-grown, Duration{0}) / 8;

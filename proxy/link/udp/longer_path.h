@@ -37,6 +37,8 @@ class LongerPath {
   }
 
   bool doubts() const { return doubt_.has_value(); }
+  // The line may be slower, too: all that is sent is part of the measurement.
+  bool doubts_rate() const { return doubt_ && doubt_->slower; }
   // By how much the delay rose when the doubt began; 0 without one.
   Duration rise() const { return doubt_ ? doubt_->queues.rise : Duration{0}; }
   // What part of the rate may be sent: less until enough was left out to make a difference.
@@ -75,6 +77,8 @@ class LongerPath {
     Known known{};      // before it began
     Packet since;       // the first packet that came late
     Duration since_rtt{0};
+    double unseen_bytes = 0;  // sent between it and the last one that was not late
+    Duration unseen_time{0};
     unsigned rises = 1;             // one soon after the other
     std::uint64_t acked_bytes = 0;  // since then
     Queues queues;
@@ -96,6 +100,7 @@ class LongerPath {
   bool examine_slower(const Packet& packet, const RateSample& sample, const Known& known);
   bool on_sent_too_fast(const Packet& packet, const RateSample& sample, Duration grown, const Known& known);
   void expect_own(Duration queue, const RateSample& sample);
+  Duration may_drain() const;
   Duration growth(const Packet& packet) const;
   double arrival_rate(const Packet& packet) const;
   void set_gain(const RateSample& sample, const Known& known);

@@ -58,7 +58,10 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
   LineModel::Use use{.competes = competing()};
   if (!starting() && !first_.pending()) use.capacity = capacity_.value();
   line_.on_sample(sample, use);
-  if (line_.watch.doubts() && !doubted) rate_before_doubt_ = line_.rate();
+  if (line_.watch.doubts() && !doubted) {
+    rate_before_doubt_ = line_.rate();
+    losses_before_doubt_ = losses();
+  }
   note_losses(sample);
   if (line_.watch.became_longer()) return on_longer_path(sample.now);
   // It was a queue. What arrived meanwhile was ours, not the line's rate.
@@ -93,7 +96,7 @@ void MeasuredLaw::on_longer_path(TimePoint now) {
   if (const auto slower = line_.watch.slower_rate()) {
     line_.set_rate(*slower);
     capacity_.set(*slower);
-    line_.tests.losses().clear();  // most were lost because too much was sent
+    line_.tests.losses() = *losses_before_doubt_;  // later ones were lost because too much was sent
   } else {
     line_.set_rate(std::max(line_.rate(), rate_before_doubt_));
   }
@@ -175,13 +178,13 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (starting() || competing()) return;
   answer_standing_queue(now);
   if (competing()) return;
-  if (line_.watch.doubts() && !in(Phase::drain)) return wait_for_answer(now);
+  if (line_.watch.doubts_rate() && !in(Phase::drain)) return wait_for_answer(now);
   if (in(Phase::cruise)) experiments_.set_gain(CruisePhase::gain(line_));
   const bool drained = in(Phase::drain) && DrainPhase::is_over(line_, in_flight_bytes);
   if (now >= experiments_.ends() || drained) next_phase(now);
 }
 
-// What is sent now tells whether the path has become longer, and nothing else.
+// What is sent now tells whether the path has become longer and slower, and nothing else.
 void MeasuredLaw::wait_for_answer(TimePoint now) {
   if (!in(Phase::cruise)) begin(cruise_.begin(now, line_, probe_.growing()), now);
   experiments_.set_gain(1);

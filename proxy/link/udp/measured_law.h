@@ -112,6 +112,7 @@ class MeasuredLaw final : public RateLaw {
 
   std::uint64_t last_round_ = 0;
   double rate_before_doubt_ = 0;  // bytes per second, when LineWatch began to doubt
+  std::optional<LossByRate> losses_before_doubt_;
   bool measured_ = false;  // by the latest measurement, while settled
 };
 

@@ -40,9 +40,11 @@ void PacedLaw::on_sample(const RateSample& sample) {
     }
     return;
   }
+  const bool doubted = watch_.doubts();
   watch_.on_sample(sample, {.rate = told(), .capacity = told(), .loss = losses_.total_loss(), .alone = true});
+  if (watch_.doubts() && !doubted) losses_before_doubt_ = losses_;
   if (const auto slower = watch_.slower_rate()) {
-    losses_.clear();  // most were lost because too much was sent
+    losses_ = *losses_before_doubt_;  // later ones were lost because too much was sent
     return begin_guard(sample.now, std::min(*slower, told()));
   }
   for (const EpochTally& tally : sample.epochs) {
