@@ -14,7 +14,7 @@ using namespace longhaul::link::simulation;
 namespace {
 
 constexpr std::uint64_t kChangingMemory = 1 << 20;  // credit of a side, and what it keeps for repetition
-constexpr Duration kGoesOnWithin = 10s;             // after the last change
+constexpr Duration kGoesOnWithin = 60s;             // after the last change
 constexpr Duration kEndsWithin = 120s;              // what was accepted before
 
 class Dice {
@@ -104,13 +104,16 @@ struct ChangingPair {
     for (const auto& [id, flow] : flows.flows()) bytes += flow.client_reads.read + flow.server_reads.read;
     return bytes;
   }
-  // Ends what would go on without end.
+  // Ends what would go on without end, and forgets what has been read to its end before.
   void end(Flow& flow) {
     flow.client_writes.total = flow.client_writes.written;
     flow.server_writes.total = flow.server_writes.written;
-    for (UdpEnd* side : {&pair.a, &pair.b})
-      if (Stream* stream = side->session.find(flow.id))
-        (side == &pair.a ? flow.client_writes : flow.server_writes).pump(*stream);
+    for (UdpEnd* side : {&pair.a, &pair.b}) {
+      Stream* stream = side->session.find(flow.id);
+      if (!stream) continue;
+      (side == &pair.a ? flow.client_writes : flow.server_writes).pump(*stream);
+      if ((side == &pair.a ? flow.client_reads : flow.server_reads).ended) side->session.release(flow.id);
+    }
     pair.wake();
   }
 
