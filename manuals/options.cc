@@ -14,6 +14,16 @@ class WrappedHelp final : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     return help_lines(Formatter::make_help(app, std::move(name), mode), get_column_width());
   }
+
+  // CLI11 prints choices as TEXT:{a,b}.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = Formatter::make_option_opts(option);
+    const std::string type = option->get_type_name();
+    const auto choices = choices_in(type);
+    if (const auto at = text.find(type); !choices.empty() && at != std::string::npos)
+      text.replace(at, type.size(), "{" + joined(choices, ",") + "}");
+    return text;
+  }
 };
 
 void wrap_help(CLI::App& app) {
@@ -23,7 +33,7 @@ void wrap_help(CLI::App& app) {
 
 }  // namespace
 
-void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections) {
+void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections, std::vector<Offer> offers) {
   wrap_help(app);
   app.add_flag_callback(
          "--manual",
@@ -34,8 +44,8 @@ void add_options(CLI::App& app, const std::string& program, std::vector<Section>
       ->trigger_on_parse();
   app.add_option_function<std::string>(
          "--completion",
-         [&app, program](const std::string& shell) {
-           const Command command = read(app);
+         [&app, program, offers = std::move(offers)](const std::string& shell) {
+           const Command command = read(app, offers);
            throw CLI::CallForVersion(shell == "bash"  ? bash_completion(program, command)
                                      : shell == "zsh" ? zsh_completion(program, command)
                                                       : fish_completion(program, command),

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "manuals/manual.h"
+#include "manuals/words.h"
 
 namespace longhaul::manuals {
 
 // After everything else was added to `app`, which must outlive parsing. The options print and end as --help
 // does.
-void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections = {});
+void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections = {},
+                 std::vector<Offer> offers = {});
 
 }  // namespace longhaul::manuals

@@ -18,7 +18,8 @@ struct Word {
   std::string type;                // as the help shows it, such as FILE
   std::string description;
   std::string default_value;
-  std::vector<std::string> choices;
+  std::vector<std::string> choices;  // all that is accepted
+  std::vector<std::string> offers;   // what to complete
   Value value = Value::none;
   bool required = false;
   bool repeated = false;
@@ -31,7 +32,17 @@ struct Command {
   std::vector<Command> commands;
 };
 
-Command read(const CLI::App& app);
+// Values that a program knows beforehand for an option or a positional argument which takes others, too.
+struct Offer {
+  std::string command;  // of the program
+  std::string word;     // as it was added: "--reason", "settings"
+  std::vector<std::string> values;
+};
+
+Command read(const CLI::App& app, const std::vector<Offer>& offers = {});
+
+// The choices in a type such as TEXT:{b,a}, sorted.
+std::vector<std::string> choices_in(const std::string& type);
 
 std::string joined(const std::vector<std::string>& parts, const std::string& between);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a file of its own, so that a new version recompiles only one file.
+// For tests and tools, which need not be linked again for each commit: the number alone. A program that has
+// build_version.cc among its own objects uses that one.
 #include "proxy/version.h"
 
 namespace longhaul {

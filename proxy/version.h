@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version shown by `longhaul --version` and the control API; CMakeLists.txt defines it.
+// The version shown by `longhaul --version`, the log and the control API, such as 0.1.0+git20261126.012607.6fb917af.
 #pragma once
 #include <string_view>
 

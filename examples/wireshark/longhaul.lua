@@ -121,6 +121,7 @@ local frame_details = {
       text = text .. ", module " .. printable(r:sized() or "?") .. " " .. number(r:varint())
     end
     for _ = 1, math.min(r:left() > 0 and r:varint() or 0, 64) do text = text .. ", feature " .. printable(r:sized() or "?") end
+    for _ = 1, math.min(r:left() > 0 and r:varint() or 0, 64) do text = text .. ", path " .. printable(r:sized() or "?") end
     return text
   end,
   [3] = function(r)
@@ -186,7 +187,45 @@ local record_details = {
   [1] = function(r) return named(outcomes, r:fixed(1)) .. ", flags " .. number(r:fixed(1)) end,
 }
 
--- Records of a stream direction, in the order of their bytes. Frames come in any order, on both carriers; what a packet
+-- Who sends: a side of a session, because its carriers, one on each path, move the same streams between other addresses.
+-- On TCP the two HELLOs of a connection tell the session, for UDP the key log does. A session whose beginning was not
+-- captured has as its dialler the dialler of the first connection that was.
+
+local connections, diallers = {}, {}  -- by both ends; the name of the site that is the dialler, by session
+
+local function ends(pinfo)
+  local from = tostring(pinfo.src) .. " " .. pinfo.src_port
+  local to = tostring(pinfo.dst) .. " " .. pinfo.dst_port
+  return from, from < to and from .. " " .. to or to .. " " .. from
+end
+
+local function on_hello(pinfo, body)
+  if pinfo.visited then return end
+  local r = reader(body)
+  r:varint()
+  local from, both = ends(pinfo)
+  local hello = {from = from, session = r:bytes(16), nonce = r:bytes(16), site = r:sized()}
+  if not hello.site then return end
+  local known = connections[both]
+  if not known or known.session or known.dialler.from == from then
+    connections[both] = {dialler = hello}
+    return
+  end
+  local dialler = known.dialler
+  local goes_on = dialler.session == hello.session and hello.session ~= ("\0"):rep(16)
+  known.session = hex(goes_on and hello.session or crypto.sha256(dialler.nonce .. hello.nonce):sub(1, 16))
+  if not goes_on or not diallers[known.session] then diallers[known.session] = dialler.site end
+  known.same_sides = diallers[known.session] == dialler.site
+end
+
+local function tcp_sender(pinfo)
+  local from, both = ends(pinfo)
+  local known = connections[both]
+  if not known or not known.session then return nil end
+  return known.session .. ((known.dialler.from == from) == known.same_sides and " dialler" or " acceptor")
+end
+
+-- Records of a stream direction, in the order of their bytes. Frames come in any order, on all carriers; what a packet
 -- completed is remembered, because Wireshark dissects packets again and again.
 
 local streams, remembered = {}, {}
@@ -226,10 +265,10 @@ local function records_in(stream, text)
   return found
 end
 
-local function records(pinfo, id, offset, payload)
+local function records(pinfo, sender, id, offset, payload)
   local key = pinfo.number .. "/" .. number(id) .. "/" .. number(offset)
   if remembered[key] or pinfo.visited then return remembered[key] or {} end
-  local name = tostring(pinfo.src) .. ">" .. tostring(pinfo.dst) .. "/" .. number(id)
+  local name = (sender or tostring(pinfo.src) .. ">" .. tostring(pinfo.dst)) .. "/" .. number(id)
   local stream = streams[name]
   if not stream then
     stream = {next = 0, skip = 0, head = "", waiting = {}, waits = 0}
@@ -237,7 +276,10 @@ local function records(pinfo, id, offset, payload)
   end
   local found = {}
   if offset > stream.next then
-    if stream.waits < kMostWaiting and not stream.waiting[offset] then
+    local other = stream.waiting[offset]
+    if other and #other < #payload then
+      stream.waiting[offset] = payload
+    elseif not other and stream.waits < kMostWaiting then
       stream.waiting[offset] = payload
       stream.waits = stream.waits + 1
     end
@@ -276,7 +318,7 @@ local function frame_size(tvb, at)
   return whole, r.at - 1, size
 end
 
-local function add_frame(tvb, at, whole, head, pinfo, tree)
+local function add_frame(tvb, at, whole, head, pinfo, tree, sender)
   local kind = tvb(at, 1):uint()
   local name = frame_types[kind] or ("type %d"):format(kind)
   local branch = tree:add(link, tvb(at, whole), "Frame " .. name)
@@ -285,6 +327,7 @@ local function add_frame(tvb, at, whole, head, pinfo, tree)
   if head > 1 then branch:add(f.length, tvb(at + 1, head - 1), body_size) end
   if body_size == 0 then return name end
   local body = tvb:raw(at + head, body_size)
+  if kind == 1 then on_hello(pinfo, body) end
   if kind == 2 then
     local r = reader(body)
     local id, offset = r:varint(), r:varint()
@@ -298,7 +341,7 @@ local function add_frame(tvb, at, whole, head, pinfo, tree)
     name = name .. " " .. number(id) .. " at " .. number(offset)
     branch:append_text((" %s at %s, %d bytes"):format(number(id), number(offset), #text))
     if #text > 0 then branch:add(f.payload, tvb(at + whole - #text, #text)) end
-    for _, line in ipairs(records(pinfo, id, offset, text)) do branch:add(f.record, tvb(at + whole - #text, #text), line) end
+    for _, line in ipairs(records(pinfo, sender, id, offset, text)) do branch:add(f.record, tvb(at + whole - #text, #text), line) end
     return name
   end
   branch:add(f.body, tvb(at + head, body_size))
@@ -322,7 +365,7 @@ function link.dissector(tvb, pinfo, tree)
       pinfo.desegment_len = head == 1 and DESEGMENT_ONE_MORE_SEGMENT or head
       break
     end
-    names[#names + 1] = add_frame(tvb, at, whole, head, pinfo, top)
+    names[#names + 1] = add_frame(tvb, at, whole, head, pinfo, top, tcp_sender(pinfo))
     at = at + whole
   end
   if #names > 0 then pinfo.cols.info = "TCP: " .. table.concat(names, ", ") end
@@ -337,8 +380,11 @@ local function read_key_log()
   local file = link.prefs.key_log ~= "" and io.open(link.prefs.key_log, "r")
   if not file then return end
   for line in file:lines() do
-    local id, cipher, secret = line:match("^LONGHAUL_UDP_SECRET (%x+) (%S+) (%x+)$")
-    if id and not directions[id] then directions[id] = crypto.direction(cipher, crypto.from_hex(secret)) end
+    local id, cipher, secret, sender = line:match("^LONGHAUL_UDP_SECRET (%x+) (%S+) (%x+) (%x+ %a+)$")
+    if id and not directions[id] then
+      directions[id] = crypto.direction(cipher, crypto.from_hex(secret))
+      directions[id].sender = sender
+    end
   end
   file:close()
 end
@@ -351,6 +397,7 @@ end
 
 function udp.init()
   directions, key_log_read, numbers, streams, remembered = {}, nil, {}, {}, {}
+  connections, diallers = {}, {}
 end
 
 -- RFC 9000, appendix A.3.
@@ -411,7 +458,7 @@ local function add_packet(tvb, pinfo, tree)
   local at, names = 0, {}
   while at < inner:len() do
     local whole, head = frame_size(inner, at)
-    names[#names + 1] = add_frame(inner, at, whole, head, pinfo, top)
+    names[#names + 1] = add_frame(inner, at, whole, head, pinfo, top, direction.sender)
     at = at + whole
   end
   return name .. ": " .. table.concat(names, ", ")

@@ -18,8 +18,11 @@
 #include "proxy/cli/run_command.h"
 #include "proxy/cli/steer.h"
 #include "proxy/cli/support_command.h"
+#include "proxy/config/features.h"
 #include "proxy/config/read.h"
 #include "proxy/config/suggest.h"
+#include "proxy/flows/reason.h"
+#include "proxy/modules/modules.h"
 #include "proxy/version.h"
 
 namespace longhaul::cli {
@@ -53,6 +56,14 @@ std::vector<manuals::Section> manual_sections() {
           {"See also", "longhaul.toml(5), systemctl(1), journalctl(1), nft(8)"}};
 }
 
+// Values that the options' checks do not name.
+std::vector<manuals::Offer> offers() {
+  std::vector<std::string> reasons;
+  for (const flows::Reason reason : flows::all_reasons()) reasons.emplace_back(reason->code);
+  return {{"flows", "--reason", std::move(reasons)},
+          {"set", "settings", config::settings_with_names(modules::feature_table())}};
+}
+
 }  // namespace
 
 int run_command_line(std::span<const char* const> words, std::ostream& out, std::ostream& errors) {
@@ -61,7 +72,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   app.set_version_flag("--version", "longhaul " + std::string(version()));
   app.require_subcommand(1);
   int exit_code = kDone;
-  add_run_command(app, exit_code);
+  add_run_command(app, errors, exit_code);
   add_check_command(app, out, exit_code);
   add_keygen_command(app, out, errors, exit_code);
   add_keytab_command(app, out, errors, exit_code);
@@ -69,7 +80,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   add_steering_commands(app, out, errors, exit_code);
   add_fail_closed_command(app, out, errors, exit_code);
   add_support_command(app, out, errors, exit_code);
-  manuals::add_options(app, "longhaul", manual_sections());
+  manuals::add_options(app, "longhaul", manual_sections(), offers());
   try {
     app.parse(static_cast<int>(words.size()), words.data());
     return exit_code;

@@ -130,7 +130,7 @@ void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& err
   command->add_option("--kept", typed->kept,
                       "install, remove: the file closed.rules of state_dir, with the rules that were last in force, to use "
                       "where the configuration cannot be read")
-      ->type_name("RULES");
+      ->type_name("FILE");
   command->callback([typed, &out, &errors, &exit_code] {
     intercept::ClosedDoor door;
     const auto act = [&](const Config& config) {

@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 std::string module_text(const json::value& module) {
   if (module.is_null()) return "-";
-  return text(module.at("name")) + (text(module.at("state")) == "running" ? "" : " (aside)");
+  return text(module.at("name")) + (text(module.at("state")) == "running" ? "" : " (stepped aside)");
 }
 
 std::string over_or_past(const json::value& flow) {

@@ -97,10 +97,33 @@ class Initialiser {
     return found;
   }
 
+  // With the port that init writes at the other site, where none was typed.
+  std::string peer_address() const {
+    const std::string& text = typed_.address;
+    if (config::parse_host_port(text, config::HostKind::address_or_name)) return text;
+    if (const auto alone = config::parse_address(text))
+      return (alone->is_v6() ? "[" + text + "]" : text) + std::string(kPort);
+    return text.empty() || text.find(':') != std::string::npos ? text : text + std::string(kPort);
+  }
+
   ip::address wan_address() const {
-    const auto at = config::parse_host_port(typed_.address, config::HostKind::address_or_name);
+    const auto at = config::parse_host_port(peer_address(), config::HostKind::address_or_name);
     const auto address = at ? config::parse_address(at->host) : std::nullopt;
     return address.value_or(kSomewhere);
+  }
+
+  // That the interface towards the clients is the one that leads to the WAN, where the host has another.
+  std::string doubt_about_interfaces(const config::Config& config) const {
+    const auto source = net::source_towards(wan_address());
+    const net::Interface* wan = source ? net::interface_with(interfaces_, *source) : nullptr;
+    const auto is_other_lan = [&](const net::Interface& each) {
+      return each.name != "lo" && each.name != wan->name && !networks_of(each.name).empty();
+    };
+    if (wan == nullptr || std::ranges::find(config.intercept.interfaces, wan->name) == config.intercept.interfaces.end() ||
+        std::ranges::none_of(interfaces_, is_other_lan))
+      return {};
+    return "The interface " + wan->name + " leads to " + (typed_.address.empty() ? "the default gateway" : "the peer") +
+           ", so it may be the WAN; [intercept] interfaces is for the interfaces towards the clients.";
   }
 
   std::vector<std::string> networks_of(const std::string& interface) const {
@@ -122,7 +145,7 @@ class Initialiser {
       throw Refused("--fingerprint is missing: the fingerprint of the peer \"" + typed_.peer +
                     "\", as longhaul init or keygen printed it there; nothing was written");
     NewPeer peer{.name = typed_.peer, .fingerprint = typed_.fingerprint, .networks = typed_.networks};
-    if (!typed_.address.empty()) peer.address = typed_.address;
+    if (!typed_.address.empty()) peer.address = peer_address();
     return peer;
   }
 
@@ -170,13 +193,27 @@ class Initialiser {
     say_needs();
   }
 
+  // Options that describe this site: nothing of them would reach a file that exists.
+  void refuse_options_of_site() const {
+    const std::pair<const char*, bool> given[] = {{"--site", !typed_.site.empty()},
+                                                  {"--role", !typed_.role.empty()},
+                                                  {"--interface", !typed_.interface.empty()},
+                                                  {"--own-networks", !typed_.own_networks.empty()},
+                                                  {"--own-address", !typed_.own_address.empty()}};
+    for (const auto& [option, is_given] : given)
+      if (is_given)
+        throw Refused(file_.string() + " exists and keeps what it says of this site, so " + option +
+                      " would have no effect: leave it out to add a peer, or edit the file; nothing was written");
+  }
+
   // The line printed by the other site, typed at a site that already has a file.
   void add_peer() {
     const auto peer = typed_peer();
     if (!peer)
       throw Refused(file_.string() + " exists and is not overwritten. To add a peer to it, type the line that longhaul init "
                     "printed at the other site");
-    const config::Config before = config::read(file_);
+    refuse_options_of_site();
+    (void)config::read(file_);
     std::ifstream stream(file_, std::ios::binary);
     std::stringstream old;
     old << stream.rdbuf();
@@ -194,6 +231,8 @@ class Initialiser {
     const std::string text =
         ask(typed_.own_address, "--own-address", "Address of this host that the other site connects to", own ? own->to_string() : "");
     const auto address = config::parse_address(text);
+    if (address && net::interface_with(interfaces_, *address) == nullptr)
+      errors_ << wrapped("Note: " + text + " is no address of this host; that is right if a router translates it to one.");
     if (!address && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") != std::string::npos)
       throw Refused("--own-address \"" + text + "\" is neither an address nor a name; nothing was written");
     return address && address->is_v6() ? "[" + text + "]" : text;
@@ -232,7 +271,12 @@ class Initialiser {
   }
 
   void say_needs() {
-    const HostNeeds needs = needs_before_first_start(config::read(file_));
+    const config::Config config = config::read(file_);
+    HostNeeds needs = needs_before_first_start(config);
+    // The first site lacks its peer until the other one has been set up.
+    if (!config.peers.empty())
+      for (const std::string& warning : config::warnings(config)) needs.warnings.push_back(warning);
+    if (const std::string doubt = doubt_about_interfaces(config); !doubt.empty()) needs.warnings.push_back(doubt);
     out_ << wrapped_lines(to_text(needs));
     if (needs.errors.empty() && needs.warnings.empty()) out_ << "This host has what the configuration needs.\n";
     out_ << "Nothing on this host was changed but these files.\n\nThen: longhaul check " << file_.string()
@@ -264,7 +308,7 @@ void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::o
   command->add_option("--own-address", typed->own_address, "datacenter: the address of this host that the other site connects to")
       ->type_name("ADDRESS");
   command->add_option("--peer", typed->peer, "the name of the other site, if it is known already")->type_name("NAME");
-  command->add_option("--address", typed->address, "the peer's address")->type_name("ADDRESS:PORT");
+  command->add_option("--address", typed->address, "the peer's address (port: 7600 unless another is given)")->type_name("ADDRESS[:PORT]");
   command->add_option("--fingerprint", typed->fingerprint, "the peer's fingerprint")->type_name("sha256:HEX");
   command->add_option("--networks", typed->networks, "the networks behind the peer")->delimiter(',')->type_name("NETWORK");
   command->add_option("--dir", typed->folder, "the directory to write to (default: /etc/longhaul for root, else this one)")

@@ -31,8 +31,6 @@ std::string for_shell(const std::string& text) {
   return text.find_first_of("[]*?") == std::string::npos ? text : "'" + text + "'";
 }
 
-constexpr const char* kPort = ":7600";
-
 }  // namespace
 
 std::string peer_text(const NewPeer& peer) {

@@ -8,6 +8,8 @@
 
 namespace longhaul::cli {
 
+inline constexpr const char* kPort = ":7600";  // of the link
+
 enum class Role { branch, datacenter };  // connects; is connected to
 
 struct NewPeer {

@@ -86,6 +86,17 @@ std::string path_line(const json::value& path) {
          " sent, " + text(path.at("packets_lost")) + " of " + text(path.at("packets_sent")) + " packets lost";
 }
 
+std::string unlike_modules_line(const json::value& link) {
+  const auto* modules = link.as_object().if_contains("unlike_modules");  // an earlier version does not report it
+  if (!modules || modules->as_array().empty()) return "";
+  std::string said = "the peer runs another version of longhaul. Its flows use the link, but these modules do not serve them:";
+  for (const auto& module : modules->as_array())
+    said += (&module == &modules->as_array().front() ? " " : ", ") + text(module.at("module")) + " (" +
+            text(module.at("version")) + " here, " +
+            (module.at("peer_version").is_null() ? "none" : text(module.at("peer_version"))) + " there)";
+  return said;
+}
+
 std::string reduction_line(const json::value& reduction) {
   const auto& out = reduction.at("out");
   const auto& in = reduction.at("in");
@@ -104,7 +115,7 @@ std::string reduction_line(const json::value& reduction) {
   if (number(out.at("opened_bytes")) > 0)
     said += ", " + bytes_text(number(out.at("opened_bytes"))) + " of deflate data unpacked and recompressed";
   note(number(out.at("incompressible_blocks")), " incompressible blocks");
-  note(number(out.at("horizon_stalls")), " repeats too recent to use");
+  note(number(out.at("horizon_stalls")), " repeats sent whole because the first copy was still on its way");
   note(number(out.at("needs")) + number(in.at("needs")), " blocks requested again");
   note(number(out.at("mismatches")) + number(in.at("mismatches")), " checksum mismatches");
   note(number(in.at("failed")), " flows reset");

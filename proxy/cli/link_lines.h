@@ -12,6 +12,7 @@ std::string udp_line(const boost::json::value& link);
 // One of links[].paths: what it carries, and why.
 std::string path_line(const boost::json::value& path);
 // Deduplication and compression.
+std::string unlike_modules_line(const boost::json::value& link);  // empty: all are alike
 std::string reduction_line(const boost::json::value& reduction);
 // Bytes before and after each stage, of a link or a flow.
 std::string stages(const boost::json::value& bytes);

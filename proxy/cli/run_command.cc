@@ -2,7 +2,9 @@
 #include "proxy/cli/run_command.h"
 
 #include <memory>
+#include <ostream>
 
+#include "proxy/cli/command_line.h"
 #include "proxy/config/read.h"
 #include "proxy/daemon.h"
 #include "proxy/identity/identity.h"
@@ -13,27 +15,41 @@
 #include "proxy/process/service_manager.h"
 
 namespace longhaul::cli {
+namespace {
 
-void add_run_command(CLI::App& app, int& exit_code) {
+int run(const config::Config& config) {
+  // Before everything that can fail: a daemon that cannot start must not leave the traffic unprotected. The
+  // daemon enforces it again, and reports errors.
+  const auto closed = intercept::ClosedDoor().enforce(config);
+  (void)config::read(config.file, config::Files::check);  // a missing key is reported with its line
+  // Root's last actions: reading keys that only root may read, then giving up root's rights. Both come
+  // before the first thread, which is the log's.
+  identity::Identity identity = identity::load(config);
+  identity::WebTls web = identity::load_web_tls(config);
+  const process::ServiceManager service;  // connects, which the confinement may forbid
+  process::Confinement confinement = process::confine(config);
+  const log::Session logging(config.log);
+  if (closed) intercept::log_change(*closed, config);
+  for (const std::string& warning : config::warnings(config))
+    log::warn("configuration", {{"warning", warning}});
+  return run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, std::ostream& errors, int& exit_code) {
   CLI::App* command = app.add_subcommand("run", "Run the proxy in the foreground until SIGTERM or Ctrl-C");
   const auto file = std::make_shared<std::string>();
   command->add_option("FILE", *file, "the configuration file, such as examples/branch.toml")->required();
-  command->callback([file, &exit_code] {
-    const config::Config config = config::read(*file);
-    // Before everything that can fail: a daemon that cannot start must not leave the traffic unprotected. The
-    // daemon enforces it again, and reports errors.
-    const auto closed = intercept::ClosedDoor().enforce(config);
-    // Root's last actions: reading keys that only root may read, then giving up root's rights. Both come
-    // before the first thread, which is the log's.
-    identity::Identity identity = identity::load(config);
-    identity::WebTls web = identity::load_web_tls(config);
-    const process::ServiceManager service;  // connects, which the confinement may forbid
-    process::Confinement confinement = process::confine(config);
-    const log::Session logging(config.log);
-    if (closed) intercept::log_change(*closed, config);
-    for (const std::string& warning : config::warnings(config))
-      log::warn("configuration", {{"warning", warning}});
-    exit_code = run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
+  command->callback([file, &errors, &exit_code] {
+    const config::Config config = config::read(*file, config::Files::ignore);
+    try {
+      exit_code = run(config);
+    } catch (const config::ConfigError& error) {
+      // The file is right; what this host lacks (an address, an interface, a key) may come: systemd tries again.
+      errors << error.what() << '\n';
+      exit_code = kFailed;
+    }
   });
 }
 

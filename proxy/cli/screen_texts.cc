@@ -42,14 +42,41 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
   out << titled(title, content);
 }
 
+// What follows the number on a screen, for the counters whose names alone do not say it.
+std::string counted_words(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"ahead_bytes", "read ahead"},
+      {"ahead_used_bytes", "of it used"},
+      {"ahead_wasted_bytes", "of it not used"},
+      {"promises_made", "writes acknowledged early"},
+      {"promised_bytes", "in these"},
+      {"promises_kept", "of these acknowledged by the server"},
+      {"promises_failed", "of these lost or refused"},
+      {"late_errors", "losses reported to clients"},
+      {"unpromised_files", "files without early acknowledgement"},
+      {"metadata_answers", "names and attributes answered locally"},
+      {"opens_ahead", "files opened ahead"},
+      {"opens_ahead_used", "of them used"},
+      {"opens_ahead_wasted", "of them not used"},
+      {"injected", "requests of the module itself"},
+      {"breaks", "oplock breaks"},
+      {"changes_noticed", "changes by others"},
+      {"cache_bytes", "served from the cache"},
+      {"steps_aside", "flows no longer accelerated"},
+  };
+  for (const auto& [counter, words] : kWords)
+    if (counter == name) return std::string(words);
+  std::string words(name);
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
 std::string counters_line(const json::value& counters) {
   std::string said;
   for (const auto& [name, value] : counters.as_object()) {
     if (number(value) == 0) continue;
-    std::string words(name);
-    std::ranges::replace(words, '_', ' ');
-    const bool bytes = words.ends_with("bytes");
-    said += (said.empty() ? "" : ", ") + words + " " + (bytes ? bytes_text(number(value)) : text(value));
+    const bool bytes = std::string_view(name).ends_with("bytes");
+    said += (said.empty() ? "" : ", ") + (bytes ? bytes_text(number(value)) : text(value)) + " " + counted_words(name);
   }
   return said.empty() ? std::string(kNothingYet) : said;
 }

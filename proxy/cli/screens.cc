@@ -39,6 +39,15 @@ std::string disk_line(const json::value& disk) {
   return said;
 }
 
+// Of the kernel's counters, intercept::kBypassCounters.
+std::string limit_words(std::string_view limit) {
+  return limit == "over_rate"      ? "above new_flows_per_source"
+         : limit == "source_limit" ? "above flows_per_source"
+         : limit == "flow_limit"   ? "above [limits] flows"
+         : limit == "no_entry"     ? "in a flood of new connections"
+                                   : "by " + std::string(limit);
+}
+
 // Connections that bypassed the proxy because of a limit. A daemon of an earlier version does not report
 // them.
 std::string bypassed_words(const json::value& intercept) {
@@ -47,8 +56,8 @@ std::string bypassed_words(const json::value& intercept) {
   if (!bypassed) return said;
   for (const auto& [limit, connections] : bypassed->as_object())
     if (number(connections) > 0)
-      said += (said.empty() ? "; connections bypassed: " : ", ") + text(connections) + " by " +
-              std::string(limit);
+      said += (said.empty() ? "; connections that bypassed the proxy: " : ", ") + text(connections) + " " +
+              limit_words(limit);
   return said;
 }
 
@@ -95,6 +104,7 @@ void show_link_notes(const json::value& link, std::ostream& out) {
   if (const auto* paths = link.as_object().if_contains("paths"))
     for (const auto& path : paths->as_array()) note(path_line(path));
   if (!link.at("reduction").is_null()) note(reduction_line(link.at("reduction")));
+  if (const auto unlike = unlike_modules_line(link); !unlike.empty()) note(unlike);
   if (!link.at("last_error").is_null() && link.at("state") != "up")
     note("last connection error: " + text(link.at("last_error")));
 }
@@ -207,7 +217,7 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "handshakes",
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
   if (const auto refused = counters_line(status.at("strangers").at("refused")); refused != kNothingYet)
-    line(out, "strangers", "refused: " + refused);
+    line(out, "refused", "connections to the link's port: " + refused);
   if (const auto& lost = status.at("lost_writes").as_object();
       !lost.empty() && number(lost.at("waiting")) != 0)
     line(out, "lost writes", text(lost.at("waiting")) + " files whose clients have not been notified yet");

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kShortestKnown = 16;
 constexpr std::size_t kDigitsOfAKey = 64;  // 256 bits
+constexpr std::size_t kDigitsOfAHash = 32;  // of a password, as NTLM has it
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
@@ -50,7 +51,7 @@ void remove_long_hex(std::string& text) {
 
 // NAME = VALUE, NAME=VALUE, NAME: VALUE; names that end in _file are paths.
 void remove_named(std::string& text) {
-  constexpr std::array<std::string_view, 5> kNames{"password", "passphrase", "secret", "token", "psk"};
+  constexpr std::array<std::string_view, 6> kNames{"authorization", "password", "passphrase", "secret", "token", "psk"};
   std::string lower = text;
   std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
   for (const std::string_view name : kNames) {
@@ -67,7 +68,7 @@ void remove_named(std::string& text) {
       std::size_t end = value;
       const char quote = end < lower.size() && (lower[end] == '"' || lower[end] == '\'') ? lower[end] : '\0';
       if (quote != '\0') end = lower.find(quote, end + 1);
-      else end = lower.find_first_of(" \t\n,;&}", end);
+      else end = lower.find_first_of(name == "authorization" ? "\r\n" : " \t\n,;&}", end);  // that has a scheme, too
       end = std::min(end, lower.size());
       if (quote != '\0' && end < lower.size()) ++end;
       if (end == value) continue;
@@ -104,6 +105,9 @@ void Scrubber::know(std::string_view secret) {
     const std::size_t end = std::min(secret.find_first_of("\r\n"), secret.size());
     const std::string_view line = secret.substr(0, end);
     if (line.size() >= kShortestKnown && !line.starts_with("-----")) secrets_.emplace_back(line);
+    // USER:HASH gives the hash alone as well.
+    const std::string_view last = line.substr(line.rfind(':') + 1);
+    if (last.size() >= kDigitsOfAHash && last.size() < line.size() && std::ranges::all_of(last, is_hex)) secrets_.emplace_back(last);
     secret.remove_prefix(std::min(end + 1, secret.size()));
   }
 }

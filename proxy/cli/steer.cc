@@ -302,18 +302,21 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   auto& options = steering->options;
   const auto add = [&](const std::string& name, const std::string& description, Command command) {
     auto* const sub = app.add_subcommand(name, description);
-    sub->add_option("--config", options.config,
-                    "the daemon's configuration file; instead of --control, --state-dir and --token-file")
-        ->type_name("FILE");
+    auto* const file = sub->add_option("--config", options.config,
+                                       "the daemon's configuration file; instead of --control, --state-dir and --token-file")
+                           ->type_name("FILE");
     sub->add_option("--control", options.control, "the daemon's control address")
         ->type_name("ADDRESS:PORT")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->excludes(file);
     sub->add_option("--state-dir", options.state_dir, "the daemon's state_dir, which holds the control token")
         ->type_name("DIR")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->excludes(file);
     sub->add_option("--token-file", options.token_file, "the control token, relative to --state-dir")
         ->type_name("FILE")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->excludes(file);
     sub->add_flag("--json", options.json, "print the daemon's answer as JSON");
     sub->callback([steering, command = std::move(command)] { steering->run(command); });
     return sub;
@@ -334,14 +337,16 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   flows_command->add_option("--search", options.search, "only flows with this text in client, server, peer, reason or module")
       ->type_name("TEXT");
   flows_command->add_option("--limit", options.limit, "list at most this many")->type_name("N");
-  flows_command->add_flag("--watch", options.watch, "show them again and again; q ends");
+  auto* const watch = flows_command->add_flag("--watch", options.watch, "show them again and again; q ends");
   auto* const top_command = add("top", "Show links, rates and the largest clients, live; q ends", top);
   for (auto* const live : {flows_command, top_command}) {
-    live->add_option("--interval", options.interval_s, "seconds between two frames of a live view")
-        ->check(CLI::Range(0.1, 3600.0))
-        ->type_name("S")
-        ->capture_default_str();
-    live->add_option("--count", options.count, "end a live view after so many frames")->type_name("N");
+    auto* const interval = live->add_option("--interval", options.interval_s, "seconds between two frames of a live view")
+                               ->check(CLI::Range(0.1, 3600.0))
+                               ->type_name("S")
+                               ->capture_default_str();
+    auto* const count = live->add_option("--count", options.count, "end a live view after so many frames")->type_name("N");
+    if (live == flows_command)
+      for (auto* const option : {interval, count}) option->needs(watch);
   }
   add("page", "Print the address of the status page, with the token for changes; treat it like a password", page);
   auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);

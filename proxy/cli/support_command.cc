@@ -36,9 +36,17 @@ namespace {
 constexpr std::size_t kMostOfAFile = 1 << 20;
 
 struct SupportTyped {
-  std::string file = "/etc/longhaul/longhaul.toml", output, log, unit = "longhaul.service";
+  std::string file = "/etc/longhaul/longhaul.toml", output, log, unit;
   unsigned lines = 10'000;
 };
+
+// The packaged unit that runs this file.
+std::string unit_of(const std::filesystem::path& file) {
+  const std::filesystem::path whole = std::filesystem::absolute(file).lexically_normal();
+  const bool is_instance =
+      whole.parent_path() == "/etc/longhaul" && whole.extension() == ".toml" && whole.stem() != "longhaul";
+  return is_instance ? "longhaul@" + whole.stem().string() + ".service" : "longhaul.service";
+}
 
 std::string text_of_file(const std::filesystem::path& file, std::size_t most) {
   std::ifstream stream(file, std::ios::binary | std::ios::ate);
@@ -187,7 +195,8 @@ int support(const SupportTyped& typed, std::ostream& out, std::ostream& errors) 
   all.add("check.txt", config ? findings(*config) : mistake + "\n");
   add_answers(all, config ? daemon_of(*config) : Daemon{}, out);
   if (typed.log.empty())
-    all.run("log.txt", {{"journalctl", "--no-pager", "-o", "short-iso-precise", "-u", typed.unit, "-n",
+    all.run("log.txt", {{"journalctl", "--no-pager", "-o", "short-iso-precise", "-u",
+                         typed.unit.empty() ? unit_of(typed.file) : typed.unit, "-n",
                          std::to_string(typed.lines)},
                         {"systemctl", "--no-pager", "status", "longhaul*"}});
   else
@@ -217,9 +226,10 @@ void add_support_command(CLI::App& app, std::ostream& out, std::ostream& errors,
                       "the archive to write; by default longhaul-support-SITE-TIME.tar.gz in this directory")
       ->type_name("FILE");
   command->add_option("--log", typed->log, "a file with the daemon's log, instead of the journal")->type_name("FILE");
-  command->add_option("--unit", typed->unit, "the systemd unit whose journal is taken")
-      ->type_name("UNIT")
-      ->capture_default_str();
+  command->add_option("--unit", typed->unit,
+                      "the systemd unit whose journal is taken; by default longhaul@NAME.service for "
+                      "/etc/longhaul/NAME.toml, else longhaul.service")
+      ->type_name("UNIT");
   command->add_option("--lines", typed->lines, "the last lines of the journal")->type_name("N")->capture_default_str();
   command->callback([typed, &out, &errors, &exit_code] { exit_code = support(*typed, out, errors); });
 }

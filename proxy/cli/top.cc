@@ -29,10 +29,20 @@ std::string saved(const json::value& bytes) {
   return whole == 0 ? "-" : share_text(1 - static_cast<double>(wan(bytes)) / static_cast<double>(whole));
 }
 
+// Of the UDP carrier of a link, or of a path.
 std::string loss(const json::value& udp) {
-  if (udp.is_null() || number(udp.at("packets_sent")) == 0) return "-";
-  const auto lost = number(udp.at("packets_lost")), spurious = number(udp.at("spurious_losses"));
-  return share_text(static_cast<double>(lost - std::min(lost, spurious)) / static_cast<double>(number(udp.at("packets_sent"))));
+  if (number(udp.at("packets_sent")) == 0) return "-";
+  const auto lost = number(udp.at("packets_lost"));
+  const auto* spurious =
+      udp.as_object().if_contains("spurious_losses");  // of paths: not from an earlier version
+  const auto wrong = spurious ? number(*spurious) : 0;
+  return share_text(static_cast<double>(lost - std::min(lost, wrong)) /
+                    static_cast<double>(number(udp.at("packets_sent"))));
+}
+
+std::string role_text(const json::value& path) {
+  const auto role = text(path.at("role"));
+  return role == "none" ? "down" : role;
 }
 
 }  // namespace
@@ -65,13 +75,26 @@ std::string Top::frame(const json::value& status, const json::value& talkers, do
                {"RECEIVES", Align::right},
                {"STREAMS", Align::right}}};
   for (const auto& link : status.at("links").as_array()) {
-    const auto& udp = link.at("udp");
+    // While TCP carries, UDP at most probes: its loss and queue are not those of the link.
+    const auto* udp = link.at("carrier") == "udp" ? &link.at("udp") : nullptr;
     const auto peer = text(link.at("peer"));
-    links.add({peer, text(link.at("state")), text(link.at("carrier")), milliseconds(link.at("rtt_ms")), loss(udp),
-               udp.is_null() ? "-" : milliseconds(udp.at("rate").at("queue_ms")),
-               udp.is_null() ? "-" : text(udp.at("symbols_recovered")),
+    links.add({peer, text(link.at("state")), text(link.at("carrier")), milliseconds(link.at("rtt_ms")),
+               udp ? loss(*udp) : "-", udp ? milliseconds(udp->at("rate").at("queue_ms")) : "-",
+               udp ? text(udp->at("symbols_recovered")) : "-",
                rate("sent " + peer, number(link.at("bytes_sent")), seconds),
-               rate("received " + peer, number(link.at("bytes_received")), seconds), text(link.at("streams"))});
+               rate("received " + peer, number(link.at("bytes_received")), seconds),
+               text(link.at("streams"))});
+    // A daemon of an earlier version does not report them.
+    const auto* paths = link.as_object().if_contains("paths");
+    if (!paths) continue;
+    for (const auto& path : paths->as_array()) {
+      const auto name = text(path.at("name")), of = peer + '\n' + name;
+      const bool works = path.at("role") != "none";
+      links.add({"- " + name, role_text(path), "udp", works ? milliseconds(path.at("rtt_ms")) : "-",
+                 loss(path), works ? milliseconds(path.at("queue_ms")) : "-", "-",
+                 rate("sent " + of, number(path.at("bytes_sent")), seconds),
+                 rate("received " + of, number(path.at("bytes_received")), seconds), "-"});
+    }
   }
   links.shorten("PEER");
   links.print(out);

@@ -212,6 +212,20 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
   return {};
 }
 
+std::vector<std::string> settings_with_names(const FeatureTable& modules) {
+  std::vector<std::string> settings;
+  const auto add = [&](std::string_view name, auto values) {
+    for (const std::string_view value : values) settings.push_back(std::string(name) + '=' + std::string(value));
+  };
+  add("preset", kPresets);
+  add("transport", kTransportNames);
+  add("window", std::array<std::string_view, 1>{"auto"});
+  for (const Switch& s : kSwitches) add(s.name, ModuleFeature::kSwitch);
+  add("fec", std::array<std::string_view, 2>{"off", "adaptive"});
+  for (const ModuleFeature& row : modules.rows()) add(row.name, row.values);
+  return settings;
+}
+
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features) {
   std::vector<std::pair<std::string_view, std::string>> lines;
   lines.emplace_back("transport", kTransportNames[static_cast<std::size_t>(features.transport)]);

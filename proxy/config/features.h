@@ -66,6 +66,9 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
 // " There is no module of that name ...", for a name that is no feature.
 std::string modules_named(const FeatureTable& modules);
 
+// NAME=VALUE for every value that has a name of its own, for completion; `set_feature` accepts each.
+std::vector<std::string> settings_with_names(const FeatureTable& modules);
+
 // Every feature with its value as text, in the order of the documentation; `set_feature` accepts each.
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features);
 

@@ -68,6 +68,12 @@ void add_idle_features(const Config& config, const std::string& where,
     list.push_back(where + name + " has no effect while " + prevented_by + ".");
   };
   for (const auto& [name, value] : typed) {
+    const bool is_on = name != "transport" && name != "preset" && value != "false" && value != "off" && value != "auto";
+    if (is_on && in_force.transport == Transport::off) {
+      is_idle(name, "transport is off");
+      continue;
+    }
+    if (is_on && name == "fec" && in_force.transport == Transport::tcp) is_idle(name, "transport is tcp");
     if (name == "dedup_disk" && value == "true") {
       if (!in_force.dedup_memory)
         is_idle(name, "dedup_memory is false");
@@ -92,6 +98,14 @@ void add_idle_features(const Config& config, std::vector<std::string>& list) {
     for (const auto& [name, value] : rule.features) (void)set_feature(in_force, name, value);
     add_idle_features(config, "In rule " + std::to_string(i + 1) + ", ", rule.features, in_force, list);
   }
+}
+
+// An application module that no flow can reach.
+void add_unreachable_modules(const Config& config, std::vector<std::string>& list) {
+  for (const ModuleSettings& module : config.modules)
+    if (module.ports.empty() && !module.any_port && config.features.modules.value(module.name) != 0)
+      list.push_back("[" + module.name + "] ports is empty, so " + module.name +
+                     " in [features] has no effect; to switch the module off, set " + module.name + " = false there.");
 }
 
 // Keys whose values were changed for something that the file does not switch on.
@@ -164,6 +178,7 @@ std::vector<std::string> warnings(const Config& config) {
   add_closed(config, list);
   add_without_effect(config, list);
   add_idle_features(config, list);
+  add_unreachable_modules(config, list);
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {

@@ -76,6 +76,7 @@ json::array view_paths(const std::vector<link::PathStatus>& paths) {
                     {"erasure_rate", path.udp.erasure_rate},
                     {"packets_sent", path.udp.packets_sent},
                     {"packets_lost", path.udp.packets_lost},
+                    {"spurious_losses", path.udp.spurious_losses},
                     {"bytes_sent", path.udp.bytes_sent},
                     {"bytes_received", path.udp.bytes_received}});
   return list;
@@ -157,6 +158,9 @@ json::object view(const link::BlockCounters& blocks) {
 }
 
 json::object view(const link::LinkStatus& link) {
+  json::array unlike;
+  for (const link::UnlikeModule& module : link.unlike_modules)
+    unlike.push_back({{"module", module.name}, {"version", module.here}, {"peer_version", number_or_null(module.there)}});
   return {{"peer", link.peer},
           {"state", to_text(link.state)},
           {"state_age_s", link.state_age.count()},
@@ -173,6 +177,7 @@ json::object view(const link::LinkStatus& link) {
           {"carriers_attached", link.carriers_attached},
           {"udp", view(link.udp)},
           {"paths", view_paths(link.paths)},
+          {"unlike_modules", std::move(unlike)},
           {"reduction", view_reduction(link)}};
 }
 

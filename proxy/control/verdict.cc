@@ -21,6 +21,18 @@ std::uint64_t files_not_reported(const Status& status) {
   return waiting;
 }
 
+// A path is examined for some round trips before it is used.
+constexpr std::chrono::seconds kTrial{10};
+
+void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {
+  for (const link::PathStatus& path : link.paths) {
+    if (path.role != link::PathRole::none) continue;
+    if (path.udp.state == link::UdpState::probing && link.state_age < kTrial) continue;
+    found.push_back({"The path \"" + path.name + "\" to " + of_peer(link) + " does not work; others carry the link.",
+                     "check this line, and that its firewalls pass UDP on the link's port; it is tried again by itself"});
+  }
+}
+
 void look_at_link(const link::LinkStatus& link, std::vector<Problem>& found) {
   switch (link.state) {
     case link::LinkState::never_up:
@@ -47,6 +59,8 @@ void look_at_link(const link::LinkStatus& link, std::vector<Problem>& found) {
         found.push_back(
             {"UDP to " + of_peer(link) + " is not answered, so TCP carries the link: slow on lossy lines.",
              "let the firewalls between the sites pass UDP on the link's port"});
+      else
+        look_at_paths(link, found);
       break;
   }
 }
@@ -77,6 +91,17 @@ void look_at_memory(const Status& status, std::vector<Problem>& found) {
                      "wait until its directory has been read; if it stays so, see the log (dictionary)"});
 }
 
+void look_at_exports(const Status& status, std::vector<Problem>& found) {
+  if (const auto& flows = status.flow_export; flows && !flows->last_error.empty())
+    found.push_back({"Flow records do not reach the IPFIX collector" + in_brackets(flows->last_error) + ".",
+                     "check [export] ipfix and the collector"});
+  if (const auto& metrics = status.metric_export; metrics && !metrics->last_error.empty())
+    found.push_back({"Metrics do not reach the OpenTelemetry collector" + in_brackets(metrics->last_error) + ".",
+                     "check [export] otlp and the collector"});
+  if (status.syslog && status.syslog->fails)
+    found.push_back({"Log lines do not reach syslog.", "check [log] syslog; the log (syslog) names the reason"});
+}
+
 }  // namespace
 
 std::vector<Problem> problems(const Status& status, const config::Features& features) {
@@ -94,6 +119,7 @@ std::vector<Problem> problems(const Status& status, const config::Features& feat
     found.push_back({"The keys of all connections with peers are written to a file ([link] key_log).",
                      "remove key_log from the configuration and restart; then remove the file from state_dir", true});
   look_at_memory(status, found);
+  look_at_exports(status, found);
   std::ranges::stable_partition(found, &Problem::is_serious);
   return found;
 }

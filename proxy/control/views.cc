@@ -229,12 +229,14 @@ json::object view_exports(const Status& status) {
     flow_records = {{"messages", flows->messages},
                     {"records", flows->records},
                     {"dropped_records", flows->dropped_records},
-                    {"failures", flows->failures}};
+                    {"failures", flows->failures},
+                    {"last_error", text_or_null(flows->last_error)}};
   json::value metrics;
   if (const auto& otlp = status.metric_export)
-    metrics = {{"sent", otlp->sent}, {"failed", otlp->failed}, {"rejected_points", otlp->rejected_points}};
+    metrics = {{"sent", otlp->sent}, {"failed", otlp->failed}, {"rejected_points", otlp->rejected_points},
+               {"last_error", text_or_null(otlp->last_error)}};
   json::value lines;
-  if (status.syslog) lines = {{"sent", status.syslog->sent}, {"lost", status.syslog->lost}};
+  if (status.syslog) lines = {{"sent", status.syslog->sent}, {"lost", status.syslog->lost}, {"fails", status.syslog->fails}};
   return {{"ipfix", std::move(flow_records)}, {"otlp", std::move(metrics)}, {"syslog", std::move(lines)}};
 }
 

@@ -243,11 +243,13 @@ FlowExporter::Sent FlowExporter::send(Buffer& bytes, std::uint32_t data_records)
   }
   sequence_ += data_records;
   ++counters_.messages;
+  counters_.last_error.clear();
   return Sent::yes;
 }
 
 void FlowExporter::complain(const std::string& reason) {
   ++counters_.failures;
+  counters_.last_error = reason;
   if (!complaints_.may_write("ipfix", Clock::now())) return;
   log::warn("export_failed", {{"exporter", "ipfix"},
                               {"to", config::to_text(settings_.to)},

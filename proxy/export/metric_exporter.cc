@@ -93,6 +93,7 @@ asio::awaitable<void> MetricExporter::run() {
     if (stopped) co_return;
     const std::string why = co_await send(otlp_request(collect_(), source_, std::chrono::system_clock::now()));
     ++(why.empty() ? counters_.sent : counters_.failed);
+    counters_.last_error = why;
     if (why.empty() || !complaints_.may_write("otlp", std::chrono::steady_clock::now())) continue;
     log::warn("export_failed", {{"exporter", "otlp"}, {"to", settings_.to.to_text()}, {"reason", why}});
   }

@@ -109,6 +109,14 @@ class Flows {
   // Null: not both sides have it, or want it for this flow.
   const modules::Listed* agree_on(const modules::Listed* module, const config::Features& wanted,
                                   FlowRecord& record, const link::PeerLink& link);
+  // Of modules that this flow's bytes may be for, and that promise something.
+  std::vector<modules::Losses*> losses_of(const FlowRecord& record) const;
+  // Why a flow that no half reads must be read by a guard, and so bypass the link: its client has something to be
+  // told, or may have soon. None: it need not be.
+  std::optional<Reason> must_be_guarded(const FlowRecord& record) const;
+  // To be held while neither a guard nor a half reads it.
+  std::vector<std::shared_ptr<void>> unguarded(const FlowRecord& record) const;
+  void start_guarded(Accepted accepted, FlowRecord& record, Reason why);
   LinkedFlow::TellReason tell_reason();
   void log_reason(const FlowRecord& record);
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,

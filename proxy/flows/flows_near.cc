@@ -25,6 +25,9 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
       .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
       .features = features};
   module = agree_on(module, decision.policy.features, record, link);
+  // A program that has lost its connection could go on here with what it wrote there, and is told nothing.
+  if (!module)
+    if (const auto why = must_be_guarded(record)) return start_guarded(std::move(accepted), record, *why);
   if (module) {
     request.module = module->descriptor.name;
     request.module_version = module->descriptor.version;
@@ -33,10 +36,13 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
   auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
   LinkedFlow& started = *flow;
   own(std::move(flow));
-  if (module)
+  if (!module) started.unguarded = unguarded(record);
+  if (module) {
+    started.on_unread = [this, &started] { started.unguarded = unguarded(started.record()); };
     started.use_module(*module,
                        module->instance->make_near(ends_of(record.client.address(), record.destination)),
                        tell_reason());
+  }
   // While an answer of the peer is overdue the client's bytes stay here: if the link turns out to be lost the
   // flow bypasses it, and otherwise it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().liveness().overdue(link::Clock::now());

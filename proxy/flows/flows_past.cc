@@ -93,6 +93,40 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
   remove(record.id, end);
 }
 
+// ---- what clients must be told
+
+std::vector<modules::Losses*> Flows::losses_of(const FlowRecord& record) const {
+  std::vector<modules::Losses*> all;
+  for (const modules::Listed& module : modules_)
+    if (may_be_at(module, config_.modules, record.destination.port))
+      if (modules::Losses* losses = module.instance->losses()) all.push_back(losses);
+  return all;
+}
+
+std::optional<Reason> Flows::must_be_guarded(const FlowRecord& record) const {
+  for (modules::Losses* losses : losses_of(record))
+    if (const auto guard = losses->make_guard(ends_of(record.client.address(), record.destination)))
+      if (const auto why = guard->reason()) return why;
+  return std::nullopt;
+}
+
+std::vector<std::shared_ptr<void>> Flows::unguarded(const FlowRecord& record) const {
+  std::vector<std::shared_ptr<void>> held;
+  for (modules::Losses* losses : losses_of(record))
+    held.push_back(losses->unguarded(ends_of(record.client.address(), record.destination)));
+  return held;
+}
+
+// Where it may not leave the link, a reset has to tell its client.
+void Flows::start_guarded(Accepted accepted, FlowRecord& record, Reason why) {
+  const bool refused = !may_leave(record.client.address(), record.destination);
+  table_.leave_link(record, why);
+  if (refused)
+    for (modules::Losses* losses : losses_of(record))
+      losses->told_by_reset(ends_of(record.client.address(), record.destination));
+  start_past(std::move(accepted), record, refused);
+}
+
 // As long as its module must report something to the client. No result: the plain relay has the rest, without
 // `first` if that has been sent, and holds `unguarded` until it ends.
 asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
@@ -107,13 +141,8 @@ asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, 
     if (modules::Losses* losses = module.instance->losses()) guard = losses->make_guard(ends);
     guarding = &module;
   }
-  const auto begin_unguarded = [&] {
-    for (const modules::Listed& module : modules_)
-      if (may_be_at(module, config_.modules, record.destination.port))
-        if (modules::Losses* losses = module.instance->losses()) unguarded.push_back(losses->unguarded(ends));
-  };
   if (!guard) {
-    begin_unguarded();
+    unguarded = this->unguarded(record);
     co_return end;
   }
   const Reason why_past = record.reason;
@@ -121,7 +150,7 @@ asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, 
   end = co_await relay_guarded(client, server, record.bytes, first, *guard, *guarding->memory);
   first.clear();
   if (!end) {
-    begin_unguarded();
+    unguarded = this->unguarded(record);
     table_.give_reason(record, why_past);
   }
   co_return end;

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/post.hpp>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "codecs/slice_queue.h"
+#include "proxy/flows/arrivals.h"
 #include "proxy/flows/reset_on_close.h"
 
 namespace longhaul::flows {
@@ -80,6 +82,7 @@ class GuardedRelay {
   modules::Memory& memory_;
   std::size_t counted_ = 0;  // in memory_
   std::size_t turn_ = 0;
+  Arrivals arrivals_;  // of the guard's outputs to the client
   std::optional<RelayEnd> end_;
 };
 
@@ -87,6 +90,11 @@ class GuardedRelay {
 void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
   modules::Guard::Out out;
   const bool is_client = &from == &client_;
+  if (is_client && arrivals_.any()) {
+    const std::uint64_t written = client_.out.begin_offset();
+    const std::uint64_t on_its_way = unacknowledged_bytes(client_.socket.native_handle());
+    if (const auto arrived = arrivals_.poll(written - std::min(written, on_its_way))) guard_.arrived(*arrived);
+  }
   if (from.ended)
     is_client ? guard_.client_ended(out) : guard_.server_ended(out);
   else
@@ -96,6 +104,7 @@ void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
   if (out.reset) end_ = RelayEnd::cancelled;
   for (Slice& slice : out.to_client) client_.out.push(std::move(slice));
   for (Slice& slice : out.to_server) server_.out.push(std::move(slice));
+  arrivals_.sent(guard_.awaited(), client_.out.end_offset());
 }
 
 // True: it has said something.

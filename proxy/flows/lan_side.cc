@@ -10,6 +10,7 @@
 
 #include <array>
 
+#include "proxy/flows/arrivals.h"
 #include "proxy/flows/reset_on_close.h"
 
 namespace longhaul::flows {
@@ -136,6 +137,10 @@ bool LanSide::has_delivered() const {
   ioctl(fd, SIOCOUTQ, &undelivered);
   // A FIN that waits for its acknowledgement counts as one byte there.
   return undelivered <= 1;
+}
+
+std::size_t LanSide::unacknowledged() const {
+  return unacknowledged_bytes(const_cast<tcp::socket&>(socket_).native_handle());
 }
 
 void LanSide::reset() {

@@ -230,6 +230,7 @@ void LinkedFlow::run_module() {
   const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
   const ModuleSide::Ran ran = module_.run(link_.session(), link_.session_id(), to_client);
   keep_private();  // before anything of it is encoded
+  if (on_unread && module_.is_unread()) std::exchange(on_unread, nullptr)();
   if (ran.any) link_.kick();
   count();
   after_module(ran.next);

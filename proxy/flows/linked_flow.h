@@ -5,6 +5,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "proxy/flows/lan_side.h"
 #include "proxy/flows/late_reset.h"
@@ -67,6 +68,10 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
 
   // Owned by Flows: the client and server whose promises are in doubt if the peer has ended.
   std::optional<modules::Ends> doubted;
+  // Owned by Flows: held while neither a guard nor a module reads the client's bytes (modules/losses.h).
+  std::vector<std::shared_ptr<void>> unguarded;
+  // Called once, when the module has stepped aside from the client. None: it does not matter.
+  std::function<void()> on_unread;
 
  private:
   using Pump = LanSide::Pump;

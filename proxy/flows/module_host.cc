@@ -224,6 +224,7 @@ void ModuleHost::take_outputs(TimePoint now) {
     if (aborts_) continue;
     std::visit([&](auto&& one) { take(now, std::move(one)); }, std::move(*output));
   }
+  arrivals_.sent(module_->awaited(), to_lan_.end_offset());
   // The LAN will not report its end again.
   if (!to_stream_passes_ || !lan_ended_ || aborts_) return;
   if (lan_ended_ == Ending::reset) return take(now, modules::Abort{});

@@ -3,11 +3,13 @@
 // its output, frames its messages, and lets bytes pass after it has stepped aside. linked_flow.h has the
 // sockets, timers and the end of the flow.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
 
 #include "codecs/slice_queue.h"
+#include "proxy/flows/arrivals.h"
 #include "proxy/flows/reason.h"
 #include "proxy/link/stream.h"
 #include "proxy/modules/memory.h"
@@ -53,6 +55,14 @@ class ModuleHost {
     to_lan_.drop_until(to_lan_.begin_offset() + bytes);
     count_memory();
   }
+  // The module wants to know whether its output has arrived: of what the kernel took, all but so many bytes were
+  // acknowledged. Before from_lan() and lan_ended().
+  bool awaits_arrival() const { return arrivals_.any(); }
+  void lan_arrived(std::size_t unacknowledged) {
+    const std::uint64_t taken = to_lan_.begin_offset();
+    if (const auto arrived = arrivals_.poll(taken - std::min<std::uint64_t>(taken, unacknowledged)))
+      module_->arrived(*arrived);
+  }
   bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it must be shut down
 
   // The server must be connected again; until redialled() the LAN has no connection, and must not be asked.
@@ -74,6 +84,8 @@ class ModuleHost {
     return way == modules::Way::to_stream ? to_stream_passes_ && to_stream_.empty()
                                           : to_lan_passes_ && to_lan_.empty();
   }
+  // It takes nothing more from the LAN; what it held may not have passed yet.
+  bool has_left_lan() const { return to_stream_passes_; }
   // For the plain pump of the direction to the LAN while the other one is the module's: passes on the
   // messages before the readable bytes. True: there were some.
   bool take_messages(TimePoint now, link::Duration round_trip);
@@ -130,6 +142,7 @@ class ModuleHost {
   std::deque<Item> to_stream_;
   std::size_t to_stream_bytes_ = 0;
   SliceQueue to_lan_;
+  Arrivals arrivals_;
   modules::TwinReader twin_reader_;
 
   std::shared_ptr<modules::Memory> memory_;

@@ -59,6 +59,7 @@ bool ModulePump::read(int& reads_left) {
     return false;
   }
   const LanSide::Received received = lan_.receive(kReadBytes);
+  if (host_.awaits_arrival()) host_.lan_arrived(lan_.unacknowledged());
   switch (received.got) {
     case LanSide::Got::nothing:
       lan_.wait_to_read();

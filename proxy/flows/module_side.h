@@ -24,6 +24,8 @@ class ModuleSide {
   bool is_there() const { return pump_ != nullptr; }
   // The module moves the bytes of this direction.
   bool has(modules::Way way) const { return pump_ && !pump_->host().passes(way); }
+  // It has stepped aside from the LAN's bytes, though some that it held may still be on their way.
+  bool is_unread() const { return !pump_ || pump_->host().has_left_lan(); }
   // Nothing more for the stream comes from it.
   bool is_done() const { return !has(modules::Way::to_stream) || pump_->host().stream_is_over(); }
   // Its messages may still come, even if it has left.

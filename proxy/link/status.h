@@ -67,6 +67,12 @@ struct PathStatus {
   UdpStatus udp;
 };
 
+// A module of ours that the peer has in another version: flows do without it.
+struct UnlikeModule {
+  std::string name;
+  std::uint64_t here = 0, there = 0;  // versions; there 0: the peer has none
+};
+
 struct LinkStatus {
   std::string peer;
   LinkState state = LinkState::never_up;
@@ -84,6 +90,7 @@ struct LinkStatus {
   std::uint64_t carriers_attached = 0;   // TCP, since start; more than one: the link was dialled again
   UdpStatus udp;                         // with paths: of the one that carries, and the sum of all counters
   std::vector<PathStatus> paths;         // none: the sides did not agree on any
+  std::vector<UnlikeModule> unlike_modules;
   bool reduces = false;           // both sides make and read blocks
   reduction::Counters reduction;  // since start; sizes and fills of this session
 };

@@ -53,10 +53,11 @@ Writer writer;  // set by the one Session before other threads start, cleared af
 
 std::atomic<Level> detail::level{Level::off};
 std::atomic<std::uint64_t> detail::syslog_sent, detail::syslog_lost;
+std::atomic<bool> detail::syslog_fails;
 
 SyslogCounters syslog_counters() {
   const auto overrun = writer.syslog_pool == nullptr ? 0 : writer.syslog_pool->overrun_counter();
-  return {detail::syslog_sent.load(), detail::syslog_lost.load() + overrun};
+  return {detail::syslog_sent.load(), detail::syslog_lost.load() + overrun, detail::syslog_fails.load()};
 }
 
 void detail::write(Level level, std::string_view event, Fields fields) {

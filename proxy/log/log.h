@@ -63,12 +63,14 @@ class Session {
 // Of [log] syslog, since the start. Lost: the syslog daemon was gone, or too slow for the queue.
 struct SyslogCounters {
   std::uint64_t sent = 0, lost = 0;
+  bool fails = false;  // the last line was lost
 };
 SyslogCounters syslog_counters();
 
 namespace detail {
 extern std::atomic<Level> level;
 extern std::atomic<std::uint64_t> syslog_sent, syslog_lost;
+extern std::atomic<bool> syslog_fails;  // the last line was lost
 void write(Level level, std::string_view event, Fields fields);
 }  // namespace detail
 

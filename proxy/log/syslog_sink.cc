@@ -40,6 +40,7 @@ void SyslogSink::sink_it_(const spdlog::details::log_msg& message) {
     if (socket_ < 0 && !connect()) return lose(errno);
     if (::send(socket_, message.payload.data(), message.payload.size(), MSG_NOSIGNAL) >= 0) {
       detail::syslog_sent.fetch_add(1, std::memory_order_relaxed);
+      detail::syslog_fails.store(false, std::memory_order_relaxed);
       return;
     }
     if (errno == EMSGSIZE || errno == ENOBUFS) return lose(errno);
@@ -98,6 +99,7 @@ void SyslogSink::disconnect() {
 
 void SyslogSink::lose(int error) {
   detail::syslog_lost.fetch_add(1, std::memory_order_relaxed);
+  detail::syslog_fails.store(true, std::memory_order_relaxed);
   if (Clock::now() < next_complaint_) return;
   next_complaint_ = Clock::now() + kComplaint;
   warn("syslog", {{"to", to_.to_text()}, {"reason", std::strerror(error)}, {"effect", "lines are missing there"}});

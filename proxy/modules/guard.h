@@ -3,6 +3,7 @@
 // module must report something to the client, and then steps aside. Without I/O: bytes and ends in, bytes
 // out; proxy/flows/guarded_relay.h moves the bytes.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,9 @@ class Guard {
   // In any pieces; the slice may be kept.
   virtual void from_client(Slice bytes, Out& out) = 0;
   virtual void from_server(Slice bytes, Out& out) = 0;
+  // As Module::awaited() and arrived(), of outputs to the client.
+  virtual std::uint64_t awaited() const { return 0; }
+  virtual void arrived(std::uint64_t /*outputs*/) {}
   // The end of that direction. Held bytes are output.
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;

@@ -70,7 +70,10 @@ class Losses {
   // For a flow outside the link; null: there is nothing to report to its client, nor will there be because of
   // what it does elsewhere now.
   virtual std::unique_ptr<Guard> make_guard(const Ends& ends) = 0;
-  // Held while no guard reads such a flow: it is too late for one then, so nothing is promised to its client.
+  // For one that no guard can read either: its client is reset now, which has to tell it about all its files.
+  virtual void told_by_reset(const Ends& ends) = 0;
+  // Held while neither a guard nor a half of the module reads a flow between these: it is too late for one then, so
+  // nothing is promised to its client.
   virtual std::shared_ptr<void> unguarded(const Ends& ends) = 0;
   // Clients for which make_guard() has something to report, and a callback for changes of this set.
   virtual std::vector<Ends> guarded() const = 0;

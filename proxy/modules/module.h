@@ -142,6 +142,11 @@ class Module {
   virtual std::optional<Output> poll_output() = 0;
   virtual std::optional<TimePoint> next_timeout() const = 0;
 
+  // Outputs to the LAN of which it wants to know that the other end's host has them: how many there were, and,
+  // before from_lan() and lan_ended(), how many of them have arrived by its acknowledgements.
+  virtual std::uint64_t awaited() const { return 0; }
+  virtual void arrived(std::uint64_t /*outputs*/) {}
+
   // Input that it holds, mostly incomplete frames.
   virtual std::size_t held_bytes() const { return 0; }
   // In addition, complete frames from the stream that wait for the LAN. If memory is short, the stream is

@@ -251,7 +251,7 @@ class Closed(Door):
         site = self.pair.branch
         (site.folder / "branch.key").write_text("no key\n")
         site.write()
-        self.assertEqual(site.longhaul("run", site.file, check=False).returncode, 2)
+        self.assertEqual(site.longhaul("run", site.file, check=False).returncode, 1)
         with Knocking(self.lab, self.there) as knocking:
             self.assertEqual(knocking.more(), {"refused"})
         self.assert_nothing_outside_the_link()

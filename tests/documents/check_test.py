@@ -45,6 +45,13 @@ class Mistakes(unittest.TestCase):
         self.assertIn("key of [process] `colour` exists", found)
         self.assertIn("every_key.toml: the key colour of [process] is missing", found)
 
+    def test_a_table_of_a_module_without_a_heading(self):
+        self.assertIn("no heading names the table [http]",
+                      self.found("docs/configuration.md", "`[smb]`, `[tls]` and `[http]`", "`[smb]` and `[tls]`"))
+
+    def test_a_key_of_the_modules_tables_without_a_row(self):
+        self.assertIn("key of [http] `any_port` exists", self.missing_row("docs/configuration.md", "any_port"))
+
     def test_a_new_feature_in_the_program(self):
         self.assertIn("key of [features] `rdma` exists",
                       self.found("proxy/config/features.cc", '"fec"};', '"fec", "rdma"};'))

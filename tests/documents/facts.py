@@ -14,7 +14,7 @@ def sources(tree, *patterns):
 
 def config_keys(tree):
     """{"[link]": {"listen", …}, "top": {…}}, as read.cc and the readers of single tables declare them."""
-    source = tree.text("proxy/config/read.cc") + tree.text("proxy/config/exports.cc")
+    source = "".join(tree.text(f"proxy/config/{name}.cc") for name in ("read", "exports", "module_tables"))
     tables = re.search(r"kTopKeys\{(.*?)\};", source, re.S)[1]
     tables = set(re.findall(TEXT, tables))
     keys = {}

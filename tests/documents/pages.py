@@ -94,6 +94,15 @@ def headings(text):
 
 def section(text, heading):
     """What stands under a heading, up to the next one of its rank or higher; empty where there is none."""
+    return _section(text, lambda found: found == heading)
+
+
+def section_with(text, part):
+    """The same under the first heading that has `part` in it, as one for several tables has their names."""
+    return _section(text, lambda found: part in found)
+
+
+def _section(text, wanted):
     lines, rank = [], 0
     for line in text.splitlines():
         found = re.match(r"^(#{1,6})\s+(.*)", line)
@@ -101,7 +110,7 @@ def section(text, heading):
             break
         if rank:
             lines.append(line)
-        elif found and found[2].strip() == heading:
+        elif found and wanted(found[2].strip()):
             rank = len(found[1])
     return "\n".join(lines)
 

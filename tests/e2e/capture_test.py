@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dissector of examples/wireshark in tshark, on what tcpdump captures of the link: headers without keys; with the key
-log, the very bytes that a client sent, over both carriers."""
+log, the very bytes that a client sent, over both carriers and over two paths."""
 
 import pathlib
 import random
@@ -13,8 +13,8 @@ import tempfile
 import unittest
 
 import tcp
-from lab import BRANCH_WAN, CLIENT, REPOSITORY, SERVER, Lab, until
-from pair import Pair
+from lab import BRANCH_WAN, BRANCH_WAN6, CLIENT, REPOSITORY, SERVER, Lab, until
+from pair import Pair, use_two_paths, wait_paths
 
 SCRIPT = REPOSITORY / "examples" / "wireshark" / "longhaul.lua"
 MARK = b"no host on the path may read this"
@@ -40,11 +40,14 @@ def plain_bytes(records):
 
 @unittest.skipUnless(shutil.which("tshark") and shutil.which("tcpdump"), "tshark or tcpdump is not installed")
 class Capture(unittest.TestCase):
-    def capture(self, lab, features):
-        """Captures an upload of random bytes and MARK by the branch: file, key log, bytes, the server's port."""
-        data = random.Random(1).randbytes(100_000) + MARK
+    def capture(self, lab, features, policy=None, size=100_000):
+        """Captures an upload of random bytes and MARK by the branch: file, key log, bytes, the server's port. With a policy
+        over two paths."""
+        data = random.Random(1).randbytes(size) + MARK
         both = {"features": {**features, "compression": False, "dedup_memory": False, "dedup_disk": False}}
         pair = Pair(lab, both=both, branch={"link": {"key_log": "link.keys"}})
+        if policy:
+            use_two_paths(pair, policy, rate="10mbit")
         file = lab.scratch / "link.pcap"
         watcher = lab.start("branch", "tcpdump", "-i", "any", "-s", 0, "-U", "-B", 65536, "-Z", "root", "-w", file,
                             "port 7600 or udp port 9")
@@ -52,6 +55,8 @@ class Capture(unittest.TestCase):
         with pair:
             if features["transport"] == "udp":
                 until(lambda: pair.branch.link()["carrier"] == "udp", 30, "the link uses UDP")
+            if policy:
+                wait_paths(pair)
             with tcp.Server(lab, tcp.report_digest) as server:
                 client = tcp.connect(lab, SERVER, server.port)
                 client.send(data)
@@ -78,7 +83,8 @@ class Capture(unittest.TestCase):
     def check(self, lab, file, keys, data, port):
         """The records with the key log, and the client's bytes put together from the frames."""
         fields = ("-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,", "-E", "separator=|")
-        shown = self.tshark(lab, file, "-Y", f"longhaul.stream && ip.src == {BRANCH_WAN}", *fields, "-e", "longhaul.stream",
+        sent = f"longhaul.stream && (ip.src == {BRANCH_WAN} || ipv6.src == {BRANCH_WAN6})"
+        shown = self.tshark(lab, file, "-Y", sent, *fields, "-e", "longhaul.stream",
                             "-e", "longhaul.offset", "-e", "longhaul.payload", "-e", "longhaul.record", keys=keys)
         pieces, records = {}, ""
         for line in shown.splitlines():
@@ -96,6 +102,7 @@ class Capture(unittest.TestCase):
         self.assertEqual(plain_bytes(whole), data)
         self.assertIn(f"OPEN to {SERVER}:{port} for {CLIENT}:", records)
         self.assertIn("END, 0 bytes", records)
+        self.assertEqual(sum(map(int, re.findall(r"DATA, (\d+) bytes", records))), len(data))
         answers = self.tshark(lab, file, "-Y", "longhaul.record contains ANSWER", "-T", "fields", "-e", "longhaul.record", keys=keys)
         self.assertIn("ANSWER connected", answers)
         self.assertNotIn("Lua Error", self.tshark(lab, file, "-V", keys=keys))
@@ -117,6 +124,16 @@ class Capture(unittest.TestCase):
         self.assertEqual({line.split("\t")[2] for line in headers.splitlines()}, {""})
         self.assertNotIn("Malformed", self.tshark(lab, file, "-V", keys=keys))
 
+    def test_over_two_paths_the_records_of_a_stream_are_put_together(self):
+        lab = self.enterContext(Lab("51.84mbit,40"))
+        file, keys, data, port = self.capture(lab, {"transport": "udp"}, policy="sum", size=3_000_000)
+        self.check(lab, file, keys, data, port)
+        for ends in (f"ip.src == {BRANCH_WAN}", f"ipv6.src == {BRANCH_WAN6}"):
+            bulk = self.tshark(lab, file, "-Y", f"longhaul.stream == 1 && {ends}", "-T", "fields", "-e", "frame.number", keys=keys)
+            self.assertGreater(len(bulk.splitlines()), 100, ends)
+        hellos = self.tshark(lab, file, "-Y", "longhaul.frame == 1", "-T", "fields", "-e", "longhaul.details", keys=keys)
+        self.assertEqual(hellos.count("path four, path six"), 2)
+
 
 @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
 class GoldenPackets(unittest.TestCase):
@@ -134,7 +151,7 @@ class GoldenPackets(unittest.TestCase):
                     ip = struct.pack("!BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, 0x0a000001, 0x0a000002) + udp
                     file.write(struct.pack("<IIII", 0, 0, len(ip), len(ip)) + ip)
             keys = folder / "keys"
-            keys.write_text("".join(f"LONGHAUL_UDP_SECRET {golden[side + '_id']} {cipher} {golden[side + '_secret']}\n"
+            keys.write_text("".join(f"LONGHAUL_UDP_SECRET {golden[side + '_id']} {cipher} {golden[side + '_secret']} {'0c' * 16} {side}\n"
                                     for side in ("dialler", "acceptor")))
             shown = subprocess.run(["tshark", "-n", "-X", f"lua_script:{SCRIPT}", "-r", folder / "link.pcap", "-o",
                                     f"longhaul.key_log:{keys}", "-T", "fields", "-e", "longhaul.frame", "-e", "longhaul.details"],

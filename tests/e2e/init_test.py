@@ -77,6 +77,16 @@ class Init(unittest.TestCase):
                 self.assertIn(said, self.init("branch", *words, code=2).stderr)
                 self.assertFalse(self.folder["branch"].exists())
 
+    def test_doubts_are_said(self):
+        """A peer without networks, the WAN's interface, an address of another host."""
+        fingerprint = "sha256:" + 31 * "ab" + "cd"
+        self.assertIn("has no networks", self.init("branch", "--site", "branch", "--interface", "lan0", "--peer", "datacenter",
+                                                   "--address", DATACENTER_WAN, "--fingerprint", fingerprint).stdout)
+        self.assertIn(f'address = "{DATACENTER_WAN}:7600"', (self.folder["branch"] / "longhaul.toml").read_text())
+        done = self.init("datacenter", "--site", "datacenter", "--interface", "wan0", "--own-address", "192.0.2.7")
+        self.assertIn("wan0 leads to the default gateway, so it may be the WAN", done.stdout)
+        self.assertIn("192.0.2.7 is no address of this host", done.stderr)
+
     def test_a_file_that_exists_is_kept(self):
         words = ("--site", "datacenter", "--interface", "lan0", "--own-address", DATACENTER_WAN)
         self.init("datacenter", *words)
@@ -84,6 +94,10 @@ class Init(unittest.TestCase):
         before = file.read_text()
         self.assertIn("is not overwritten", self.init("datacenter", *words, code=2).stderr)
         peer = ("--peer", "branch", "--fingerprint", "sha256:" + 31 * "ab" + "cd", "--networks", "10.10.1.0/24")
+        for option, value in (("--role", "datacenter"), ("--site", "other"), ("--interface", "lan1"), ("--own-networks", "10.9.0.0/16"),
+                              ("--own-address", "10.9.0.1")):
+            self.assertIn(f"{option} would have no effect", self.init("datacenter", *peer, option, value, code=2).stderr)
+        self.assertEqual(file.read_text(), before)
         self.init("datacenter", *peer)
         after = file.read_text()
         self.assertTrue(after.startswith(before))

@@ -15,7 +15,7 @@ import urllib.parse
 import smb
 import tcp
 from lab import PYTHON, SERVER, until
-from pair import CONTROL_PORT, PairTest
+from pair import CONTROL_PORT, PairTest, use_two_paths
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "monitoring"
 PORT = 9090
@@ -58,6 +58,20 @@ def not_in(ours, theirs, at="dashboard"):
         yield at
 
 
+def fires(alert, series, at="20m"):
+    """Whether one alert of that name fires at that time. `series`: {series: values, a value that stays, or "0+1x30"}."""
+    values = {name: value if isinstance(value, str) else f"{value}x30" for name, value in series.items()}
+    expected = {"expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})', "eval_time": at,
+                "exp_samples": [{"labels": "{}", "value": 1}]}
+    case = {"rule_files": [str(FOLDER / "alerts.yml")],
+            "tests": [{"interval": "1m", "promql_expr_test": [expected],
+                       "input_series": [{"series": name, "values": value} for name, value in values.items()]}]}
+    with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+        json.dump(case, file)  # JSON is YAML
+        file.flush()
+        return subprocess.run(["promtool", "test", "rules", file.name], capture_output=True).returncode == 0
+
+
 class Rules(unittest.TestCase):
     def test_missing_udp_is_an_alert_only_where_udp_was_wanted(self):
         def firing(transport, state):
@@ -67,21 +81,31 @@ class Rules(unittest.TestCase):
                       f'longhaul_udp_state{{{link}, state="failed"}}': int(state == "failed"),
                       f'longhaul_udp_unanswered{{{link}}}': int(state == "unanswered"),
                       f'longhaul_feature{{instance="a", feature="transport", value="{transport}"}}': 1}
-            case = {"rule_files": [str(FOLDER / "alerts.yml")],
-                    "tests": [{"interval": "1m",
-                               "input_series": [{"series": name, "values": f"{value}x30"}
-                                                for name, value in series.items()],
-                               "promql_expr_test": [{"expr": 'count(ALERTS{alertname="LonghaulNoUdp", alertstate="firing"})',
-                                                     "eval_time": "20m", "exp_samples": [{"labels": "{}", "value": 1}]}]}]}
-            with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
-                json.dump(case, file)  # JSON is YAML
-                file.flush()
-                return subprocess.run(["promtool", "test", "rules", file.name], capture_output=True).returncode == 0
+            return fires("LonghaulNoUdp", series)
 
         self.assertTrue(firing("auto", "failed"))
         self.assertTrue(firing("udp", "unanswered"))
         self.assertFalse(firing("auto", "none"))
         self.assertFalse(firing("tcp", "failed"))
+
+    def test_a_path_that_does_not_work_for_five_minutes_is_an_alert_and_one_that_stands_by_is_not(self):
+        def paths(role):
+            of = lambda path, each: f'longhaul_path_role{{instance="a", peer="b", path="{path}", role="{each}"}}'
+            return {of("fibre", "carries"): 1, of("fibre", "none"): 0,
+                    of("lte", "standby"): int(role == "standby"), of("lte", "none"): int(role == "none")}
+
+        self.assertTrue(fires("LonghaulPathDown", paths("none"), at="6m"))
+        self.assertFalse(fires("LonghaulPathDown", paths("none"), at="4m"))
+        self.assertFalse(fires("LonghaulPathDown", paths("standby")))
+
+    def test_an_export_that_goes_on_failing_is_an_alert_and_a_single_failure_is_not(self):
+        for alert, series in (("LonghaulMetricsNotExported", 'longhaul_otlp_requests_total{outcome="failed"}'),
+                              ("LonghaulFlowRecordsNotExported", "longhaul_ipfix_failures_total"),
+                              ("LonghaulLogLinesLost", 'longhaul_syslog_lines_total{outcome="lost"}')):
+            with self.subTest(alert):
+                self.assertTrue(fires(alert, {series: "0+1x30"}))
+                self.assertFalse(fires(alert, {series: "0x10 1x20"}))
+                self.assertFalse(fires(alert, {series.replace("failed", "taken").replace("lost", "sent"): "0"}))
 
 
 class Schema(unittest.TestCase):
@@ -95,6 +119,12 @@ class Schema(unittest.TestCase):
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
 class Monitoring(PairTest):
     line = ("51.84mbit,30",)  # on which UDP carries
+    # All that has metrics. Nobody takes the exports.
+    branch_has = {"export": {"otlp": "http://127.0.0.1:9", "ipfix": "127.0.0.1:9"}, "log": {"syslog": "udp:127.0.0.1:9"}}
+
+    @classmethod
+    def prepare(cls):
+        use_two_paths(cls.pair, "failover")
 
     def ask(self, path, **parameters):
         connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)

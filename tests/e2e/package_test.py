@@ -4,7 +4,10 @@ they are installed and removed."""
 
 import os
 import pathlib
+import pty
 import re
+import select
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -13,6 +16,7 @@ from lab import BUILD, REPOSITORY, long_test
 
 PROGRAM = BUILD / "proxy" / "longhaul"
 TOOLS = {name: BUILD / "tools" / name / f"longhaul-{name}" for name in ("probe", "ttcp", "txn", "wan")}
+VERSION = r"^0\.\d+\.\d+\+(git\d{8}\.\d{6}\.[0-9a-f]{8}(\.dirty)?|unknown)"
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
@@ -42,6 +46,15 @@ class Packages(unittest.TestCase):
         self.assertEqual(set(self.debs), {"longhaul", "longhaul-tools"})
         version = run("dpkg-deb", "-f", self.debs["longhaul"], "Version").stdout.strip()
         self.assertEqual("longhaul " + version.rpartition("-")[0], run(PROGRAM, "--version").stdout.strip())
+        self.assertRegex(version, VERSION + "-[0-9]+$")
+        newer = re.sub(r"\+.*", "+git20991231.235959.00000000-1", version)
+        run("dpkg", "--compare-versions", version, "lt", newer)
+
+    def test_what_only_some_need_is_suggested(self):
+        """With its default settings, apt installs what is recommended: no server on a router."""
+        for name, deb in self.debs.items():
+            recommended = run("dpkg-deb", "-f", deb, "Recommends").stdout.strip()
+            self.assertEqual(recommended, {"longhaul": "ca-certificates, nftables", "longhaul-tools": ""}[name])
 
     def test_every_program_has_a_manual_page_and_completions(self):
         programs = sorted(file.name for file in (self.root / "usr/bin").iterdir())
@@ -82,6 +95,55 @@ class Packages(unittest.TestCase):
                                  'printf "%s\\n" "${COMPREPLY[@]}"', script, "longhaul", *words,
                    cwd=self.folder).stdout.split()
 
+    def fish(self, typed):
+        script = self.root / "usr/share/fish/vendor_completions.d/longhaul.fish"
+        done = run("fish", "--no-config", "-c", f"source {script}; complete -C '{typed}'", cwd=self.folder, env={"HOME": str(self.folder)})
+        return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+
+    def zsh(self, typed, expected):
+        """A terminal on which `typed` ends in TAB; passes when `expected` is shown."""
+        process, terminal = pty.fork()
+        if process == 0:
+            os.chdir(self.folder)
+            os.execvpe("zsh", ["zsh", "-f", "-i"], ENVIRONMENT | {"TERM": "dumb", "HOME": str(self.folder)})
+        shown = b""
+        try:
+            for words, awaited in ((f"fpath=({self.root}/usr/share/zsh/vendor-completions $fpath) && autoload -U compinit && "
+                                    "compinit -u -D && echo rea''dy\n", "ready"), (typed + "\t", expected)):
+                shown = b""
+                os.write(terminal, words.encode())
+                while awaited not in shown.decode(errors="replace"):
+                    if not select.select([terminal], [], [], 60)[0]:
+                        self.fail(f"{typed!r} gave {shown.decode(errors='replace')!r}, not {expected!r}")
+                    shown += os.read(terminal, 4096)
+        finally:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            os.close(terminal)
+
+    def test_all_shells_complete_commands_of_commands_settings_and_files(self):
+        (self.folder / "there.keytab").touch()
+        for words, found in ((("keytab", ""), ["test"]), (("keytab", "test", "the"), ["there.keytab"]),
+                             (("fail-closed", "install", "--kept", "the"), ["there.keytab"]),
+                             (("flows", "--reason", "link_si"), ["link_silent"]),
+                             (("set", "compression=f"), ["compression=false"])):
+            with self.subTest(words):
+                self.assertEqual(self.fish(" ".join(("longhaul", *words))), found)
+                self.zsh(" ".join(("longhaul", *words)), found[0])
+                if words[0] != "set":
+                    self.assertEqual(self.complete(*words), found)
+        self.assertNotIn("test", self.complete("keytab", "test", ""))
+        self.assertNotIn("test", self.fish("longhaul keytab test "))
+        # To bash these are several words, of which it replaces the last.
+        self.assertEqual(self.complete("set", "compression", "=", "f"), ["false"])
+        self.assertEqual(self.complete("set", "compression", "="), ["true", "false"][::-1])
+        self.assertIn("transport=tcp", self.complete("set", "tran"))
+
+    def test_help_names_choices_without_a_type(self):
+        for words, shown in ((("init",), "--role {branch,datacenter} "), (("intercept",), "action {down,print,up} "),
+                             (("clear-cache",), "what {objects} ")):
+            self.assertIn(shown, run(PROGRAM, *words, "--help").stdout)
+
     def test_bash_completes_commands_options_choices_and_files(self):
         self.assertEqual(self.complete("sta"), ["status"])
         self.assertEqual(self.complete("flows", "--pe"), ["--peer"])
@@ -120,6 +182,58 @@ class Packages(unittest.TestCase):
                 file.write_text(text)
                 said = run(PROGRAM, "check", "--file-only", file).stdout
                 self.assertIn("Flows that enter here", said)
+
+
+class VersionOfSources(unittest.TestCase):
+    """What cmake/version.cmake makes of a tree: a clone, one with changes, and trees without history."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.tree = self.folder / "tree"
+        (self.tree / "cmake").mkdir(parents=True)
+        for name in (".gitattributes", "cmake/commit", "cmake/version.cmake"):
+            run("cp", REPOSITORY / name, self.tree / name)
+
+    def git(self, *words):
+        times = {"GIT_COMMITTER_DATE": "1700000000 +0900", "GIT_AUTHOR_DATE": "1600000000 +0900"}
+        return run("git", "-c", "user.name=a", "-c", "user.email=a@b.invalid", "-C", self.tree, *words, env=times).stdout.strip()
+
+    def commit(self):
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "first")
+        return "1.2.3+git20231114.221320." + self.git("rev-parse", "HEAD")[:8]
+
+    def version(self, tree=None):
+        file = self.folder / "version_text.h"
+        run("cmake", "-D", f"SOURCE={tree or self.tree}", "-D", "NUMBER=1.2.3", "-D", f"FILE={file}", "-P",
+            REPOSITORY / "cmake/version.cmake")
+        return re.fullmatch(r'#define LONGHAUL_VERSION "(.*)"\n', file.read_text())[1]
+
+    def test_a_clone_has_its_commit_and_says_that_it_was_changed(self):
+        version = self.commit()
+        self.assertEqual(self.version(), version)
+        written = (self.folder / "version_text.h").stat().st_mtime_ns
+        (self.tree / "untracked").touch()
+        self.assertEqual(self.version(), version)
+        self.assertEqual((self.folder / "version_text.h").stat().st_mtime_ns, written)  # so nothing is compiled again
+        (self.tree / ".gitattributes").write_text("# changed\n")
+        self.assertEqual(self.version(), version + ".dirty")
+
+    def test_an_exported_tree_has_the_commit_also_inside_another_repository(self):
+        version = self.commit()
+        self.git("archive", "--prefix=cmake/exported/", "-o", self.folder / "tree.tar", "HEAD")
+        run("tar", "-xf", self.folder / "tree.tar", "-C", self.tree)
+        self.assertEqual(self.version(self.tree / "cmake/exported"), version)
+
+    def test_without_history_the_commit_is_unknown(self):
+        self.assertEqual(self.version(), "1.2.3+unknown")
+        inner = self.tree / "inner"
+        run("cp", "-r", self.tree / "cmake", inner)
+        (inner / "cmake").mkdir()
+        run("cp", self.tree / "cmake/commit", inner / "cmake")
+        self.commit()
+        self.assertEqual(self.version(inner), "1.2.3+unknown")  # the repository around it is not its own
 
 
 # buildah mounts; a root that was only changed to is no mount point.
@@ -169,7 +283,7 @@ class CleanSystem(unittest.TestCase):
         for deb in debs:
             run("cp", deb, root / "tmp")
         inside("sh", "-c", "apt-get update && apt-get install -y --no-install-recommends /tmp/*.deb", network=())
-        self.assertIn("longhaul 0.", inside("longhaul", "--version").stdout)
+        self.assertEqual(inside("longhaul", "--version").stdout, run(PROGRAM, "--version").stdout)
         self.assertRegex(inside("id", "longhaul").stdout, r"uid=\d+\(longhaul\)")
         inside("sh", "-c", "cd /etc/longhaul && cp /usr/share/doc/longhaul/examples/branch.toml longhaul.toml && "
                            "longhaul keygen branch && longhaul check --file-only longhaul.toml")
@@ -177,12 +291,15 @@ class CleanSystem(unittest.TestCase):
         self.assertEqual(enabled.split(), ["enabled", "enabled"])
         for tool in TOOLS:
             inside(f"longhaul-{tool}", "--help")
+        inside("sh", "-c", "cp /etc/longhaul/longhaul.toml /etc/longhaul/north.toml && "
+                           "systemctl enable longhaul@north longhaul-door@north")
 
         inside("apt-get", "remove", "-y", "longhaul", "longhaul-tools")
         left = {path for path in self.files(root) - before if "longhaul" in path}
         # State, and what dpkg and systemd remember of a package that can come back.
         kept = ("/etc/longhaul", "/var/lib/longhaul", "/var/lib/dpkg/", "/etc/systemd/system/", "/var/lib/systemd/", "/tmp/")
         self.assertEqual({path for path in left if not path.startswith(kept)}, set())
+        self.assertEqual([path for path in left if path.startswith("/etc/systemd/") and "@" in path], [])
         self.assertTrue((root / "etc/longhaul/branch.key").exists())
         inside("apt-get", "purge", "-y", "longhaul", "longhaul-tools")
         left = {path for path in self.files(root) - before if "longhaul" in path and not path.startswith("/tmp/")}

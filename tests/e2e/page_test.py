@@ -7,10 +7,15 @@ import json
 import threading
 import unittest
 
+import smb
+import smb_client
 import tcp
+import web
 from browser import PROGRAM, Browser
-from lab import BUILD, SERVER, Lab
-from pair import CONTROL_PORT, Pair
+from lab import BUILD, SERVER, Lab, until
+from pair import CONTROL_PORT, Pair, link_cut_off, use_two_paths, wait_paths
+from paths_test import CUT_IPV4
+from udp_test import rules
 
 PAGE = f"http://127.0.0.1:{CONTROL_PORT}/"
 PICTURES = BUILD.parent / "screenshots"
@@ -54,6 +59,8 @@ class PageTest(unittest.TestCase):
         self.assertIn("Saved", browser.text("#verdict"))
         self.assertIn("datacenter", browser.text("#links"))
         self.assertIn("up for", browser.text("#links"))
+        # Without delay TCP carries, and UDP is probed.
+        browser.until("document.querySelector('#link-notes').innerText.includes('TCP carries; UDP works and is not used.')")
         self.assertIn(str(self.server.port), browser.text("#ports"))
         self.assertIn("10.10.1.2", browser.text("#talkers"))
         self.assertIn("Dictionaries in memory", browser.text("#meters"))
@@ -122,7 +129,7 @@ class PageTest(unittest.TestCase):
         browser.type((self.branch.folder / "state/control.token").read_text().strip())
         browser.press("Enter")
         browser.until("document.querySelector('button[data-feature=compression]').textContent == 'off'")
-        browser.until("document.querySelector('#in-force').textContent.includes('compression (true after it)')")
+        browser.until("document.querySelector('#in-force').textContent.includes('compression is off (configuration file: on)')")
         self.assertFalse(self.branch.status()["features"]["compression"])
 
         self.switch(browser, "fec")  # the token is kept for this tab
@@ -140,6 +147,19 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.value("sessionStorage.getItem('longhaul-token')"), token)
         self.assertEqual(browser.value("localStorage.length"), 0)
 
+    def test_the_modules_table_shows_what_the_cache_served(self):
+        nginx = web.Nginx(self.lab)
+        sha256 = nginx.put("file", 300_000)
+        for _ in range(2):
+            self.assertEqual(web.fetch(self.lab, "file").sha256, sha256)
+        browser = self.opened()
+        cells = browser.until("[...document.querySelectorAll('#modules tbody tr')].map(row => [...row.cells].map("
+                              "cell => cell.textContent)).find(cells => cells[0] == 'http')")
+        titles = browser.value("[...document.querySelectorAll('#modules th')].map(cell => cell.textContent)")
+        shown = dict(zip(titles, cells))
+        self.assertEqual(int(shown["Cache hits"]) + int(shown["Revalidated"]), 1)
+        self.assertEqual(shown["From the cache"].replace("\u00a0", " "), "293 KiB")
+
     def test_an_inline_script_does_not_run_and_markup_in_names_stays_text(self):
         browser = self.opened()
         browser.value("""(() => { const script = document.createElement('script');
@@ -149,8 +169,8 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.value("window.refused"), "TypeError")
         # In one step: the page shows its own links again within two seconds.
         said, image = browser.value("""(() => {
-            tables.links.show([{peer: '<img src=x onerror="window.hostile=1">', state: 'up', state_age_s: 1,
-                bytes_sent: 0, bytes_received: 0, streams: 0, udp: null}], link => link.peer);
+            tables.links.show(linkRows([{peer: '<img src=x onerror="window.hostile=1">', state: 'up', state_age_s: 1,
+                bytes_sent: 0, bytes_received: 0, streams: 0, udp: null}]), row => row.key);
             return [document.querySelector('#links').innerText, !!document.querySelector('#links img')]; })()""")
         self.assertIn("<img", said)
         self.assertFalse(image)
@@ -203,6 +223,86 @@ class PageTest(unittest.TestCase):
         browser.until("!document.querySelector('#verdict').innerText.includes('does not answer')")
         again = sum(slot[0] for slot in self.branch.get("/v1/history?step=3600")["slots"] if slot)
         self.assertGreaterEqual(again, carried)
+
+
+@unittest.skipUnless(PROGRAM, "chromium is not installed")
+class LineTest(unittest.TestCase):
+    """On a line with delay: what the page shows of several paths, of TCP, of exports that fail, and of promises."""
+
+    def setUp(self):
+        self.lab = self.enterContext(Lab("51.84mbit,40"))
+
+    def opened(self, **options):
+        browser = self.enterContext(Browser(self.lab, "branch", self.lab.scratch / "browser", **options))
+        browser.open(PAGE)
+        browser.until("document.querySelector('#links tbody tr')?.cells.length > 1")
+        return browser
+
+    def cells(self, browser):
+        """{peer or path: {title: text}}"""
+        titles, *rows = browser.value("[...document.querySelectorAll('#links tr')].map(row => [...row.cells].map("
+                                      "cell => cell.textContent.replaceAll('\\u00a0', ' ')))")
+        return {row[0]: dict(zip(titles, row)) for row in rows}
+
+    def test_a_path_that_does_not_work_is_seen_on_the_page_and_in_top(self):
+        pair = self.enterContext(use_two_paths(Pair(self.lab), "failover"))
+        wait_paths(pair)
+        browser = self.opened()
+        says = "document.querySelector('#links').innerText.includes"
+        browser.until(f"{says}('carries the link') && {says}('works, stands by')")
+        self.assertEqual(list(self.cells(browser)), ["datacenter", "four", "six"])
+        self.assertIn("path four carries the link: first in the configured order", browser.text("#link-notes"))
+        browser.until("document.querySelector('#links tbody tr:nth-child(2)').innerText.includes('bit/s')")
+        with rules(self.lab, "branch", CUT_IPV4):
+            browser.until(f"{says}('does not work')")
+            shown = self.cells(browser)
+            self.assertEqual((shown["four"]["State"], shown["four"]["RTT"]), ("does not work", "–"))
+            self.assertRegex(shown["six"]["RTT"], r"^\d+\.\d ms$")
+            self.assertIn("path six carries the link: no other path works", browser.text("#link-notes"))
+            self.assertRegex(pair.branch.longhaul("top"), r"(?m)^- four +down +udp +- ")
+            browser.screenshot(PICTURES / "page-paths.png")
+            browser.resize(390, 844)
+            self.assertLessEqual(browser.value("document.documentElement.scrollWidth"), 390)
+            browser.screenshot(PICTURES / "page-paths-phone.png")
+        self.assertEqual(browser.errors, [])
+
+    def test_promises_that_the_server_has_not_kept_are_outstanding(self):
+        pair = self.enterContext(Pair(self.lab))
+        browser = self.opened()
+        smbd = smb.Smbd(self.lab, {"server multi channel support": "no"})
+        row = "[...document.querySelectorAll('#modules tbody tr')].find(row => row.cells[0].textContent == 'smb')"
+        outstanding = f"Number({row}?.lastChild.textContent)"
+        with smb_client.connect(self.lab, smbd, "3.1.1") as client:
+            with client.open("file", smb_client.READ | smb_client.WRITE, smb_client.CREATE) as file:
+                file.write(0, bytes(1000))
+                file.flush()
+                browser.until(f"{outstanding} === 0")
+                self.assertIn(": 0 outstanding now.", browser.text("#promises"))
+                with link_cut_off(self.lab, "drop"):
+                    file.write(1000, bytes(1000))  # acknowledged here
+                    browser.until(f"{outstanding} === 1")
+                    self.assertIn(": 1 outstanding now.", browser.text("#promises"))
+                    browser.screenshot(PICTURES / "page-promises.png")
+                pair.wait_link()
+                file.flush()
+                browser.until(f"{outstanding} === 0")
+
+    def test_while_tcp_carries_nothing_is_shown_of_udp_and_exports_that_fail_are_seen(self):
+        nobody = {"export": {"otlp": "http://127.0.0.1:9", "otlp_interval": 1}}
+        pair = self.enterContext(Pair(self.lab, branch=nobody))
+        until(lambda: pair.branch.link()["carrier"] == "udp", 15, "UDP carries")
+        browser = self.opened(scheme="dark")
+        browser.until("document.querySelector('#link-notes').innerText.includes('UDP carries')")
+        over_udp = self.cells(browser)["datacenter"]
+        self.assertRegex(over_udp["Rate"] + over_udp["Loss"], "bit/s.* %")
+        pair.branch.set(transport="tcp")
+        browser.until("document.querySelector('#links tbody tr').cells[2].textContent == 'TCP'")
+        self.assertNotIn("UDP carries", browser.text("#link-notes"))
+        shown = self.cells(browser)["datacenter"]
+        self.assertEqual((shown["Carrier"], shown["Loss"], shown["Queue"], shown["Recovered"]), ("TCP", "–", "–", "–"))
+        browser.until("document.querySelector('#exports td.bad')?.textContent.match(/^[1-9]\\d* requests/)")
+        browser.screenshot(PICTURES / "page-tcp-dark.png")
+        self.assertEqual(browser.errors, [])
 
 
 if __name__ == "__main__":

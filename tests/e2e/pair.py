@@ -10,7 +10,7 @@ import re
 import shutil
 import unittest
 
-from lab import BRANCH_WAN, BUILD, DATACENTER_WAN, Lab, until
+from lab import BRANCH_WAN, BUILD, DATACENTER_WAN, DATACENTER_WAN6, Lab, until
 
 PROGRAM = BUILD / "proxy" / "longhaul"
 NETWORKS = {"branch": ["10.10.1.0/24", "fd10:1::/64"], "datacenter": ["10.10.2.0/24", "fd10:2::/64"]}
@@ -251,6 +251,29 @@ class Pair:
                 site.stop()
 
 
+def use_two_paths(pair, policy, rate="25mbit"):
+    """Before its start: the paths `four` and `six`, by IPv4 and by IPv6 over the lab's one line."""
+    branch, datacenter = (site.settings["peer"][0] for site in pair.sites)
+    pair.datacenter.settings["link"]["listen"] = f"[::]:{LINK_PORT}"
+    del branch["address"]
+    branch["path"] = [{"name": "four", "address": f"{DATACENTER_WAN}:{LINK_PORT}", "local": BRANCH_WAN, "rate": rate},
+                      {"name": "six", "address": f"[{DATACENTER_WAN6}]:{LINK_PORT}", "local": "wan0", "rate": rate}]
+    datacenter["path"] = [{"name": name, "rate": rate} for name in ("four", "six")]
+    for peer in (branch, datacenter):
+        peer["policy"] = policy
+    return pair
+
+
+def path_roles(site):
+    return {path["name"]: path["role"] for path in site.link()["paths"]}
+
+
+def wait_paths(pair):
+    for site in pair.sites:
+        until(lambda: len(path_roles(site)) == 2 and "none" not in path_roles(site).values(), 15,
+              f"both paths of {site.name} work")
+
+
 class PairTest(unittest.TestCase):
     """One lab and one pair for all tests of a class: for those that leave both as they found them."""
 
@@ -260,10 +283,10 @@ class PairTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.lab = cls.enterClassContext(Lab(*cls.line))
-        pair = Pair(cls.lab, cls.both, cls.branch_has, cls.datacenter_has)
-        cls.branch, cls.datacenter = pair.sites
+        cls.pair = Pair(cls.lab, cls.both, cls.branch_has, cls.datacenter_has)
+        cls.branch, cls.datacenter = cls.pair.sites
         cls.prepare()
-        cls.pair = cls.enterClassContext(pair)
+        cls.enterClassContext(cls.pair)
 
     @classmethod
     def prepare(cls):

@@ -3,9 +3,9 @@
 
 import unittest
 
-from lab import BRANCH_WAN, DATACENTER_WAN, DATACENTER_WAN6, Lab, until
+from lab import DATACENTER_WAN, Lab, until
 from link_test import Copies
-from pair import LINK_PORT, Pair
+from pair import Pair, path_roles, use_two_paths, wait_paths
 from udp_test import moved, rules
 
 # Of the link alone, TCP included: what bypasses it has other addresses.
@@ -13,43 +13,31 @@ CUT_IPV4 = (f"chain out {{ type filter hook output priority 0; ip daddr {DATACEN
             f"chain in {{ type filter hook input priority 0; ip saddr {DATACENTER_WAN} drop; }}\n")
 
 
-def roles(site):
-    return {path["name"]: path["role"] for path in site.link()["paths"]}
-
-
 class Paths(unittest.TestCase):
     def start(self, policy):
         self.lab = self.enterContext(Lab("51.84mbit,40"))
-        pair = Pair(self.lab, datacenter={"link": {"listen": f"[::]:{LINK_PORT}"}})
-        branch, datacenter = (site.settings["peer"][0] for site in pair.sites)
-        del branch["address"]
-        branch["path"] = [
-            {"name": "four", "address": f"{DATACENTER_WAN}:{LINK_PORT}", "local": BRANCH_WAN, "rate": "25mbit"},
-            {"name": "six", "address": f"[{DATACENTER_WAN6}]:{LINK_PORT}", "local": "wan0", "rate": "25mbit"}]
-        datacenter["path"] = [{"name": name, "rate": "25mbit"} for name in ("four", "six")]
-        for peer in (branch, datacenter):
-            peer["policy"] = policy
-        self.pair = self.enterContext(pair)
-        self.branch, self.datacenter = pair.sites
-        for site in pair.sites:
-            until(lambda: len(roles(site)) == 2 and "none" not in roles(site).values(), 15, f"both paths of {site.name} work")
+        self.pair = self.enterContext(use_two_paths(Pair(self.lab), policy))
+        self.branch, self.datacenter = self.pair.sites
+        wait_paths(self.pair)
 
     def check_cut(self, policy, before, after):
         self.start(policy)
         with Copies(self.lab, 12_000_000) as copies:
             moved(self.branch, 1_000_000)
-            until(lambda: roles(self.branch) == before, 5, "the paths are used as configured")
+            until(lambda: path_roles(self.branch) == before, 5, "the paths are used as configured")
             with rules(self.lab, "branch", CUT_IPV4):
-                until(lambda: roles(self.branch) == after, 5, "the cut is noticed")
+                until(lambda: path_roles(self.branch) == after, 5, "the cut is noticed")
                 self.assertEqual(copies.wait(), copies.expected())
-                self.assertIn("path six: carries the link (no other path works)", self.branch.longhaul("status"))
+                status = self.branch.longhaul("status")
+                self.assertIn("path six: carries the link (no other path works)", status)
+                self.assertIn('The path "four" to "datacenter" does not work', status)
                 # The TCP connection was on the path that is cut; the other one takes its place.
                 until(lambda: self.branch.link()["carriers_attached"] > 1, 45, "it is made again")
         for site in self.pair.sites:
             self.assertEqual(site.status()["flows"]["reset"], 0)
             self.assertEqual(site.link()["udp"]["fallbacks"], 0)
             self.assertTrue(site.process.lines_with("path_down"))
-        until(lambda: roles(self.branch) == before, 30, "the path works again")
+        until(lambda: path_roles(self.branch) == before, 30, "the path works again")
 
     def test_a_transfer_goes_on_over_the_other_path(self):
         self.check_cut("failover", {"four": "carries", "six": "standby"}, {"four": "none", "six": "carries"})

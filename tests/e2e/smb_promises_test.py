@@ -32,6 +32,7 @@ class Stage(unittest.TestCase):
 
     stage_of = {}
     kernel = False
+    only = ()  # clients
 
     @classmethod
     def setUpClass(cls):
@@ -41,16 +42,20 @@ class Stage(unittest.TestCase):
 
     def play(self, *faults, times=0, clients=6, longest=20):
         """A sample of the table's part of each fault, or all of it, so many times."""
-        kinds = kinds_of(self.kernel)
-        table, bad, promised = scenarios.Table(), [], collections.Counter()
+        kinds = [name for name in kinds_of(self.kernel) if not self.only or name in self.only]
+        table, bad, promised, in_place = scenarios.Table(), [], collections.Counter(), collections.Counter()
         for fault in faults:
             for seed in range(SEED, SEED + max(times, 1)):
-                rounds = scenarios.covering(seed, fault, kinds, clients, longest)
+                rounds = scenarios.covering(seed, fault, kinds, clients, longest, bool(self.stage_of.get("keys")))
                 for round_ in rounds if times else rounds[:1]:
                     for outcome in self.stage.play(round_):
                         table.add(fault, outcome)
                         if self.stage.may_promise(outcome.told):
                             promised[self.key(fault, outcome.told, bool(times))] += outcome.promised
+                            if outcome.at_work:
+                                in_place[(fault, *self.place(outcome.told))] += outcome.promised
+                        if fault == "nothing" and outcome.end != "success":
+                            bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: {outcome.end}, errors {outcome.errors}")
                         if outcome.lost or outcome.unflushed or outcome.wrong:
                             bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: lost {outcome.lost}, lost after flush "
                                        f"{outcome.unflushed}, wrong {outcome.wrong}, errors {outcome.errors}")
@@ -58,16 +63,24 @@ class Stage(unittest.TestCase):
         print("\n".join((f"LONGHAUL_PROMISES_SEED={SEED}" + "".join(f", without {name}" for name in missing), *table.lines())))
         if bad:
             self.fail("\n".join(bad))
-        for key, bytes_ in promised.items():
+        for key, bytes_ in (*promised.items(), *in_place.items()):
             self.assertGreater(bytes_, 0, f"{key}: nothing was acknowledged early, so nothing was tried")
 
     def key(self, fault, told, is_whole):
         """Of what must have been promised something: each fault, and in the whole table each dialect, too."""
         return (fault, told.dialect) if is_whole else fault
 
+    @staticmethod
+    def place(told):
+        """The same of each place of the table in which a client was at work when the fault began."""
+        return KINDS[told.kind].behaviour or told.policy, told.dialect, told.ask
+
 
 @early
 class Promises(Stage):
+    def test_every_program_ends_in_success_where_nothing_breaks(self):
+        self.play("nothing")
+
     def test_no_acknowledged_block_is_lost_where_smbd_is_killed_or_restarted(self):
         self.play("smbd killed", "smbd restarted")
 
@@ -128,6 +141,20 @@ class PromisesToClientsThatCache(Stage):
 
     def key(self, fault, told, is_whole):
         return (fault, told.ask) if is_whole else told.ask
+
+
+@early
+class PromisesToClientsThatSign(Stage):
+    """Those that the table has without promises, since they sign."""
+
+    stage_of = {"keys": True}
+    only = ("go-smb2", "smbprotocol")
+
+    def test_no_acknowledged_block_is_lost_of_clients_that_sign(self):
+        self.play("smbd killed", "near killed", "far killed", "line cut 4 s")
+
+    def key(self, fault, told, is_whole):
+        return (fault, told.kind) if is_whole else told.kind
 
 
 @early
@@ -267,6 +294,14 @@ class ManyPromisesToClientsThatCache(Stage):
     @long_test
     def test_no_acknowledged_block_is_lost_in_the_whole_table_with_oplocks_and_leases_of_their_own(self):
         self.play(*faults("near", "far", "smbd", "session"), times=1, clients=8, longest=70)
+
+
+class ManyPromisesToClientsThatSign(Stage):
+    stage_of, only, key = PromisesToClientsThatSign.stage_of, PromisesToClientsThatSign.only, PromisesToClientsThatSign.key
+
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_the_whole_table_of_clients_that_sign(self):
+        self.play(*faults("near", "far", "smbd", "session", "line"), times=1, clients=8, longest=70)
 
 
 class ManyPromisesWithoutThePair(Stage):

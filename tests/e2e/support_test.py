@@ -2,6 +2,7 @@
 """`longhaul support`: what is in the archive, and that no secret is."""
 
 import json
+import os
 import pathlib
 import secrets
 import stat
@@ -10,7 +11,7 @@ import unittest
 
 import tcp
 from lab import SERVER, Lab
-from pair import Pair
+from pair import PROGRAM, Pair
 
 
 class Support(unittest.TestCase):
@@ -76,6 +77,25 @@ class Support(unittest.TestCase):
         self.assertIn("fwmark", texts["network.txt"])
         self.assertIn("PRETTY_NAME", texts["packages.txt"])
         self.assertRegex(texts["about.txt"], r"^longhaul \d")
+
+    def test_the_journal_is_that_of_the_unit_which_runs_the_file(self):
+        programs = self.branch.folder / "programs"
+        programs.mkdir()
+        journalctl = programs / "journalctl"
+        journalctl.write_text('#!/bin/sh\necho "the journal: $*"\n')
+        journalctl.chmod(0o755)
+        for file, words, unit in (("/etc/longhaul/longhaul.toml", (), "longhaul.service"),
+                                  ("/etc/longhaul/no-such-site.toml", (), "longhaul@no-such-site.service"),
+                                  ("/etc/longhaul/../longhaul/no-such-site.toml", (), "longhaul@no-such-site.service"),
+                                  ("/etc/longhaul/no-such-site.toml", ("--unit", "own.service"), "own.service"),
+                                  (self.branch.file, (), "longhaul.service")):
+            with self.subTest(file=file, words=words):
+                archive = self.branch.folder / f"{secrets.token_hex(4)}.tar.gz"
+                self.lab.run("branch", "env", f"PATH={programs}:{os.environ['PATH']}", PROGRAM, "support", file,
+                             "--output", archive, *words)
+                with tarfile.open(archive) as tar:
+                    log = next(member for member in tar.getmembers() if member.name.endswith("/log.txt"))
+                    self.assertIn(f" -u {unit} -n 10000\n", tar.extractfile(log).read().decode())
 
     def test_without_a_daemon_and_with_a_wrong_file_there_is_an_archive_all_the_same(self):
         self.branch.file.write_text("site = \nsecret = \"" + self.secrets[0] + "\"\n")

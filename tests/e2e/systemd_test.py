@@ -4,6 +4,7 @@ boot, upgrade and removal."""
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -52,7 +53,7 @@ class RealSystemd(unittest.TestCase):
             "apt-get update && apt-get install -y --no-install-recommends /longhaul.deb")
         self.system = self.enterContext(System(root, self.enterContext(open(folder / "log", "w", encoding="utf-8"))))
         self.sh("ip link add lan0 type veth peer name lan1 && ip link set lan0 up && ip link set lan1 up")
-        for unit in ("longhaul", "longhaul-door"):
+        for unit in ("longhaul", "longhaul-door", "longhaul@", "longhaul-door@"):
             # A sanitizer cannot look for leaks in a process that may not be traced.
             self.system.write(f"etc/systemd/system/{unit}.service.d/sanitizer.conf",
                               "[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n")
@@ -130,6 +131,18 @@ class RealSystemd(unittest.TestCase):
             self.configure()
             self.assertNotIn("not installed", self.sh("longhaul fail-closed print /etc/longhaul/longhaul.toml").stdout)
 
+        with self.subTest("a wrong file is not tried again, a missing address is"):
+            self.configure("site = \n")
+            self.sh("systemctl start longhaul", check=False)
+            self.assertEqual((system.show("longhaul", "ActiveState"), system.show("longhaul", "ExecMainStatus")), ("failed", "2"))
+            self.configure((CONFIGURATION % ("5a" * 32)).replace("127.0.0.1:7600", "192.0.2.7:7600"))
+            self.sh("systemctl start longhaul", check=False)
+            until(lambda: int(system.show("longhaul", "NRestarts")) > 0, 60, "it is tried again")
+            self.sh("ip address add 192.0.2.7/32 dev lan0")
+            until(lambda: system.show("longhaul", "ActiveState") == "active", 60, "it runs once the address is there")
+            self.sh("systemctl stop longhaul && ip address del 192.0.2.7/32 dev lan0")
+            self.configure()
+
         with self.subTest("credential"):
             self.sh("chown root:root /etc/longhaul/branch.key")
             system.write("etc/systemd/system/longhaul.service.d/key.conf",
@@ -152,11 +165,17 @@ class RealSystemd(unittest.TestCase):
             self.restarted(pid)
 
         with self.subTest("removal"):
+            other = re.sub(r"\[intercept\].*?(?=\[\[)", "", CONFIGURATION % ("5a" * 32), flags=re.S).replace(":7600", ":7610")
+            system.write("etc/longhaul/north.toml", other.replace("[identity]", 'state_dir = "/var/lib/longhaul-north"\n[control]\n'
+                                                                  'listen = "127.0.0.1:7611"\n[identity]'))
+            self.sh("chown longhaul: /etc/longhaul/branch.key; systemctl enable --now longhaul@north longhaul-door@north")
+            self.assertEqual(system.show("longhaul@north", "ActiveState"), "active")
             self.configure("site = \n")  # which must not keep the rules in place for good
             self.sh("apt-get remove -y longhaul")
             self.assertEqual(self.sh("grep -lx longhaul /proc/[0-9]*/comm", check=False).stdout, "")
             self.assertEqual(self.sh("ip rule | grep -c fwmark", check=False).stdout.strip(), "0")
             self.assertEqual(self.rules_in_the_kernel(), "")
+            self.assertEqual(self.sh("ls -d /etc/systemd/system/*.wants/*@*", check=False).stdout, "")
             self.sh("apt-get purge -y longhaul")
             left = [str(path) for place in ("etc", "var/lib", "usr", "lib", "run")
                     for path in (system.root / place).rglob("*longhaul*")]

@@ -42,7 +42,7 @@ void learn(Input& input, const Frame& frame) {
         input.shares.push_back(share_of(smb1::file_name(0, connect->path, unicode).path));
       if (const auto create = smb1::parse_nt_create_request(block, message->header);
           create && block.command == smb1::Command::nt_create_andx)
-        input.paths.push_back(path_of(smb1::file_name(0, create->name, unicode).path));
+        input.paths.push_back(file_named({}, {}, smb1::file_name(0, create->name, unicode).spelled).path);
     }
   }
   if (frame.kind != FrameKind::smb2) return;
@@ -58,7 +58,7 @@ void learn(Input& input, const Frame& frame) {
     }
     if (const auto create = smb2::parse_create_request(element.bytes);
         create && element.header.command == smb2::Command::create)
-      input.paths.push_back(path_of(smb2::file_name_of(0, *create, element.header).path));
+      input.paths.push_back(file_named({}, {}, smb2::name_in(*create)).path);
   }
 }
 

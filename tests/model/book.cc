@@ -30,10 +30,10 @@ struct Loaded : LostWrites {
 Book store(const LostWrites& lost) {
   const auto records = lost.records();
   if (records.empty()) return {};
-  const auto& [file, loss, reader_told] = records.back();
-  const bool suspected = loss.cause == smb::Cause::near_vanished;
-  return {std::to_integer<std::uint8_t>(file.ends.client[15]),
-          suspected ? static_cast<std::uint8_t>(loss.near) : std::uint8_t{0}};
+  const LostWrites::Record& record = records.back();
+  const bool suspected = record.loss.cause == smb::Cause::near_vanished;
+  return {std::to_integer<std::uint8_t>(record.file.ends.client[15]),
+          suspected ? static_cast<std::uint8_t>(record.loss.near) : std::uint8_t{0}};
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ OptionsCommand::OptionsCommand(CLI::App& app) {
       ->check(CLI::Range(1, 65535));
   command_->add_option("--agent", agent_,
                        "a `longhaul-probe agent` on that host, [HOST]:PORT, which reports what arrives");
-  command_->add_option("--token-file", token_file_, "the agent's token file");
+  command_->add_option("--token-file", token_file_, "the agent's token file")->type_name("FILE");
   add_family(*command_, family_);
   command_->add_option("--max-hops", request_.most_hops, "maximum number of hops")
       ->check(CLI::Range(1, 64))

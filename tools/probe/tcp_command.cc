@@ -91,7 +91,8 @@ AgentCommand::AgentCommand(CLI::App& app) {
   command_
       ->add_option("--listen", options_.listen, "control address and port; data uses other, dynamic ports")
       ->capture_default_str();
-  command_->add_option("--token-file", token_file_, "file with a secret that clients must also have");
+  command_->add_option("--token-file", token_file_, "file with a secret that clients must also have")
+      ->type_name("FILE");
   command_->add_flag("--may-dial", options_.may_dial,
                      "also connect to other agents on request (`neighbours`)");
 }
@@ -119,7 +120,7 @@ TcpCommand::TcpCommand(CLI::App& app) {
       ->expected(2, 64);
   for (CLI::App* command : {command_, neighbours_}) {
     command->add_option("--time", time_, "of each transfer")->capture_default_str();
-    command->add_option("--token-file", token_file_, "the agents' token file");
+    command->add_option("--token-file", token_file_, "the agents' token file")->type_name("FILE");
     command->add_flag("--json", json_, "print one JSON object");
   }
 }

@@ -182,9 +182,11 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
   add_duration(sweep, "--gap", words.sweep.gap, 10min, "between two tests; default 100ms");
   add_duration(sweep, "--patience", words.sweep.patience, 10min, "for a connection; default 10s");
   sweep.option_defaults()->group("What is written");
-  sweep.add_option("-F,--file", words.text_file, "tab-separated, for a spreadsheet: trials, then means");
-  sweep.add_option("--csv", words.csv_file, "every column");
-  sweep.add_option("--json", words.json_file, "every column, and the conditions of the measurement");
+  sweep.add_option("-F,--file", words.text_file, "tab-separated, for a spreadsheet: trials, then means")
+      ->type_name("FILE");
+  sweep.add_option("--csv", words.csv_file, "every column")->type_name("FILE");
+  sweep.add_option("--json", words.json_file, "every column, and the conditions of the measurement")
+      ->type_name("FILE");
   sweep.add_flag("--force", words.force, "overwrite existing files");
   sweep.add_flag_callback(
       "--sending", [&words] { words.groups.insert(Column::Group::sending); },
@@ -217,7 +219,8 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
 void add_plot(CLI::App& plot, PlotWords& words) {
   plot.add_option("file", words.file, "a result file of `sweep --csv` or `--json`")->required();
   plot.add_option("--out", words.folder,
-                  "for the plots and index.html; default: FILE without its ending, and -plots");
+                  "for the plots and index.html; default: FILE without its ending, and -plots")
+      ->type_name("DIR");
 }
 
 boost::json::object to_json(const SweepWords& words) {

@@ -50,7 +50,8 @@ struct RunOptions {
 
 void add_token(CLI::App* command, std::string& file) {
   command->add_option("--token-file", file,
-                      "file whose first line is a secret that both sides must have; or use LONGHAUL_TOKEN");
+                      "file whose first line is a secret that both sides must have; or use LONGHAUL_TOKEN")
+      ->type_name("FILE");
 }
 
 std::string read_token(const std::string& file) {
@@ -106,8 +107,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--patience", options.patience_seconds, "seconds without a sign of the other agent")
       ->check(CLI::Range(0.1, 86'400.))
       ->capture_default_str();
-  run->add_option("--json", options.json, "write all results to this file, - for standard output");
-  run->add_option("--csv", options.csv, "write a line for each row of the table, - for standard output");
+  run->add_option("--json", options.json, "write all results to this file, - for standard output")
+      ->type_name("FILE");
+  run->add_option("--csv", options.csv, "write a line for each row of the table, - for standard output")
+      ->type_name("FILE");
   run->add_flag("--quiet", options.quiet, "print no progress");
   return run;
 }

@@ -43,12 +43,13 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       app.add_subcommand("run", "connect two interfaces by an emulated line until SIGINT or SIGTERM");
   run->add_option("--a", options.a, "interface at one end, or tap:NAME")->required();
   run->add_option("--b", options.b, "interface at the other end, or tap:NAME")->required();
-  run->add_option("--control", options.control, "Unix socket for `set` and `stats`");
+  run->add_option("--control", options.control, "Unix socket for `set` and `stats`")->type_name("FILE");
   run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")
       ->capture_default_str();
   run->add_option(
       "--schedule", options.schedule,
-      "file of changes: each line a time and settings, e.g. 12.5s delay=90ms cut=off; `repeat 60s`");
+      "file of changes: each line a time and settings, e.g. 12.5s delay=90ms cut=off; `repeat 60s`")
+      ->type_name("FILE");
   run->add_option("--priority", options.priority,
                   "realtime: priority over all ordinary processes, if permitted")
       ->check(CLI::IsMember({"realtime", "normal"}))
@@ -64,7 +65,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 
 CLI::App* add_ask(CLI::App& app, AskOptions& options, const std::string& name, const std::string& help) {
   CLI::App* ask = app.add_subcommand(name, help);
-  ask->add_option("--control", options.control, "Unix socket of the running emulator")->required();
+  ask->add_option("--control", options.control, "Unix socket of the running emulator")->required()->type_name("FILE");
   ask->add_option("--wait", options.wait_seconds, "seconds to wait for the socket to appear")
       ->check(CLI::Range(0., 60.));
   return ask;

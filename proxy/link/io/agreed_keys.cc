@@ -13,7 +13,7 @@ Result<std::unique_ptr<reduction::Reduction>> make_codec(const LinkShared& share
   return shared.make_codec(peer, tls, BlockChecksum(Bytes(*secret).first<BlockChecksum::kSecretBytes>()));
 }
 
-Result<udp::CarrierKeys> packet_keys(const LinkShared& shared, Agreed& agreed, const Token& session,
+Result<udp::CarrierKeys> packet_keys(const LinkShared& shared, Agreed& agreed, const Token& session, Side own,
                                      std::optional<std::uint64_t> path) {
   const Buffer context = path ? udp::exporter_context(session, agreed.udp.epoch, *path)
                               : udp::exporter_context(session, agreed.udp.epoch);
@@ -21,7 +21,8 @@ Result<udp::CarrierKeys> packet_keys(const LinkShared& shared, Agreed& agreed, c
       path ? udp::kPathExporterLabel : udp::kExporterLabel, context, udp::kExportedBytes);
   if (!exported) return exported.error();
   udp::CarrierKeys keys = udp::keys_from_exporter(*exported);
-  if (const auto& key_log = shared.tls.key_log()) key_log->write(keys, agreed.udp.cipher);
+  if (const auto& key_log = shared.tls.key_log())
+    key_log->write(keys, agreed.udp.cipher, session, own == agreed.side ? Side::dialler : Side::acceptor);
   return keys;
 }
 

@@ -9,8 +9,9 @@ namespace longhaul::link {
 // The block codec of a new session. Null: one of the sides makes no blocks.
 Result<std::unique_ptr<reduction::Reduction>> make_codec(const LinkShared& shared, const config::Peer& peer,
                                                          Agreed& agreed);
-// Also written to the key log, where there is one. `path`: its number, where the sides agreed on paths.
-Result<udp::CarrierKeys> packet_keys(const LinkShared& shared, Agreed& agreed, const Token& session,
+// Also written to the key log, where there is one. `own`: this site's side of the session. `path`: its
+// number, where the sides agreed on paths.
+Result<udp::CarrierKeys> packet_keys(const LinkShared& shared, Agreed& agreed, const Token& session, Side own,
                                      std::optional<std::uint64_t> path = std::nullopt);
 
 }  // namespace longhaul::link

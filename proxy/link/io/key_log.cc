@@ -47,14 +47,17 @@ KeyLog::~KeyLog() { ::close(descriptor_); }
 // Some lines per connection: the page cache takes them at once. If the disk is full they are lost.
 void KeyLog::write(std::string_view lines) { (void)!::write(descriptor_, lines.data(), lines.size()); }
 
-void KeyLog::write(const udp::CarrierKeys& keys, udp::Cipher cipher) {
+void KeyLog::write(const udp::CarrierKeys& keys, udp::Cipher cipher, const Token& session, Side dialler) {
   std::string lines;
   for (const udp::DirectionKeys* direction : {&keys.dialler_to_acceptor, &keys.acceptor_to_dialler}) {
     lines += "LONGHAUL_UDP_SECRET ";
     append_hex(lines, direction->id.bytes);
     lines += cipher == udp::Cipher::aes_128_gcm ? " AES_128_GCM " : " CHACHA20_POLY1305 ";
     append_hex(lines, direction->secret.bytes);
-    lines += '\n';
+    lines += ' ';
+    append_hex(lines, session);
+    const bool is_dialler = (direction == &keys.dialler_to_acceptor) == (dialler == Side::dialler);
+    lines += is_dialler ? " dialler\n" : " acceptor\n";
   }
   write(lines);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "proxy/link/types.h"
 #include "proxy/link/udp/packet_keys.h"
 
 namespace longhaul::link {
@@ -23,7 +24,10 @@ class KeyLog {
 
   // Whole lines. Only for connections whose peers have proved their keys: strangers cannot fill the disk.
   void write(std::string_view lines);
-  void write(const udp::CarrierKeys& keys, udp::Cipher cipher);
+  // With the session and the side that sends there, because the carriers of all paths move the streams of one
+  // session. `dialler`: the side that the connection's dialler has in the session; the other one may have
+  // dialled before.
+  void write(const udp::CarrierKeys& keys, udp::Cipher cipher, const Token& session, Side dialler);
 
  private:
   int descriptor_;

@@ -18,7 +18,7 @@ Result<void> LinkCarriers::begin_udp(Agreed& agreed) {
         }};
   };
   if (agreed.udp.paths.empty()) {
-    const auto keys = packet_keys(shared_, agreed, host_.id());
+    const auto keys = packet_keys(shared_, agreed, host_.id(), host_.side());
     if (!keys) return keys.error();
     udp_.begin(*agreed.udp.endpoint, config(*keys, agreed.udp.peer), *host_.session());
     return {};
@@ -26,7 +26,7 @@ Result<void> LinkCarriers::begin_udp(Agreed& agreed) {
   udp_.begin(*host_.session());
   for (const UdpTerms::Path& path : agreed.udp.paths) {
     if (!path.endpoint) continue;
-    const auto keys = packet_keys(shared_, agreed, host_.id(), path.number);
+    const auto keys = packet_keys(shared_, agreed, host_.id(), host_.side(), path.number);
     if (!keys) return keys.error();
     udp_.add(path.name, *path.endpoint, config(*keys, path.peer));
   }

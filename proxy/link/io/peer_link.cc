@@ -42,7 +42,19 @@ LinkStatus PeerLink::status() const {
   carriers_.fill(status);
   status.credit_granted = shared_.pool.granted_bytes();
   host_.fill(status);
+  if (host_.session()) status.unlike_modules = unlike_modules();
   return status;
+}
+
+// Only names that this side has too: others would be the peer's words on the operator's screen.
+std::vector<UnlikeModule> PeerLink::unlike_modules() const {
+  std::vector<UnlikeModule> unlike;
+  for (const ModuleName& ours : shared_.modules) {
+    if (peer_has_module(ours.name, ours.version)) continue;
+    const auto theirs = std::ranges::find(peer_modules_, ours.name, &ModuleName::name);
+    unlike.push_back({ours.name, ours.version, theirs == peer_modules_.end() ? 0 : theirs->version});
+  }
+  return unlike;
 }
 
 void PeerLink::stop() {

@@ -100,6 +100,7 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   void deliver_events();
   void end_session();
   void note_state();
+  std::vector<UnlikeModule> unlike_modules() const;
 
   LinkShared& shared_;
   config::Peer peer_;

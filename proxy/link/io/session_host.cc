@@ -30,6 +30,7 @@ void SessionHost::begin(const SessionConfig& config, CreditPool& pool, RetainedB
   codec_.begin(std::move(codec));
   session_ = std::make_unique<Session>(config, pool, retained, codec_.codec(), Clock::now());
   id_ = id;
+  side_ = config.side;
 }
 
 void SessionHost::fill(LinkStatus& status) const {

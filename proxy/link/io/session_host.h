@@ -48,6 +48,7 @@ class SessionHost {
              std::unique_ptr<reduction::Reduction> codec, const Token& id);
   Session* session() const { return session_.get(); }
   const Token& id() const { return id_; }
+  Side side() const { return side_; }  // of this site in the session, whichever side dials later
   void fill(LinkStatus& status) const;
   // A session that a new connection may continue.
   bool resumable() const { return session_ && !ending_; }
@@ -84,6 +85,7 @@ class SessionHost {
   SessionCodec codec_;  // outlives the session
   std::unique_ptr<Session> session_;
   Token id_{};
+  Side side_ = Side::dialler;
   KeyedMap<StreamId, StreamUser*> users_;
   boost::asio::steady_timer timer_;
   std::optional<TimePoint> timer_at_;

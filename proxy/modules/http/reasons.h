@@ -22,8 +22,8 @@ inline constexpr ReasonText http_upgraded{
 
 inline constexpr ReasonText http_begun{
     "http_begun",
-    "The flow is deduplicated and compressed; its HTTP/2 client had said more than a cache can continue before the near side "
-    "could read it, so the connection passes without the cache.",
+    "The flow is deduplicated and compressed; its HTTP/2 client had begun an upload before the near side could read the "
+    "connection, so the connection passes without the cache.",
     "none needed; other connections of the same client are not affected"};
 
 inline constexpr std::array kAll{&http_not_understood, &http_upgraded, &http_begun};

@@ -25,10 +25,19 @@ void Doubts::settled(const OpenKey& open) {
   std::erase_if(failed_, [&](const Failed& each) { return each.open == open; });
 }
 
-bool Doubts::tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer) {
+void Doubts::drop_what_near_knows(const LostWrites::File& file) {
   lost_->known_to(near_.near, file);
   lost_->known_to(near_.before, file);
+}
+
+bool Doubts::tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer) {
+  drop_what_near_knows(file);
   return telling_.tells(file, use, answer);
+}
+
+bool Doubts::tells_by_reset(const LostWrites::File& file, LostWrites::Use use) {
+  drop_what_near_knows(file);
+  return telling_.tells_by_reset(file, use);
 }
 
 void Doubts::lose(Cause cause, std::span<const LostWrites::File> files) {

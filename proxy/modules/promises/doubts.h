@@ -62,6 +62,9 @@ class Doubts {
   // A near daemon that still runs, or has read its predecessor's marks, knows better.
   bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer);
 
+  // The same where nothing can be answered: the flow must be aborted now.
+  bool tells_by_reset(const LostWrites::File& file, LostWrites::Use use);
+
   // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost. Cause::flow_cut
   // says nothing new of those that have a record.
   void lose(Cause cause, std::span<const LostWrites::File> files);
@@ -72,6 +75,8 @@ class Doubts {
     OpenKey open;
     LostWrites::File file;
   };
+
+  void drop_what_near_knows(const LostWrites::File& file);
 
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;

@@ -10,16 +10,16 @@
 namespace longhaul::promises {
 void Ledger::set_line_rate(double bytes_per_second) {
   constexpr double kSeconds = 2;
-  const double bytes = std::isfinite(bytes_per_second) ? bytes_per_second * kSeconds : 0;
+  if (!std::isfinite(bytes_per_second) || bytes_per_second <= 0) return;
+  const double bytes = bytes_per_second * kSeconds;
   bound_bytes_ = static_cast<std::uint64_t>(
       std::clamp(bytes, static_cast<double>(kLeastBoundBytes), static_cast<double>(kMostBoundBytes)));
 }
 
 std::uint64_t Ledger::charge(const Range& range) { return std::max(range.length, kLeastChargeBytes); }
 
-// A single write larger than the bound may be promised if nothing else is outstanding.
 bool Ledger::room_for(const Range& range) const {
-  return outstanding_bytes_ == 0 || outstanding_bytes_ + charge(range) <= bound_bytes_;
+  return outstanding_bytes_ + charge(range) <= bound_bytes_;
 }
 
 void Ledger::answer(Entry& entry, OpenState& open) {

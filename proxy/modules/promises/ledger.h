@@ -48,9 +48,12 @@ class Ledger {
   };
 
   // The bound is what the line drains in two seconds, so that a server that breaks an oplock is answered in
-  // time.
-  static constexpr std::uint64_t kLeastBoundBytes = 1 << 20, kMostBoundBytes = 64 << 20;
-  void set_line_rate(double bytes_per_second);
+  // time. A write that exceeds it alone waits for the server's answer: the line takes longer than a round trip
+  // for it. The least is one write of the older clients; until the rate is known, what a T1 line drains in one
+  // second and a half.
+  static constexpr std::uint64_t kLeastBoundBytes = 64 << 10, kMostBoundBytes = 64 << 20;
+  static constexpr std::uint64_t kBoundOfUnknownLine = 256 << 10;
+  void set_line_rate(double bytes_per_second);  // no effect unless it is known
   std::uint64_t bound_bytes() const { return bound_bytes_; }
 
   enum class Verdict : std::uint8_t { now, held, refused };
@@ -141,7 +144,7 @@ class Ledger {
   std::deque<Message> held_;  // in order of arrival; some may be settled already
   std::unordered_map<Open, OpenState, OpenKeyHash> opens_;
   std::uint64_t outstanding_bytes_ = 0;
-  std::uint64_t bound_bytes_ = kLeastBoundBytes;
+  std::uint64_t bound_bytes_ = kBoundOfUnknownLine;
   PromiseAudit audit_;
 };
 

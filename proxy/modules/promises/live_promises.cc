@@ -50,15 +50,20 @@ LivePromises::Closed LivePromises::closed(const OpenKey& open, const LostWrites:
   return Closed::lost;
 }
 
-void LivePromises::give_up(const LostWrites::File& file, Cause cause) {
-  for (const OpenKey& open : ledger_.owed())
-    if (file_of_(open) == file) return end_(cause);
+bool LivePromises::is_in(const OpenKey& open, const LostWrites::File& file, LostWrites::Reach reach) const {
+  const auto its = file_of_(open);
+  return its == file || (its && reach == LostWrites::Reach::below && name_after(*its, file, file));
 }
 
-LostWrites::Unfinished LivePromises::finish(const LostWrites::File& file) {
+void LivePromises::give_up(const LostWrites::File& file, Cause cause, LostWrites::Reach reach) {
+  for (const OpenKey& open : ledger_.owed())
+    if (is_in(open, file, reach)) return end_(cause);
+}
+
+LostWrites::Unfinished LivePromises::finish(const LostWrites::File& file, LostWrites::Reach reach) {
   LostWrites::Unfinished unfinished{.moved_at = moved_at_};
   for (const OpenKey& open : ledger_.owed()) {
-    if (file_of_(open) != file) continue;
+    if (!is_in(open, file, reach)) continue;
     ledger_.stop(open);
     unfinished.bytes += ledger_.outstanding_bytes(open);
   }

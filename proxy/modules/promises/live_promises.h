@@ -51,10 +51,11 @@ class LivePromises final : public LiveLedger {
   Closed closed(const OpenKey& open, const LostWrites::File& file);
 
   bool owes() const override { return ledger_.owes(); }
-  void give_up(const LostWrites::File& file, Cause cause) override;
-  LostWrites::Unfinished finish(const LostWrites::File& file) override;
+  void give_up(const LostWrites::File& file, Cause cause, LostWrites::Reach reach) override;
+  LostWrites::Unfinished finish(const LostWrites::File& file, LostWrites::Reach reach) override;
 
  private:
+  bool is_in(const OpenKey& open, const LostWrites::File& file, LostWrites::Reach reach) const;
   // `cause`, unless the server has refused everything that is still owed through this open.
   LostWrites::Loss loss_of(const OpenKey& open, Cause cause) const;
 

@@ -32,6 +32,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   std::vector<modules::ToldFile> told(const modules::Ends& ends, std::size_t most) const override;
   void set_log(modules::LossLog* log) override { log_ = log; }
   std::unique_ptr<modules::Guard> make_guard(const modules::Ends& ends) override;
+  void told_by_reset(const modules::Ends& ends) override { (void)lost_->told_by_reset(ends); }
   std::shared_ptr<void> unguarded(const modules::Ends& ends) override;
   std::vector<modules::Ends> guarded() const override { return lost_->all_ends(); }
   void on_guarded(std::function<void()> call) override { lost_->on_change(std::move(call)); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One line per record: client, server, port, cause, the near daemon's number, whether a reader was told,
-// ranges, share, path. Numbers are decimal, addresses and UTF-16 hexadecimal. The first line names the
-// format, the last one is a checksum of everything before it.
+// ranges, share, path, its spelling (not before version 2). Numbers are decimal, addresses and UTF-16
+// hexadecimal. The first line names the format, the last one is a checksum of everything before it.
 #include "proxy/modules/promises/lost_book.h"
 
 #include <xxhash.h>
@@ -15,7 +15,8 @@
 namespace longhaul::promises {
 namespace {
 
-constexpr std::string_view kTitle = "longhaul lost-writes 1\n";
+constexpr std::string_view kTitle = "longhaul lost-writes 2\n", kTitleBefore = "longhaul lost-writes 1\n";
+static_assert(kTitle.size() == kTitleBefore.size());
 constexpr std::size_t kSumBytes = 4 + 16 + 1;  // "sum ", hex digits, line break
 constexpr std::string_view kDigits = "0123456789abcdef";
 
@@ -128,6 +129,8 @@ std::string lost_book_text(const std::vector<LostWrites::Record>& records) {
     put(text, record.file.share);
     text += ' ';
     put(text, record.file.path);
+    text += ' ';
+    put(text, record.file.spelled);
     text += '\n';
   }
   return text + sum_line(text);
@@ -135,7 +138,7 @@ std::string lost_book_text(const std::vector<LostWrites::Record>& records) {
 
 std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view text) {
   if (text.size() > kMostLostBookBytes || text.size() < kTitle.size() + kSumBytes ||
-      !text.starts_with(kTitle))
+      (!text.starts_with(kTitle) && !text.starts_with(kTitleBefore)))
     return std::nullopt;
   const auto summed = text.substr(0, text.size() - kSumBytes);
   if (text.substr(summed.size()) != sum_line(summed)) return std::nullopt;
@@ -155,6 +158,7 @@ std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view 
     record.loss.ranges = line.ranges();
     record.file.share = line.name();
     record.file.path = line.name();
+    if (!line.at_end()) record.file.spelled = line.name();
     if (!line.at_end() || cause >= kCauseNames.size() || reader_told > 1) return std::nullopt;
     record.loss.cause = static_cast<Cause>(cause);
     record.reader_told = reader_told == 1;
@@ -173,6 +177,8 @@ std::string mark_text(const MarkLine& mark) {
   put(text, mark.file->share);
   text += ' ';
   put(text, mark.file->path);
+  text += ' ';
+  put(text, mark.file->spelled);
   return text;
 }
 
@@ -189,6 +195,7 @@ std::optional<MarkLine> parse_mark(std::string_view text) {
     file.ends.server_port = line.number<std::uint16_t>();
     file.share = line.name();
     file.path = line.name();
+    if (!line.at_end()) file.spelled = line.name();
   }
   if (!line.at_end()) return std::nullopt;
   return mark;

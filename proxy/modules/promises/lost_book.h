@@ -18,7 +18,8 @@ std::string lost_book_text(const std::vector<LostWrites::Record>& records);
 // No result for any text that lost_book_text() did not produce.
 std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view text);
 
-// A mark of a file, or without one its end: "+ number near client server port share path", "- number".
+// A mark of a file, or without one its end:
+// "+ number near client server port share path spelled", "- number".
 struct MarkLine {
   std::uint64_t number = 0, near = 0;
   std::optional<LostWrites::File> file;

@@ -23,22 +23,46 @@ void bound(std::vector<Interval>& ranges) {
   ranges = {Interval{ranges.front().begin, ranges.back().end}};
 }
 
+std::size_t hash_of(const std::u16string& spelled) { return std::hash<std::u16string>{}(spelled); }
+
+void remember(std::vector<LostWrites::Record::OtherName>& told, const LostWrites::Record::OtherName& name) {
+  constexpr std::size_t kMost = 8;  // beyond that the client is told by the earliest once more
+  std::erase_if(told, [&](const auto& each) { return each.spelled == name.spelled; });
+  if (told.size() >= kMost) told.erase(told.begin());
+  told.push_back(name);
+}
+
+// `file` is spelled otherwise than `from`, which it is or which contains it.
+bool is_spelled_otherwise(const LostWrites::File& file, const LostWrites::File& from) {
+  return !file.spelled.empty() && !from.spelled.empty() && !file.spelled.starts_with(from.spelled);
+}
+
 }  // namespace
 
 std::optional<LostWrites::File> name_after(const LostWrites::File& file, const LostWrites::File& from,
                                            const LostWrites::File& to) {
-  if (file == from) return to;
+  const bool is_spelled = !file.spelled.empty() && !to.spelled.empty();
+  if (file == from) {
+    LostWrites::File moved = to;
+    if (!is_spelled) moved.spelled.clear();
+    return moved;
+  }
   if (LostWrites::any_port(file.ends) != LostWrites::any_port(from.ends) || file.share != from.share ||
       !file.path.starts_with(from.path) || file.path.size() <= from.path.size() ||
       file.path[from.path.size()] != u'\\')
     return std::nullopt;
   LostWrites::File moved = to;
   moved.path.append(file.path, from.path.size());
+  // Equal names are equally long, however they are spelled.
+  if (is_spelled && file.spelled.size() == file.path.size())
+    moved.spelled.append(file.spelled, from.path.size());
+  else
+    moved.spelled.clear();
   return moved;
 }
 
 std::size_t bytes_of_name(const LostWrites::File& file) {
-  return (file.share.size() + file.path.size()) * sizeof(char16_t);
+  return (file.share.size() + file.path.size() + file.spelled.size()) * sizeof(char16_t);
 }
 
 LostWrites::LostWrites(std::uint64_t number, OwnerOf owner_of)
@@ -70,51 +94,72 @@ void LostWrites::told_late(const File& file, Told how) {
   if (!journal_) return;
   Loss loss{.cause = Cause::refused};  // of a file that was emptied since, or was forgotten for want of room
   if (const auto of = clients_.find(file.ends.client); of != clients_.end())
-    if (const auto found = find(of->second.records, file); found != of->second.records.end())
+    if (const auto found = find_exact(of->second.records, file); found != of->second.records.end())
       loss = found->loss;
   journal_->reported(file, loss, how);
 }
 
+bool LostWrites::tells(const Record& record, const File& file, Use use) {
+  if (record.file != file) return false;
+  if (record.file.is_exactly(file)) return use != Use::reads || !record.reader_told;
+  if (use == Use::replaces) return false;
+  const auto told =
+      std::ranges::find(record.told_by_others, hash_of(file.spelled), &Record::OtherName::spelled);
+  return told == record.told_by_others.end() || (told->only_read && use != Use::reads);
+}
+
+// All that tells(), each record once.
+bool LostWrites::tell(const File& file, Use use, Told how) {
+  bool any = false;
+  for (;;) {
+    const auto of = clients_.find(file.ends.client);
+    if (of == clients_.end()) break;
+    auto& records = of->second.records;
+    const auto found =
+        std::ranges::find_if(records, [&](const Record& each) { return tells(each, file, use); });
+    if (found == records.end()) break;
+    any = true;
+    ++counters_.reported[static_cast<std::size_t>(how)];
+    if (journal_) journal_->reported(found->file, found->loss, how);
+    if (!found->file.is_exactly(file))
+      remember(found->told_by_others, {hash_of(file.spelled), use == Use::reads});
+    else if (use == Use::reads)
+      found->reader_told = true;
+    else
+      remove(of, found);
+  }
+  if (any) changed();
+  return any;
+}
+
 bool LostWrites::take(const File& file, Use use) {
-  if (use == Use::attributes || use == Use::replaces) return false;
-  const auto of = clients_.find(file.ends.client);
-  if (of == clients_.end()) return false;
-  const auto found = find(of->second.records, file);
-  if (found == of->second.records.end()) return false;
-  if (use == Use::reads && std::exchange(found->reader_told, true)) return false;
-  ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
-  if (journal_) journal_->reported(file, found->loss, Told::next_open);
-  if (use != Use::reads) remove(of, found);
-  changed();
-  return true;
+  return use != Use::attributes && use != Use::replaces && tell(file, use, Told::next_open);
 }
 
 bool LostWrites::has(const File& file, Use use) const {
   const auto of = clients_.find(file.ends.client);
-  if (of == clients_.end() || use == Use::attributes) return false;
-  const auto found = find(of->second.records, file);
-  return found != of->second.records.end() && (use != Use::reads || !found->reader_told);
+  return of != clients_.end() && use != Use::attributes &&
+         std::ranges::any_of(of->second.records, [&](const Record& each) { return tells(each, file, use); });
 }
 
 bool LostWrites::has_record(const File& file) const {
   const auto of = clients_.find(file.ends.client);
-  return of != clients_.end() && find(of->second.records, file) != of->second.records.end();
+  return of != clients_.end() && find_exact(of->second.records, file) != of->second.records.end();
 }
 
 void LostWrites::forget(const File& file) {
-  const auto of = clients_.find(file.ends.client);
-  if (of == clients_.end()) return;
-  const auto found = find(of->second.records, file);
-  if (found == of->second.records.end()) return;
-  remove(of, found);
-  changed();
+  bool any = false;
+  for (;; any = true) {
+    const auto of = clients_.find(file.ends.client);
+    if (of == clients_.end()) break;
+    const auto found = find_exact(of->second.records, file);
+    if (found == of->second.records.end()) break;
+    remove(of, found);
+  }
+  if (any) changed();
 }
 
-void LostWrites::told_by_reset(const File& file) {
-  if (!has_record(file)) return;
-  told_late(file, Told::reset);
-  forget(file);
-}
+void LostWrites::told_by_reset(const File& file) { (void)tell(file, Use::writes, Told::reset); }
 
 bool LostWrites::told_by_reset(const Ends& ends) {
   std::vector<File> files;
@@ -127,34 +172,46 @@ bool LostWrites::told_by_reset(const Ends& ends) {
 }
 
 void LostWrites::moved(const File& file, const File& to) {
-  if (file == to) return;
-  forget(to);
+  if (file.is_exactly(to)) return;
+  if (file != to) forget(to);  // else only its spelling changes
   marks_->moved(file, to);
+  const auto [first, last] = named_.equal_range(any_port(file.ends));
+  for (auto each = first; each != last; ++each) each->second->moved(file, to);
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
   Owner& owner = of->second.owner->second;
   bool any = false;
+  std::vector<Record> copies;  // whether the server takes both spellings for one file is not known
   for (Record& record : of->second.records) {
     const auto moved_to = name_after(record.file, file, to);
     if (!moved_to) continue;
+    if (is_spelled_otherwise(record.file, file)) {
+      copies.push_back({.file = *moved_to, .loss = record.loss});
+      continue;
+    }
     const std::size_t before = bytes_of_name(record.file), after = bytes_of_name(*moved_to);
     name_bytes_ += after - before, owner.name_bytes += after - before;
     record.file = *moved_to;
     any = true;
   }
-  if (!any) return;
+  if (!any && copies.empty()) return;
+  for (Record& copy : copies) insert(std::move(copy));
   make_room();
   changed();
 }
 
 void LostWrites::known_to(std::uint64_t near, const File& file) {
-  const auto of = clients_.find(file.ends.client);
-  if (of == clients_.end() || near == 0) return;
-  const auto found = find(of->second.records, file);
-  if (found != of->second.records.end() && found->loss.near == near) {
+  bool any = false;
+  for (; near != 0; any = true) {
+    const auto of = clients_.find(file.ends.client);
+    if (of == clients_.end()) break;
+    auto& records = of->second.records;
+    const auto found = std::ranges::find_if(
+        records, [&](const Record& each) { return each.file == file && each.loss.near == near; });
+    if (found == records.end()) break;
     remove(of, found);
-    changed();
   }
+  if (any) changed();
 }
 
 void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
@@ -166,23 +223,37 @@ void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
   }
 }
 
-void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but) {
+void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but, Reach reach) {
   const auto [first, last] = live_.equal_range(any_port(file.ends));
   bool given_up = false;
   for (auto each = first; each != last; ++each) {
     if (each->second == but || !each->second->owes()) continue;
-    each->second->give_up(file, cause);
+    each->second->give_up(file, cause, reach);
     given_up |= !each->second->owes();
   }
   if (given_up && on_given_up_) on_given_up_();
 }
 
-LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLedger& own) {
+void LostWrites::leave_names(const Ends& ends, OpenNames* names) {
+  const auto [first, last] = named_.equal_range(any_port(ends));
+  for (auto each = first; each != last; ++each) {
+    if (each->second != names) continue;
+    named_.erase(each);
+    return;
+  }
+}
+
+std::shared_ptr<void> LostWrites::begin_rename(const Ends& ends) {
+  renaming_.insert(any_port(ends));
+  return {nullptr, [this, ends](void*) { renaming_.extract(any_port(ends)); }};
+}
+
+LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLedger& own, Reach reach) {
   Unfinished all;
   const auto [first, last] = live_.equal_range(any_port(file.ends));
   for (auto each = first; each != last; ++each) {
     if (each->second == &own || !each->second->owes()) continue;
-    const Unfinished one = each->second->finish(file);
+    const Unfinished one = each->second->finish(file, reach);
     if (one.bytes == 0) continue;
     all.bytes += one.bytes;
     all.moved_at = std::max(all.moved_at, one.moved_at);
@@ -192,7 +263,10 @@ LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLed
 
 bool LostWrites::any(const Ends& ends) const {
   const auto [first, last] = live_.equal_range(any_port(ends));
-  if (std::any_of(first, last, [](const auto& each) { return each.second->owes(); })) return true;
+  return std::any_of(first, last, [](const auto& each) { return each.second->owes(); }) || has_records(ends);
+}
+
+bool LostWrites::has_records(const Ends& ends) const {
   const auto of = clients_.find(ends.client);
   return of != clients_.end() && std::ranges::any_of(of->second.records, [&](const Record& each) {
            return any_port(each.file.ends) == any_port(ends);
@@ -236,7 +310,8 @@ void LostWrites::insert(Record record) {
     of = clients_.emplace(client, OfClient{owners_.try_emplace(owner_of_(client)).first, {}}).first;
   std::deque<Record>& records = of->second.records;
   // One loss is reported once, however many writes were lost; the latest cause counts.
-  if (const auto same = find(records, record.file); same != records.end()) {
+  if (const auto same = find_exact(records, record.file); same != records.end()) {
+    record.file = same->file;
     auto& ranges = record.loss.ranges;
     if (same->loss.ranges.empty()) ranges.clear();
     if (!ranges.empty()) ranges.insert(ranges.end(), same->loss.ranges.begin(), same->loss.ranges.end());

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codecs/interval_set.h"
@@ -45,6 +46,7 @@ inline constexpr std::array<std::string_view, 3> kToldNames{"late_error", "next_
 
 class LossJournal;
 class LiveLedger;
+class OpenNames;
 class Marks;
 
 class LostWrites {
@@ -60,8 +62,15 @@ class LostWrites {
     // In the form in which the protocol compares names, so that each file has one.
     std::u16string share;  // what contains the file at the server
     std::u16string path;   // in the share
+    // The path letter by letter. Empty: not known. Where a server tells names apart that compare equal, they
+    // are two files: a client is told by either name, and only the very file's loss ends.
+    std::u16string spelled;
     bool operator==(const File& other) const {
       return any_port(ends) == any_port(other.ends) && share == other.share && path == other.path;
+    }
+    // Certainly the same file, or not known to be another.
+    bool is_exactly(const File& other) const {
+      return *this == other && (spelled.empty() || other.spelled.empty() || spelled == other.spelled);
     }
   };
   struct Loss {
@@ -77,6 +86,13 @@ class LostWrites {
     File file;
     Loss loss;
     bool reader_told = false;
+    // Hashes of other spellings by which it was told, the latest ones. Not stored: after a restart it is told
+    // again.
+    struct OtherName {
+      std::size_t spelled = 0;
+      bool only_read = false;
+    };
+    std::vector<OtherName> told_by_others;
   };
   static constexpr std::size_t kMostRanges = 16;
 
@@ -108,7 +124,7 @@ class LostWrites {
 
   // Before an open: true if it must be answered with the protocol's error for lost writes. An open that may
   // write gets the report once, after which the file is forgotten; before that, one open that only reads the
-  // data.
+  // data. What was lost by a name that is spelled otherwise is reported as well, by each spelling, and stays.
   bool take(const File& file, Use use = Use::writes);
   // Whether take() would be true, or, for an open that replaces the content, whether there is anything to
   // forget: for callers that learn only later whether the client was told (telling.h).
@@ -116,7 +132,9 @@ class LostWrites {
   bool has_record(const File& file) const;
   // Before an open that cannot wait for this client's other flows with outstanding writes of the file: those
   // flows are ended, and their outstanding writes are lost.
-  void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
+  enum class Reach : std::uint8_t { itself, below };  // with all that it contains, if it is a folder
+  void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr,
+                Reach reach = Reach::itself);
   // Writes that flows have promised for a file and that are not known to be done.
   struct Unfinished {
     std::uint64_t bytes = 0;
@@ -124,20 +142,23 @@ class LostWrites {
         moved_at{};  // when the server last answered one of their WRITEs, or the first was promised
   };
   // Before an open that can wait: other flows of this client than `own` promise nothing more for the file.
-  Unfinished finish_others(const File& file, const LiveLedger& own);
+  Unfinished finish_others(const File& file, const LiveLedger& own, Reach reach = Reach::itself);
   // This client replaced or deleted the content.
   void forget(const File& file);
   // Nothing but the reset that follows can tell the client.
   void told_by_reset(const File& file);
   // The same of every file between these addresses; false: there is none.
   bool told_by_reset(const Ends& ends);
-  // This client renamed it, replacing any file of the new name; what lies below it, if it is a folder, too.
+  // This client renamed it, replacing any file of the new name; what lies below it, if it is a folder, too. Its
+  // open files follow, through whichever connection they were opened.
   void moved(const File& file, const File& to);
   // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's
   // suspicion about this file is void.
   void known_to(std::uint64_t near, const File& file);
   // Also while a flow between these addresses has outstanding writes that may soon be lost.
   bool any(const Ends& ends) const;
+  // A file between these addresses of which the client has not been told.
+  bool has_records(const Ends& ends) const;
   // Also while a flow between these addresses could still lose writes: it may promise some, or a file is
   // marked.
   bool may_lose(const Ends& ends) const;
@@ -158,6 +179,16 @@ class LostWrites {
   void enter_unguarded(const Ends& ends) { unguarded_.insert(any_port(ends)); }
   void leave_unguarded(const Ends& ends) { unguarded_.extract(any_port(ends)); }
   bool has_unguarded(const Ends& ends) const { return unguarded_.contains(any_port(ends)); }
+
+  // ---- names
+
+  // What a connection has open, from its beginning to its end.
+  void enter_names(const Ends& ends, OpenNames* names) { named_.emplace(any_port(ends), names); }
+  void leave_names(const Ends& ends, OpenNames* names);
+  // While a rename of this client's has no answer a file may have either name: what was promised now could be
+  // recorded under the wrong one. Holds as long as the result; this object outlives that.
+  std::shared_ptr<void> begin_rename(const Ends& ends);
+  bool is_renaming(const Ends& ends) const { return renaming_.contains(any_port(ends)); }
 
   // State that is stored over a restart. add() and take() are reported to the journal, restore() is not.
   std::vector<Record> records() const;
@@ -186,7 +217,11 @@ class LostWrites {
     std::deque<Record> records;  // the oldest first
   };
   using Clients = std::map<Client, OfClient>;
-  static auto find(auto& of, const File& file) { return std::ranges::find(of, file, &Record::file); }
+  static auto find_exact(auto& of, const File& file) {
+    return std::ranges::find_if(of, [&](const Record& each) { return each.file.is_exactly(file); });
+  }
+  static bool tells(const Record& record, const File& file, Use use);
+  bool tell(const File& file, Use use, Told how);
   void insert(Record record);
   void remove(Clients::iterator of, std::deque<Record>::iterator record);
   void make_room();
@@ -199,7 +234,8 @@ class LostWrites {
   LossJournal* journal_ = nullptr;
   std::function<void()> on_change_;
   std::multimap<Ends, LiveLedger*> live_;
-  std::multiset<Ends> unguarded_;
+  std::multiset<Ends> unguarded_, renaming_;
+  std::multimap<Ends, OpenNames*> named_;
   std::map<std::string, Owner> owners_;
   Clients clients_;
   std::size_t waiting_ = 0, name_bytes_ = 0;
@@ -213,9 +249,39 @@ class LiveLedger {
   virtual bool owes() const = 0;
   // If writes of this file are outstanding, all outstanding writes count as lost, and the flow is reset when
   // its host runs next.
-  virtual void give_up(const LostWrites::File& file, Cause cause) = 0;
+  virtual void give_up(const LostWrites::File& file, Cause cause, LostWrites::Reach reach) = 0;
   // Stops promising if writes of this file are outstanding.
-  virtual LostWrites::Unfinished finish(const LostWrites::File& file) = 0;
+  virtual LostWrites::Unfinished finish(const LostWrites::File& file, LostWrites::Reach reach) = 0;
+};
+
+// The names of a connection's open files, by which its promises are recorded.
+class OpenNames {
+ public:
+  virtual ~OpenNames() = default;
+  // Files that are `from`, or lie below it, are now called as name_after() says.
+  virtual void moved(const LostWrites::File& from, const LostWrites::File& to) = 0;
+};
+
+// A flow that is not read any more, or not by anyone who could tell its client: LostWrites::enter_unguarded(),
+// until it ends.
+class Unguarded {
+ public:
+  Unguarded(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
+      : lost_(std::move(lost)), ends_(ends) {}
+  ~Unguarded() {
+    if (has_begun_) lost_->leave_unguarded(ends_);
+  }
+  Unguarded(const Unguarded&) = delete;
+  Unguarded& operator=(const Unguarded&) = delete;
+
+  void begin() {
+    if (!std::exchange(has_begun_, true)) lost_->enter_unguarded(ends_);
+  }
+
+ private:
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  bool has_begun_ = false;
 };
 
 // Logs events, and stores losses that are not reported yet. Called on the loop; never waits.

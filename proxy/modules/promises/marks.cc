@@ -18,7 +18,9 @@ namespace longhaul::promises {
 namespace {
 
 constexpr std::uint64_t kWorkPerMark = 5'000;
-constexpr std::string_view kMarksTitle = "longhaul promised-files 1 ";
+constexpr std::string_view kMarksTitle = "longhaul promised-files 2 ";
+constexpr std::string_view kMarksTitleBefore = "longhaul promised-files 1 ";  // names are not spelled
+static_assert(kMarksTitle.size() == kMarksTitleBefore.size());
 constexpr std::size_t kSumDigits = 16;
 // So much of the file may be out of date before it is written anew.
 constexpr std::size_t kLeastWaste = 64 << 10;
@@ -114,7 +116,7 @@ void Marks::erase(All::iterator mark) {
 void Marks::record_gone(const File& file) {
   for (auto [each, end] = marks_.equal_range(file); each != end;) {
     const auto mark = each++;
-    if (!mark->second.owner) erase(mark);
+    if (!mark->second.owner && mark->first.is_exactly(file)) erase(mark);
   }
 }
 
@@ -204,7 +206,7 @@ void Marks::stored(bool done) {
 // Each mark that is left is a file of which nobody knows how much of what was promised has come.
 bool Marks::restore(std::string_view text) {
   const std::string_view title = next_line(text);
-  if (!title.starts_with(kMarksTitle)) return false;
+  if (!title.starts_with(kMarksTitle) && !title.starts_with(kMarksTitleBefore)) return false;
   std::map<std::uint64_t, std::pair<File, std::uint64_t>> left;
   while (!text.empty()) {
     const auto found = parse_mark(next_line(text));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that are being reported to one connection's client. An error that was sent may never be read: losses
-// stay on record until the client sends something more. The protocol decides how an open is answered, and
-// which of the client's messages were sent behind that answer.
+// stay on record until its bytes have arrived at the client's host and the client has sent something more. That
+// alone proves nothing: clients have several requests under way. The protocol decides how an open is answered,
+// and which of the client's messages were sent behind that answer.
 #pragma once
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -20,7 +23,7 @@ class Telling {
   void end_live(const LostWrites::File& file) { lost_.end_live(file); }
   // The answer that reports it is sent now. `answer`: its number, for went_on_behind().
   void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = 0) {
-    told_.push_back({std::move(file), use, answer});
+    told_.push_back({std::move(file), use, answer, ++awaited_});
   }
   // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
   bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer = 0) {
@@ -32,10 +35,34 @@ class Telling {
   void replaced(const LostWrites::File& file) { lost_.forget(file); }
   // The connection is reset now, where no answer can report it.
   void told_by_reset(const LostWrites::File& file) { lost_.told_by_reset(file); }
-  // The client has continued, or ended in order: it has had all earlier answers. Not for what it sent before
-  // those and what waited here: it may have left meanwhile.
-  void client_goes_on() {
-    for (const Sent& sent : std::exchange(told_, {})) (void)lost_.take(sent.file, sent.use);
+  // The same before an open: true if it must be.
+  bool tells_by_reset(const LostWrites::File& file, LostWrites::Use use) {
+    if (use == LostWrites::Use::replaces || !has(file, use)) return false;
+    told_by_reset(file);
+    return true;
+  }
+  // At a near half: an error for lost writes that the far half, or the server, has sent is passed on now.
+  void passes(twin::MessageNumber answer) {
+    if (passed_.size() < kMostPassed) passed_.push_back({answer, ++awaited_});
+  }
+  // How many of all these were sent so far, and how many of them have arrived at the client's host.
+  std::uint64_t awaited() const { return awaited_; }
+  void arrived(std::uint64_t answers) { arrived_ = std::max(arrived_, answers); }
+  // The client has continued, or ended in order: it reads what has arrived. Not for what waited here: it may
+  // have left meanwhile. Returns answers of passes() of which the far half must hear (LossRead).
+  std::vector<twin::MessageNumber> client_goes_on() {
+    std::erase_if(told_, [&](const Sent& sent) {
+      if (sent.number > arrived_) return false;
+      (void)lost_.take(sent.file, sent.use);
+      return true;
+    });
+    std::vector<twin::MessageNumber> read;
+    std::erase_if(passed_, [&](const Passed& passed) {
+      if (passed.number > arrived_) return false;
+      read.push_back(passed.answer);
+      return true;
+    });
+    return read;
   }
   // For a half that does not see when its answers reach the client: it has continued behind this one.
   void went_on_behind(twin::MessageNumber answer) {
@@ -50,24 +77,17 @@ class Telling {
     LostWrites::File file;
     LostWrites::Use use;
     twin::MessageNumber answer;
+    std::uint64_t number;
   };
+  struct Passed {
+    twin::MessageNumber answer;
+    std::uint64_t number;
+  };
+  static constexpr std::size_t kMostPassed = 64;  // beyond that they are reported again
   LostWrites& lost_;
   std::vector<Sent> told_;
-};
-
-// At the near half: errors for lost writes that the far half, or the server, has sent, and that the client
-// has not continued behind yet.
-class ToldByOthers {
- public:
-  void passes(twin::MessageNumber answer) {
-    if (answers_.size() < kMost) answers_.push_back(answer);
-  }
-  // The far half must hear of each (LossRead).
-  std::vector<twin::MessageNumber> client_goes_on() { return std::exchange(answers_, {}); }
-
- private:
-  static constexpr std::size_t kMost = 64;  // beyond that they are reported again
-  std::vector<twin::MessageNumber> answers_;
+  std::vector<Passed> passed_;
+  std::uint64_t awaited_ = 0, arrived_ = 0;
 };
 
 }  // namespace longhaul::promises

@@ -51,7 +51,7 @@ void Guard::take_frames(From from, Out& out) {
 // False: no output was made, and the following bytes cannot be parsed.
 bool Guard::understands(From from, const Frame& frame, Out& out) {
   const bool asks = from == From::client;
-  if (asks) telling_.client_goes_on();
+  if (asks) (void)telling_.client_goes_on();
   switch (frame.kind) {
     case FrameKind::smb1:
       return asks ? smb1_.request(frame, out) : smb1_.answer(frame, out);
@@ -85,7 +85,7 @@ void Guard::review(Out& out) {
 }
 
 void Guard::client_ended(Out& out) {
-  telling_.client_goes_on();
+  (void)telling_.client_goes_on();
   pass(From::client, out);
   review(out);
 }

@@ -24,6 +24,8 @@ class Guard final : public modules::Guard {
   void from_server(Slice bytes, Out& out) override;
   void client_ended(Out& out) override;
   void server_ended(Out& out) override;
+  std::uint64_t awaited() const override { return telling_.awaited(); }
+  void arrived(std::uint64_t outputs) override { telling_.arrived(outputs); }
   bool give_up(Out& out) override;
   bool is_done() const override { return client_passes_ && server_passes_; }
   std::size_t held_bytes() const override { return client_.held_bytes() + server_.held_bytes(); }

@@ -2,6 +2,8 @@
 #include "proxy/modules/smb/lost_names.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace longhaul::smb {
 namespace {
@@ -24,9 +26,35 @@ std::u16string share_of(std::u16string_view unc) {
   return folded(unc);
 }
 
-std::u16string path_of(std::u16string_view path) {
-  while (path.starts_with(u'\\')) path.remove_prefix(1);
-  return folded(path);
+// smbd takes slashes for backslashes, several for one, and resolves "." and ".."; other servers refuse those.
+LostWrites::File file_named(const LostWrites::Ends& ends, std::u16string share, std::u16string_view name,
+                            NameForm form) {
+  std::vector<std::u16string_view> parts;
+  name = name.substr(0, name.find(u':'));
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find_first_of(u"\\/"), name.size());
+    const auto part = name.substr(0, end);
+    name.remove_prefix(std::min(end + 1, name.size()));
+    if (part == u"..") {
+      if (!parts.empty()) parts.pop_back();
+    } else if (!part.empty() && part != u".") {
+      parts.push_back(part);
+    }
+  }
+  if (form == NameForm::dfs && parts.size() >= 2 && folded(parts[1]) == share)
+    parts.erase(parts.begin(), parts.begin() + 2);
+  LostWrites::File file{.ends = ends, .share = std::move(share), .path = {}};
+  for (const std::u16string_view part : parts) {
+    if (!file.spelled.empty()) file.spelled += u'\\';
+    file.spelled += part;
+  }
+  file.path = folded(file.spelled);
+  return file;
+}
+
+bool names_stream(std::u16string_view name) {
+  const std::size_t colon = name.find(u':');
+  return colon != std::u16string_view::npos && folded(name.substr(colon)) != u"::$DATA";
 }
 
 // [MS-SMB2] 2.2.13, [MS-CIFS] 2.2.4.64.1. GENERIC_EXECUTE reads no data, but execution does.

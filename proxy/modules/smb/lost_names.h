@@ -12,8 +12,16 @@ namespace longhaul::smb {
 
 // The last component of \\server\share, folded: a client may use several names for the server.
 std::u16string share_of(std::u16string_view unc);
-// ASCII letters folded to upper case, without a leading backslash.
-std::u16string path_of(std::u16string_view path);
+// A file by the name that its client sent, relative to its share, as records have it: one for all names that
+// servers take for the same. In a DFS name the server and the share come first, if it is the share that it is
+// relative to ([MS-SMB2] 3.3.5.9, [MS-CIFS] 2.2.1.1.1).
+enum class NameForm : bool { plain, dfs };
+LostWrites::File file_named(const LostWrites::Ends& ends, std::u16string share, std::u16string_view name,
+                            NameForm form = NameForm::plain);
+// A named stream of a file or folder; `::$DATA` is the file itself ([MS-FSCC] 2.1.5). Nothing is recorded of
+// streams, nor promised through them: what is done to one neither replaces the file's content nor reports to
+// the program that wrote it.
+bool names_stream(std::u16string_view name);
 // For people: SHARE\PATH, in UTF-8.
 std::string display_name(const LostWrites::File& file);
 // From an NT access mask and disposition (the same in SMB1's NT_CREATE_ANDX and SMB2's CREATE).

@@ -110,7 +110,7 @@ inline constexpr ReasonText smb_other_paths{
 inline constexpr ReasonText smb_not_recorded{
     "smb_not_recorded",
     "The flow is optimised, but this proxy cannot record on its disk which files it acknowledges writes of, "
-    "so that its writes wait for the server.",
+    "so writes wait for the server.",
     "see the log (promised_files): state_dir may be full or failing; none needed where a client has more "
     "than a few hundred files open for writing"};
 inline constexpr ReasonText smb_hides_errors{

@@ -29,7 +29,7 @@ inline constexpr ReasonText tls_server_refused{
     "tls_server_refused",
     "The flow crosses encrypted: the handshake of this proxy with the server failed. Its certificate does not "
     "verify, it is below TLS 1.2, or it has no protocol (ALPN) in common with the client.",
-    "look for tls_server_refused in this side's log, which has OpenSSL's words; name the server's CA with ca in "
+    "look for tls_server_refused in this side's log, which names OpenSSL's error; name the server's CA with ca in "
     "[[tls_server]]"};
 inline constexpr ReasonText tls_client_certificate{
     "tls_client_certificate",

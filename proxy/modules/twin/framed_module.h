@@ -172,6 +172,11 @@ class FramedModule : public modules::Module {
     return first;
   }
 
+  std::uint64_t awaited() const override { return half() ? half()->awaited() : 0; }
+  void arrived(std::uint64_t outputs) override {
+    if (half()) half()->arrived(outputs);
+  }
+
   std::size_t held_bytes() const override {
     return lan_.held_bytes() + stream_.held_bytes() + protocol_.held_bytes() + attachment_.held_bytes();
   }
@@ -273,10 +278,7 @@ class FramedModule : public modules::Module {
   // Whether this module has anything left to do.
   void review(TimePoint now) {
     if (must_stay()) return;
-    // The near half owes the server nothing; the far half must not take answers to its own requests for the
-    // client's.
-    if (gives_up_ && takes_from_lan() && (side_ == Side::near || !half() || half()->quiet()))
-      lan_opaque(now, modules::reasons::memory_limit);
+    if (gives_up_ && takes_from_lan() && may_give_up()) lan_opaque(now, modules::reasons::memory_limit);
     if (half() && takes_from_lan())
       if (const modules::Reason why = half()->leave_alone(); why != modules::reasons::optimised)
         lan_opaque(now, why);
@@ -286,6 +288,16 @@ class FramedModule : public modules::Module {
       stream_state_ = State::aside;
       out_.step_aside_to_lan();
     }
+  }
+  // The near half may owe its client something; the far half must not take answers to its own requests for the
+  // client's.
+  bool may_give_up() {
+    using Leave = typename Protocol::Half::Leave;
+    if (!half()) return true;
+    if (side_ == Side::far) return half()->quiet();
+    const Leave leave = half()->gives_up();
+    if (leave == Leave::never) out_.abort();
+    return leave == Leave::now;
   }
   bool takes_from_lan() const { return lan_state_ == State::frames && !lan_ended_; }
 

@@ -52,11 +52,24 @@ class Half {
   // Why it does less than it could, for display.
   virtual modules::Reason reason() const { return leave_alone(); }
 
+  // There is no memory for more: whether the module may step aside from the LAN now. The near half is asked, again
+  // and again if it may not yet; it begins nothing that would keep it longer.
+  enum class Leave : std::uint8_t {
+    now,
+    later,  // it owes the client something
+    never,  // only what reads this connection can tell the client what it must know: the flow is aborted
+  };
+  virtual Leave gives_up() { return Leave::now; }
+
   // Frames from the stream that wait here for answers of the LAN.
   virtual std::size_t queued_bytes() const { return 0; }
   // Approximate memory of its state about the connection: opens, requests, answers fetched in advance.
   // Without the part that the account of all flows counts (ahead/ahead_cache.h).
   virtual std::size_t state_bytes() const { return 0; }
+
+  // As Module::awaited() and arrived().
+  virtual std::uint64_t awaited() const { return 0; }
+  virtual void arrived(std::uint64_t /*outputs*/) {}
 
   // As Module::set_wake().
   virtual void set_wake(const std::function<void()>&) {}

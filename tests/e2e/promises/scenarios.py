@@ -35,9 +35,9 @@ class Round:
     pause: float
 
 
-def drawn(seed, faults, kinds, most=8, longest=70):
+def drawn(seed, faults, kinds, most=8, longest=70, keys=False):
     """The round that belongs to a seed. `faults` and `kinds` are names, of which it takes one and several; no client waits for an
-    answer for more than `longest` seconds."""
+    answer for more than `longest` seconds. `keys`: of the stage."""
     chance = random.Random(seed)
     fault = FAULTS[chance.choices(faults, [FAULTS[name].weight for name in faults])[0]]
     named = [KINDS[name] for name in kinds if KINDS[name].flushes or not fault.unsynced]
@@ -49,12 +49,13 @@ def drawn(seed, faults, kinds, most=8, longest=70):
         if kind.is_heavy and any(told.kind == kind.name for told in scenarios):
             continue
         scenarios.append(scenario(chance, kind, fault, longest))
-    return played(chance, seed, fault, scenarios)
+    return played(chance, seed, fault, scenarios, keys)
 
 
-def played(chance, seed, fault, scenarios):
+def played(chance, seed, fault, scenarios, keys):
     # So that it begins amid promises, where there are any.
-    watched = [number for number, told in enumerate(scenarios) if KINDS[told.kind].may_be_promised(told.dialect, told.ask)]
+    watched = [number for number, told in enumerate(scenarios)
+               if KINDS[told.kind].may_be_promised(told.dialect, told.ask, has_keys=keys)]
     return Round(seed, fault, tuple(scenarios), chance.random(), chance.choice(watched or range(len(scenarios))),
                  fault.pause * chance.random())
 
@@ -106,13 +107,18 @@ def places(fault, kinds):
     return table
 
 
-def covering(seed, fault, kinds, most=8, longest=70):
+def covering(seed, fault, kinds, most=8, longest=70, keys=False):
     """Rounds of one fault in which each place of the table is played once, by one of the clients that can. Those of a
     round differ as much as they can: the first round alone is a sample, of clients with promises where there are any."""
     chance = random.Random(f"{seed} {fault}")
     table = places(fault, kinds)
     left = sorted(table)
     chance.shuffle(left)
+
+    def is_promised(found):
+        kind, cell = found
+        return kind.may_be_promised(cell.dialect, cell.ask, has_keys=keys)
+
     uses, rounds = collections.Counter(), []
     while left:
         scenarios, seen, heavy = [], set(), set()
@@ -130,13 +136,8 @@ def covering(seed, fault, kinds, most=8, longest=70):
             seen |= set(place)
             left.remove(place)
             scenarios.append(scenario(chance, kind, FAULTS[fault], longest, cell))
-        rounds.append(played(chance, seed, FAULTS[fault], scenarios))
+        rounds.append(played(chance, seed, FAULTS[fault], scenarios, keys))
     return rounds
-
-
-def is_promised(found):
-    kind, cell = found
-    return kind.may_be_promised(cell.dialect, cell.ask)
 
 
 @dataclasses.dataclass
@@ -152,14 +153,15 @@ class Outcome:
     unflushed: list  # the same of blocks that a FLUSH has covered, however the run ended
     wrong: list  # neither what was written nor what was there before
     promised: int = 0  # bytes acknowledged early on one of its connections before the fault began
+    at_work: bool = False  # its program had not ended by then
 
 
 class Stage:
     """A lab with a server, and with the pair unless `direct`. `power`: the server's share and the daemons' state are on
-    disks of their own. It is left as it was found by each round."""
+    disks of their own. `keys`: the far side can open signed sessions. It is left as it was found by each round."""
 
-    def __init__(self, direct=False, power=False, guest=False, both=None):
-        self.direct, self.power, self.with_guest, self.both = direct, power, guest, both
+    def __init__(self, direct=False, power=False, guest=False, both=None, keys=False):
+        self.direct, self.power, self.with_guest, self.both, self.keys = direct, power, guest, both, keys
         self.guest = self.pair = None
         self.numbers, self.rounds = itertools.count(1), itertools.count()
         self.host = SERVER
@@ -172,7 +174,9 @@ class Stage:
             self.smbd = smb.Smbd(self.lab, single, small="64m", disk=Disk(self.lab.scratch, "share") if self.power else None)
             if not self.direct:
                 both = dict(self.both or {}, **({"dictionary": {"disk": 0}} if self.power else {}))
-                self.pair = Pair(self.lab, both=both)
+                # The server has an address for each round.
+                keys = [{"addresses": ["10.10.2.0/24"], "ntlm_hashes": str(self.smbd.ntlm_hashes())}] if self.keys else None
+                self.pair = Pair(self.lab, both=both, datacenter={"smb_server": keys})
                 for site in self.pair.sites if self.power else ():
                     site.disk = Disk(self.lab.scratch, site.name)
                 stack.enter_context(self.pair)
@@ -242,9 +246,10 @@ class Stage:
             watched = writers[round_.watched]
             enough = max(1, int(round_.moment * watched.scenario.blocks))
             self._wait(lambda: promised.look() or watched.progress() >= enough or watched.has_ended(), 30)
-            # A fault before the first promise breaks none.
+            # A fault before the first promise to a client breaks none of its.
             able = [writer for writer in writers if self.may_promise(writer.scenario)]
-            self._wait(lambda: promised.look() or promised.any() or all(writer.has_ended() for writer in able), 10)
+            self._wait(lambda: promised.look() or all(promised.bytes[writer] or writer.has_ended() for writer in able), 10)
+            at_work = {writer for writer in writers if not writer.has_ended()}
             fault.begin(self, round_.pause)
             longest = max(told.timeout for told in round_.scenarios)
             self._wait(lambda: all(writer.has_ended() for writer in writers), 30 + fault.patience + 2 * longest)
@@ -256,13 +261,13 @@ class Stage:
         if any(isinstance(writer, KernelWriter) and not writer.has_ended() for writer in writers):
             self.guest.__exit__(None, None, None)  # it does nothing else while a program hangs
             self.guest = Guest(self.lab).__enter__()
-        return [self._judged(writer, promised.bytes[writer]) for writer in writers]
+        return [dataclasses.replace(self._judged(writer, promised.bytes[writer]), at_work=writer in at_work) for writer in writers]
 
     def may_promise(self, told):
         """Whether the pair should acknowledge writes of this scenario early."""
         kind = KINDS[told.kind]
         cached = (self.both or {}).get("features", {}).get("smb.write_behind_cached")
-        return bool(self.pair) and kind.may_be_promised(told.dialect, told.ask, bool(cached))
+        return bool(self.pair) and kind.may_be_promised(told.dialect, told.ask, bool(cached), self.keys)
 
     @staticmethod
     def _wait(condition, seconds):
@@ -326,9 +331,6 @@ class Promised:
     def __init__(self, stage, writers):
         self.stage, self.bytes = stage, collections.Counter()
         self.writer_of = {writer.popen.pid: writer for writer in writers if writer.popen and stage.pair}
-
-    def any(self):
-        return any(self.bytes.values())
 
     def owner(self, pid):
         """The writer whose process it is, or a child of that."""

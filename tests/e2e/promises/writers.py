@@ -27,7 +27,8 @@ UNFINISHED = ".new"  # as in ../clients/writing.py
 class Kind:
     """`weight`: how often it is drawn. `flushes`: the library can flush. `behaviour`: how it answers errors by itself, before its
     program can. `is_heavy`: one at a time. `promised`: for which requests its writes are acknowledged early; `if_cached`: for which
-    they are where clients that cache files themselves get promises, too; `unpromised`: in which dialects none are."""
+    they are where clients that cache files themselves get promises, too; `unpromised`: in which dialects none are; `signs`: in
+    which they are only if the far side has the server's key."""
 
     name: str
     words: tuple
@@ -38,6 +39,7 @@ class Kind:
     promised: tuple = ("none",)
     if_cached: tuple = ("oplock", "lease")
     unpromised: tuple = ()
+    signs: tuple = ()
     flushes: bool = True
     in_place: bool = True  # can write into a file without emptying it
     is_samba: bool = False
@@ -53,7 +55,9 @@ class Kind:
         known = ("none", "oplock") if dialect == "NT1" else ("none", "lease") if self.is_kernel else self.asks
         return [ask for ask in self.asks if ask in known]
 
-    def may_be_promised(self, dialect, ask, if_cached=False):
+    def may_be_promised(self, dialect, ask, if_cached=False, has_keys=False):
+        if dialect in self.signs and not has_keys:
+            return False
         return dialect not in self.unpromised and ask in self.promised + (self.if_cached if if_cached else ())
 
     def is_there(self):
@@ -70,7 +74,7 @@ KINDS = {kind.name: kind for kind in (
     Kind("impacket", python("impacket"), asks=("none", "oplock", "lease", "durable"),
          policies=(*POLICIES, "rename"), weight=6),
     Kind("smbprotocol", python("smbprotocol", PYTHON), PYTHON, SMB2,
-         ("none", "oplock", "lease", "durable"), unpromised=("3.1.1",)),  # it signs that, and the far side has no key
+         ("none", "oplock", "lease", "durable"), signs=("3.1.1",)),
     # It asks for a durable handle with every open, without the oplock that it takes to be granted one.
     Kind("pysmb", python("pysmb", PYTHON), PYTHON, ("NT1", "2.1"), ("durable",), flushes=False, promised=("durable",),
          unpromised=("NT1",)),
@@ -78,7 +82,7 @@ KINDS = {kind.name: kind for kind in (
     # It writes all at once, and may have done so before anybody looks what was promised to it.
     Kind("smbclient", python("smbclient"), policies=("close-only",), promised=(), flushes=False, in_place=False, is_samba=True,
          weight=1),
-    Kind("go-smb2", (BUILT / "go" / "write",), BUILT / "go" / "write", SMB2, unpromised=SMB2),  # it signs
+    Kind("go-smb2", (BUILT / "go" / "write",), BUILT / "go" / "write", SMB2, signs=SMB2),
     Kind("jcifs-ng", ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILT}/java/classes:{BUILT}/java/jars/*",
                       "Write"), BUILT / "java" / "classes", flushes=False, behaviour="reconnects", promised=(),  # it reports no error at CLOSE
          is_heavy=True),  # a Java machine takes as long to start as all the others

@@ -63,6 +63,9 @@ TEST_CASE("wrong usage gives exit code 2 and a sentence") {
   CHECK(has(type({"check"}).errors, "FILE is required"));
   CHECK(type({"check", "a", "b"}).exit_code == 2);
   CHECK(type({"keygen"}).exit_code == 2);
+  // Options that would have no effect beside others.
+  CHECK(has(type({"flows", "--count", "2"}).errors, "--count requires --watch"));
+  CHECK(has(type({"status", "--config", "a.toml", "--control", "127.0.0.1:1"}).errors, "--control excludes --config"));
 }
 
 TEST_CASE("check and run refuse a bad configuration with one sentence and exit code 2") {

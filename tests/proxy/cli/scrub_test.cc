@@ -22,6 +22,8 @@ TEST_CASE("known secrets are removed wherever they are, each line of a PEM file 
   scrubber.know("short");
   const auto text = scrubber.scrub("x MIGHAgEAMBMGByqGSM49 y AwEHBG0wawIBAQQg, short\n");
   CHECK(text == "x (removed) y (removed), short\n");
+  scrubber.know("user:" + std::string(32, 'c') + "\n");
+  CHECK(scrubber.scrub("hash " + std::string(32, 'c') + ".") == "hash (removed).");
 }
 
 TEST_CASE("what looks like a key is removed, a fingerprint is not") {
@@ -37,6 +39,7 @@ TEST_CASE("what looks like a key is removed, a fingerprint is not") {
   CHECK(scrubber.scrub("password=hunter2 user=u") == "password=(removed) user=u");
   CHECK(scrubber.scrub("{\"token\": \"hunter2\", \"a\": 1}") == "{\"token\": (removed), \"a\": 1}");
   CHECK(scrubber.scrub("PSK = hunter2\nx") == "PSK = (removed)\nx");
+  CHECK(scrubber.scrub("Authorization: Bearer hunter2, x\nafter") == "Authorization: (removed)\nafter");
   CHECK(scrubber.scrub("token_file = \"control.token\"") == "token_file = \"control.token\"");
   CHECK(scrubber.scrub("the token of the API") == "the token of the API");
 }

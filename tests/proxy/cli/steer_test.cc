@@ -71,6 +71,7 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   down.last_error = "connection refused";
   down.smoothed_rtt = {};
   api.daemon.now.links.push_back(down);
+  api.daemon.now.links.front().unlike_modules = {{"smb", 13, 12}, {"http", 2, 0}};
   api.start();
   const Shell shell{api.port()};
   auto typed = shell.type({"status"});
@@ -79,6 +80,7 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   typed.out = unwrapped(typed.out);
   CHECK(has(typed.out, "branch, longhaul 0.1.0, up 1m 30s"));
   CHECK(has(typed.out, "1 live of at most 16384"));
+  CHECK(has(typed.out, "do not serve them: smb (13 here, 12 there), http (2 here, none there)"));
   CHECK(has(typed.out,
             "3.00 MiB of 512 MiB: credit 1.00 MiB of 90.0 MiB, ahead 2.00 MiB of 64.0 MiB"));
   CHECK(has(typed.out,

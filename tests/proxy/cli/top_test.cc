@@ -53,6 +53,42 @@ TEST_CASE("top shows rates between two answers, and the savings of each talker")
   CHECK(has(restarted, "LAN -, WAN -"));  // a restarted daemon has no negative rate
 }
 
+TEST_CASE("top has a line for each path, and shows one that does not work") {
+  const auto at = [](std::uint64_t sent) {
+    auto answer = status(0, 0);
+    answer.at("links").at(0).as_object()["paths"] = json::parse(R"([
+      {"name": "fibre", "role": "carries", "reason": "no other path works", "cost": 1, "state": "up", "rtt_ms": 20.5,
+       "queue_ms": 2, "packets_sent": 200, "packets_lost": 3, "spurious_losses": 1, "bytes_sent": 0, "bytes_received": 0},
+      {"name": "lte", "role": "none", "reason": null, "cost": 1, "state": "failed", "rtt_ms": 60, "queue_ms": 0,
+       "packets_sent": 10, "packets_lost": 5, "bytes_sent": 0, "bytes_received": 0}])");
+    answer.at("links").at(0).at("paths").at(0).as_object()["bytes_sent"] = sent;
+    return answer;
+  };
+  Top top;
+  top.frame(at(0), talkers(0), 0);
+  std::istringstream lines(top.frame(at(250'000), talkers(0), 2));
+  std::string all, fibre, lte;
+  for (std::string line; std::getline(lines, line); all += line + '\n') {
+    CHECK(line.size() <= 100);
+    if (line.starts_with("- fibre")) fibre = line;
+    if (line.starts_with("- lte")) lte = line;
+  }
+  INFO(all);
+  for (const char* shown : {"carries", "20.5 ms", "1.0 %", "2.00 ms", "1.00 Mbit/s"})
+    CHECK(has(fibre, shown));
+  for (const char* shown : {"down", "50.0 %"}) CHECK(has(lte, shown));
+  CHECK_FALSE(has(lte, "ms"));
+}
+
+TEST_CASE("top shows no loss and no queue of UDP while TCP carries") {
+  auto answer = status(0, 0);
+  answer.at("links").at(0).as_object()["carrier"] = "tcp";
+  const auto frame = Top().frame(answer, talkers(0), 0);
+  CHECK(has(frame, "datacenter  up     tcp"));
+  CHECK_FALSE(has(frame, "2.0 %"));
+  CHECK_FALSE(has(frame, "1.50 ms"));
+}
+
 TEST_CASE("the verdict names each problem with its remedy, with and without colour") {
   auto status = json::parse(R"({"verdict": {"ok": false, "saved_bytes": -2, "saved_share": -0.1, "problems": [
     {"sentence": "The link is down.", "remedy": "look", "serious": true}]}, "throughput": null})");

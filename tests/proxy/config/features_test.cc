@@ -57,6 +57,18 @@ TEST_CASE("features printed as text parse to the same features") {
   }
 }
 
+TEST_CASE("every feature has settings that completion offers, and each is accepted") {
+  std::vector<std::string> named;
+  for (const std::string& setting : settings_with_names(kTable)) {
+    const auto equals = setting.find('=');
+    if (const std::string name = setting.substr(0, equals); named.empty() || named.back() != name) named.push_back(name);
+    Features features = standard();
+    CHECK(set_feature(features, named.back(), setting.substr(equals + 1)).has_value());
+  }
+  const auto names = feature_names(kTable);
+  CHECK(named == std::vector<std::string>(names.begin(), names.end()));
+}
+
 TEST_CASE("every name of a feature but the preset has a text, in the same order") {
   const auto lines = to_text(standard());
   const auto names = feature_names(kTable);

@@ -302,6 +302,13 @@ TEST_CASE("a warning names features that another setting keeps from having an ef
         Lines{"[features] smb.read_ahead has no effect while smb is off."});
   CHECK(of("[[rule]]\nto_ports = [445]\nfeatures = { preset = \"T\", \"smb.write_behind\" = true }\n") ==
         Lines{"In rule 1, smb.write_behind has no effect while smb is off."});
+  CHECK(of("[features]\ntransport = \"tcp\"\nfec = \"4:1\"\n") == Lines{"[features] fec has no effect while transport is tcp."});
+  CHECK(of("[features]\ntransport = \"off\"\nfec = \"4:1\"\nwindow = \"64KiB\"\ncompression = false\n") ==
+        Lines{"[features] fec has no effect while transport is off.", "[features] window has no effect while transport is off."});
+  CHECK(of("[smb]\nports = []\n") ==
+        Lines{"[smb] ports is empty, so smb in [features] has no effect; to switch the module off, set smb = false there."});
+  CHECK(of("[smb]\nports = []\n[features]\nsmb = false\n").empty());
+  CHECK(of("[smb]\nports = []\nany_port = true\n").empty());
   CHECK(of("[features]\ndedup_disk = true\n\"smb.read_ahead\" = true\ndedup_memory = true\n").empty());
   CHECK(of("[features]\nsmb = false\n[[rule]]\nto_ports = [445]\nfeatures = { smb = true, \"smb.read_ahead\" = true }\n").empty());
 }

@@ -58,5 +58,37 @@ TEST_CASE("a link that was never up, or is silent, is reported as a problem of i
   CHECK(problems(status, {}).at(0).sentence.find("stopped answering") != std::string::npos);
 }
 
+TEST_CASE("a path that does not work is named, but not while a new link still examines it") {
+  auto status = healthy();
+  auto& link = status.links[0];
+  link.state_age = std::chrono::seconds{60};
+  link.udp.state = link::UdpState::up;
+  link.paths = {{.name = "mpls", .role = link::PathRole::none}, {.name = "lte", .role = link::PathRole::carries}};
+  link.paths[0].udp.state = link::UdpState::probing;
+  REQUIRE(problems(status, {}).size() == 1);
+  CHECK(problems(status, {})[0].sentence.starts_with("The path \"mpls\" to \"datacenter\" does not work"));
+  CHECK_FALSE(problems(status, {})[0].is_serious);
+  link.state_age = std::chrono::seconds{1};
+  CHECK(problems(status, {}).empty());
+  link.paths[0].udp.state = link::UdpState::failed;
+  CHECK(problems(status, {}).size() == 1);
+}
+
+TEST_CASE("a collector that is not reached is named until it is reached again") {
+  auto status = healthy();
+  status.flow_export.emplace();
+  status.metric_export.emplace();
+  status.syslog.emplace();
+  CHECK(problems(status, {}).empty());
+  status.flow_export->last_error = "no such host";
+  status.metric_export->last_error = "cannot connect: Connection refused";
+  status.syslog->fails = true;
+  const auto found = problems(status, {});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].sentence == "Flow records do not reach the IPFIX collector (no such host).");
+  CHECK(found[1].sentence == "Metrics do not reach the OpenTelemetry collector (cannot connect: Connection refused).");
+  CHECK(found[2].remedy.find("[log] syslog") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace longhaul::control

@@ -3,6 +3,8 @@
 #include "proxy/flows/linked_flow.h"
 
 #include "probe_module.h"
+#include "proxy/flows/ends.h"
+#include "proxy/modules/smb/loss_reports.h"
 #include "proxy/modules/smb/reasons.h"
 #include "two_sites.h"
 
@@ -22,8 +24,9 @@ struct Halves {
 
 // Nothing is awaited inside CHECK: g++ 12 would await it twice.
 struct Bench {
-  explicit Bench(Reduces reduces = Reduces::no, std::uint64_t far_version = 1)
-      : acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
+  explicit Bench(Reduces reduces = Reduces::no, std::uint64_t far_version = 1, modules::Losses* of_near = nullptr)
+      : losses(of_near),
+        acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
         list{entry(1)},
         far_list{entry(far_version)},
         sites(io, list, far_list, reduces) {}
@@ -34,7 +37,7 @@ struct Bench {
                            .features = modules::kProbeFeatures},
             .instance = std::make_shared<modules::ProbeInstance>(
                 [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
-                [this](const modules::Ends&) { return make(halves.far, halves.dress_far); })};
+                [this](const modules::Ends&) { return make(halves.far, halves.dress_far); }, losses)};
   }
   static std::unique_ptr<modules::Module> make(Probe*& at, const std::function<void(Probe&)>& dress) {
     auto probe = std::make_unique<Probe>();
@@ -62,12 +65,29 @@ struct Bench {
     }
   }
 
+  modules::Losses* losses;
   asio::io_context io;
   tcp::acceptor acceptor;
   Halves halves;
   std::array<std::uint16_t, 1> ports{acceptor.local_endpoint().port()};
   std::vector<modules::Listed> list, far_list;
   TwoSites sites;
+};
+
+// With promises of a client to that server, of which some may be lost.
+struct BenchWithLosses {
+  explicit BenchWithLosses(std::uint64_t far_version) : bench(Reduces::no, far_version, &reports) {}
+  modules::Ends ends() {
+    const tcp::endpoint server = bench.acceptor.local_endpoint();
+    return ends_of(server.address(), {.host = {}, .address = server.address(), .port = server.port()});
+  }
+  asio::awaitable<void> ended() {
+    return bench.until([this] { return bench.sites.near->table.live().empty(); });
+  }
+
+  std::shared_ptr<promises::LostWrites> lost = std::make_shared<promises::LostWrites>();
+  smb::LossReports reports = smb::loss_reports(lost);
+  Bench bench;
 };
 
 std::uint8_t in_force(const Probe* probe, std::string_view feature) {
@@ -101,6 +121,59 @@ TEST_CASE("a module that forwards everything is invisible to client and server")
     CHECK(b.sites.near->table.ended().back().record.bytes.lan_out == 4'000'002);
     CHECK(b.sites.near->table.by_module_so_far().at({"far", "probe"}).flows == 1);
   }(bench));
+}
+
+TEST_CASE("nothing is promised to the client of a linked flow without its module, and nothing is hidden from it") {
+  BenchWithLosses with(2);  // the far side has another version
+  run(with.bench.io, [](BenchWithLosses& w) -> asio::awaitable<void> {
+    {
+      SocketPair pair = co_await w.bench.connected();
+      CHECK(w.bench.near_flow().reason == reasons::module_not_at_peer);
+      CHECK(w.bench.near_flow().peer == "far");
+      CHECK(w.lost->has_unguarded(w.ends()));
+    }
+    co_await w.ended();
+    CHECK_FALSE(w.lost->has_unguarded(w.ends()));
+    w.lost->add({.ends = w.ends(), .share = u"S", .path = u"F"}, {});
+    {
+      SocketPair pair = co_await w.bench.connected();
+      CHECK(w.bench.near_flow().reason == smb::reasons::lost_writes);
+      CHECK(w.bench.near_flow().peer.empty());
+      CHECK(w.lost->has_records(w.ends()));
+    }
+    co_await w.ended();
+    // Where the flow may not bypass the link a reset tells, once.
+    w.bench.sites.near->config.intercept.fail = config::Fail::closed;
+    tcp::socket client = co_await w.bench.sites.connect(w.bench.acceptor.local_endpoint());
+    const std::string nothing = (co_await read_all(client)).text;
+    CHECK(nothing.empty());
+    CHECK_FALSE(w.lost->has_records(w.ends()));
+    co_await w.ended();
+    SocketPair pair = co_await w.bench.connected();
+    CHECK(w.bench.near_flow().peer == "far");
+  }(with));
+}
+
+TEST_CASE("nothing is promised to a client from the moment that the module steps aside from one of its flows") {
+  BenchWithLosses with(1);
+  with.bench.halves.dress_near = [](Probe& probe) {
+    probe.lan = [](Probe& self, Slice bytes) {
+      self.say(modules::StepAside{Way::to_stream});
+      self.say(modules::ToStream{std::move(bytes)});
+    };
+  };
+  with.bench.halves.dress_far = [](Probe& probe) { probe.twin_aside = [](Probe&) {}; };
+  run(with.bench.io, [](BenchWithLosses& w) -> asio::awaitable<void> {
+    {
+      SocketPair pair = co_await w.bench.connected();
+      CHECK_FALSE(w.lost->has_unguarded(w.ends()));
+      co_await write(pair.near, "?");
+      co_await read_exactly(pair.far, 1);
+      CHECK(w.lost->has_unguarded(w.ends()));
+    }
+    co_await w.ended();
+    CHECK_FALSE(w.lost->has_unguarded(w.ends()));
+  }(with));
 }
 
 TEST_CASE("a half-close crosses a module, and the other direction continues") {
@@ -206,6 +279,9 @@ TEST_CASE("either both halves run or neither does") {
       CHECK(b.near_flow().reason == reasons::module_not_at_peer);
       CHECK(b.near_flow().module == nullptr);
       CHECK(b.far_flow().module == nullptr);
+      const auto unlike = b.sites.near->links[0]->status().unlike_modules;
+      REQUIRE(unlike.size() == 1);
+      CHECK((unlike[0].name == "probe" && unlike[0].here == 1 && unlike[0].there == 2));
       co_await exchange(pair, 10, 20);
     }(bench));
   }

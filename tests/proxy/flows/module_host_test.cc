@@ -324,3 +324,26 @@ TEST_CASE("an invalid message from the peer's half ends the flow") {
     CHECK(flow.far.received == "x");
   }
 }
+
+TEST_CASE("a host tells a module of arrivals by what the LAN's kernel has not delivered yet") {
+  Flow flow;
+  flow.near.closes = false;
+  flow.near.probe->lan = [](Probe& self, Slice) {
+    self.say(ToLan{Probe::slice("answer")});
+    ++self.awaits;
+  };
+  flow.near.reads = false;
+  flow.near.to_send = "question";
+  REQUIRE(flow.run_until([&] { return !flow.near.host->to_lan().empty(); }));
+  CHECK(flow.near.host->awaits_arrival());
+  flow.near.host->lan_arrived(0);  // the kernel has not taken it
+  CHECK(flow.near.probe->arrivals.empty());
+  flow.near.host->lan_took(6);
+  flow.near.host->lan_arrived(1);
+  CHECK(flow.near.probe->arrivals.empty());
+  flow.near.host->lan_arrived(~std::size_t{0});  // not known
+  CHECK(flow.near.probe->arrivals.empty());
+  flow.near.host->lan_arrived(0);
+  CHECK(flow.near.probe->arrivals == std::vector<std::uint64_t>{1});
+  CHECK_FALSE(flow.near.host->awaits_arrival());
+}

@@ -49,6 +49,8 @@ class Probe final : public Module {
   Wakes memory_gone = [](Probe&) {};
   Counters count;
   Reason why;
+  std::uint64_t awaits = 0;
+  std::vector<std::uint64_t> arrivals;
 
   void say(Output output) { outputs_.push_back(std::move(output)); }
   static std::string text(const Slice& bytes) {
@@ -104,6 +106,8 @@ class Probe final : public Module {
     outputs_.pop_front();
     return first;
   }
+  std::uint64_t awaited() const override { return awaits; }
+  void arrived(std::uint64_t outputs) override { arrivals.push_back(outputs); }
   std::size_t held_bytes() const override { return held; }
   std::size_t queued_bytes() const override { return queued; }
   std::size_t state_bytes() const override { return state; }
@@ -123,12 +127,15 @@ class Probe final : public Module {
 class ProbeInstance final : public Instance {
  public:
   using Maker = std::function<std::unique_ptr<Module>(const Ends&)>;
-  ProbeInstance(Maker near, Maker far) : near_(std::move(near)), far_(std::move(far)) {}
+  ProbeInstance(Maker near, Maker far, Losses* losses = nullptr)
+      : near_(std::move(near)), far_(std::move(far)), losses_(losses) {}
+  Losses* losses() override { return losses_; }
   std::unique_ptr<Module> make_near(const Ends& ends) override { return near_(ends); }
   std::unique_ptr<Module> make_far(const Ends& ends, const Address&) override { return far_(ends); }
 
  private:
   Maker near_, far_;
+  Losses* losses_;
 };
 
 }  // namespace longhaul::modules

@@ -9,10 +9,13 @@
 #include <boost/json.hpp>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "tools/wan/calibrate/goals.h"
 #include "tools/wan/calibrate/rig.h"
@@ -261,9 +264,28 @@ void idle(const Rig& rig, const CalibrateOptions& options, Report& report) {
       delay_is_right(0, bridged, emulated));
 }
 
+// Before minutes have passed. The package only suggests what nothing else of it needs.
+void check_programs() {
+  struct Needed {
+    const char *program, *package;  // of Debian
+  };
+  for (const Needed& needed : {Needed{"ip", "iproute2"}, Needed{"tc", "iproute2"}, Needed{"ethtool", "ethtool"},
+                               Needed{"ping", "iputils-ping"}, Needed{"iperf3", "iperf3"}}) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    bool found = false;
+    for (std::string folder; !found && std::getline(folders, folder, ':');)
+      found = ::access((folder + "/" + needed.program).c_str(), X_OK) == 0;
+    if (!found)
+      throw std::runtime_error(std::string(needed.program) + " is not installed, and the calibration needs it (Debian: apt install " +
+                               needed.package + ")");
+  }
+}
+
 }  // namespace
 
 bool calibrate(const CalibrateOptions& options, std::ostream& out) {
+  check_programs();
   Report report{out};
   const Rig rig;
   idle(rig, options, report);

@@ -31,8 +31,9 @@ Opening opening_of(const Header& header, const Block& block, const NtCreateReque
   opening.is_nt_create = true;
   opening.use = smb::use_of(request.access, request.disposition);
   Open& open = opening.open;
-  open.name = file_name(header.tid, request.name, header.is_unicode());
+  open.name = file_name(header, request.name);
   if (request.root_fid != 0) open.name.exact = false;
+  open.unnamed = open.name.stream || request.root_fid != 0;
   open.may_read = (request.access & (kReadData | kGenericRead | kGenericAll | kMaximumAllowed)) != 0;
   open.may_write = (request.access & (kWriteData | kGenericWrite | kGenericAll)) != 0;
   open.write_through = (request.options & (kOptionWriteThrough | kOptionNoBuffering)) != 0;
@@ -51,8 +52,8 @@ Opening opening_of(const Header& header, const Block& block, const OpenRequest& 
   opening.use = !keeps_data ? Use::replaces : request.writes() ? Use::writes : Use::reads;
   Open& open = opening.open;
   const std::size_t pad = header.is_unicode() && block.bytes_at % 2 ? 1 : 0;
-  open.name =
-      file_name(header.tid, block.bytes.subspan(std::min(pad, block.bytes.size())), header.is_unicode());
+  open.name = file_name(header, block.bytes.subspan(std::min(pad, block.bytes.size())));
+  open.unnamed = open.name.stream;
   open.may_read = request.reads();
   open.may_write = request.writes();
   open.write_through = request.write_through();
@@ -88,6 +89,7 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
   Open* open = nullptr;
   if (const auto fid = fid_of(block)) open = open_of(*fid);
   if (open && takes_locks(block)) open->locked = true;
+  if (open && writes_data(block.command)) ++open->writes;
   switch (block.command) {
     case Command::negotiate:
       if (const auto negotiate = parse_negotiate_request(block)) {
@@ -131,6 +133,9 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
       return;
     case Command::echo:
       if (block.words.size() >= 2) pending.answers_due = u16_at(block.words, 0);
+      return;
+    case Command::flush:
+      if (open) pending.writes = open->writes;
       return;
     case Command::set_information2:
     case Command::write_andx:
@@ -204,15 +209,21 @@ Connection::Answered Connection::on_reply(const Message& reply) {
       answered.closed.push_back(std::move(*closed));
     }
   }
+  // One that was under way when a FLUSH was requested may have been done behind it.
+  Open* meant = request.serial ? open_of_serial(*request.serial) : nullptr;
+  if (meant && writes_data(header.command)) ++meant->writes;
   if (header.status != 0) return answered;
   switch (header.command) {
     case Command::negotiate:
       on_negotiated(reply, request);
       break;
+    case Command::flush:
+      if (meant) meant->flushed_writes = std::max(meant->flushed_writes, request.writes);
+      break;
     case Command::write_andx:
-      if (Open* open = request.serial ? open_of_serial(*request.serial) : nullptr)
+      if (meant)
         if (const auto written = parse_write_reply(reply.first()))
-          open->confirm(request.offset, written->count);
+          meant->confirm(request.offset, written->count);
       break;
     case Command::tree_disconnect:
       close_where([&](const Open& open) { return open.tid == request.header.tid; }, answered);

@@ -34,6 +34,7 @@ struct Open {
   std::uint32_t pid = 0;
   std::uint16_t flags2 = 0;  // of the request that opened it
   FileName name;
+  std::u16string moved_to;  // it, or a folder that contains it, was renamed: as records of lost writes name it now
   std::uint64_t end_of_file = 0;             // as the answer had it
   std::uint64_t confirmed_bytes = 0;         // the server has confirmed that the file reached that size
   bool unpromised = false;                   // counted as written without early answers (near_writes.cc)
@@ -42,7 +43,11 @@ struct Open {
   bool write_through = false;                // or unbuffered
   bool random = false;                       // the client announces random access
   bool delete_on_close = false;
-  bool changed = false;    // attributes were set through it: its CLOSE may matter
+  bool unnamed = false;  // a stream, or named relative to a handle: no record could be about it
+  bool changed = false;  // attributes were set through it: its CLOSE may matter
+  // WRITEs through it, requested and answered; and of these, those that a FLUSH stood behind that the server
+  // has answered with success.
+  std::uint64_t writes = 0, flushed_writes = 0;
   bool locked = false;     // byte ranges were locked through it
   bool closing = false;    // its CLOSE is under way
   bool looks = false;      // for attributes only: breaks no oplock and conflicts with no share mode
@@ -90,6 +95,7 @@ struct Pending {
   std::vector<std::uint16_t> closing;   // FIDs that a success closes
   std::optional<std::uint64_t> serial;  // the open that it refers to, if that was known
   std::uint64_t offset = 0;             // WRITE_ANDX alone
+  std::uint64_t writes = 0;             // FLUSH: the open's, when it was requested
   bool leaves_tree = false;             // TREE_CONNECT_ANDX that also disconnects its TID
   std::vector<std::uint16_t> dialects;  // NEGOTIATE: the indices of NT LM 0.12
   std::uint16_t function = 0;           // of a transaction

@@ -58,6 +58,20 @@ bool takes_locks(const Block& block) {
   }
 }
 
+bool writes_data(Command command) {
+  switch (command) {
+    case Command::write_andx:
+    case Command::write:
+    case Command::write_and_unlock:
+    case Command::write_and_close:
+    case Command::write_raw:
+    case Command::write_mpx:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Effect effect_of(const Message& request, const Block& block) {
   if (takes_locks(block)) return Effect::locks;
   switch (block.command) {

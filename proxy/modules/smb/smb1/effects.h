@@ -17,6 +17,7 @@ enum class Effect : std::uint8_t {
 Effect effect_of(const Message& request);
 Effect effect_of(const Message& request, const Block& block);
 bool takes_locks(const Block& block);
+bool writes_data(Command command);
 bool has_answer(const Message& request);
 // Opens nothing but the file's attributes, and changes nothing: oplocks of others stay.
 bool only_looks(const NtCreateRequest& request);

@@ -76,7 +76,10 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     if (Open* open = connection_.open(told.open)) open->closing = true;
     leg_.send_promised(frame.bytes, {ServerLeg::Scope::Of::closing, told.open, {}}, promise,
                        [this, told](const Message& answer) {
-                         if (const auto closed = connection_.close(told.open)) losses_.closed(*closed);
+                         if (auto closed = connection_.close(told.open)) {
+                           closed->failed_promise |= answer.header.status != 0 && closed->writes != 0;
+                           losses_.closed(*closed);
+                         }
                          breaks_.erase(told.open);
                          given_up_.erase(told.open);
                          volumes_.changed();
@@ -85,6 +88,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
                        });
     return;
   }
+  if (Open* open = connection_.open(told.open)) ++open->writes;
   ServerLeg::Scope scope{ServerLeg::Scope::Of::open, told.open, {}};
   if (const auto write = parse_write_request(message, message.first())) {
     length = write->data.size();
@@ -115,6 +119,7 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
     connection_.answered_here(number_of(header));
     return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   }
+  if (losses_.is_told_by_reset(message)) return out_.abort();
   const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
@@ -162,8 +167,8 @@ ServerLeg::Scope Far::scope_of(const Message& message) {
   if (!message.is_chained()) {
     if (const Open* open = connection_.open_of(message))
       return {message.header.command == Command::close ? Of::closing : Of::open, open->key, {}};
-    // Pipes and the like: nothing is promised on them.
-    if (fid_of(message.first())) return {};
+    // Pipes and the like: nothing is promised on them. But FLUSH may mean all files (FID 0xFFFF).
+    if (message.header.command != Command::flush && fid_of(message.first())) return {};
   }
   return {Of::everything, {}, {}};
 }
@@ -386,9 +391,10 @@ void Far::stream_opaque(TimePoint) {
   settle();
 }
 
+// Only after the near half, which stays to read what its client opens.
 modules::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
-  if (!quiet() || leg_.listens()) return reasons::optimised;
+  if (!stream_over_ || stream_ended_ || !quiet() || leg_.listens()) return reasons::optimised;
   return connection_.why_untouchable();
 }
 

@@ -55,6 +55,12 @@ bool FarLosses::goes_on_with_lost(const Message& message) {
   return wanted && doubts_.tells(files_.of(wanted->name), wanted->use, number_of(message.header));
 }
 
+bool FarLosses::is_told_by_reset(const Message& message) {
+  if (connection_.why_untouchable() == reasons::optimised || !doubts_.any()) return false;
+  const auto wanted = wanted_by(message);
+  return wanted && doubts_.tells_by_reset(files_.of(wanted->name), wanted->use);
+}
+
 void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {
   std::vector<LostWrites::File> files;
   for (const OpenKey& key : owed)

@@ -16,7 +16,7 @@ namespace longhaul::smb::smb1 {
 class FarLosses {
  public:
   FarLosses(Connection& connection, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : connection_(connection), files_(*lost, ends), doubts_(std::move(lost), ends) {}
+      : connection_(connection), lost_(std::move(lost)), files_(*lost_, ends, connection), doubts_(lost_, ends) {}
   void set_wake(const std::function<void()>& wake) { doubts_.on_news(wake); }
 
   void remembers(const Remembers& near) { doubts_.near_is(near); }
@@ -38,6 +38,8 @@ class FarLosses {
   std::vector<Marked> poll_marked();
   // True: it must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Message& message);
+  // True: it cannot be answered, and the flow must be aborted for the same reason.
+  bool is_told_by_reset(const Message& message);
   void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 
   void client_ended() { doubts_.client_ended(); }
@@ -51,6 +53,7 @@ class FarLosses {
   bool may_promise(const Open& open) const;
 
   Connection& connection_;
+  std::shared_ptr<LostWrites> lost_;  // files_ refers to it
   LostFiles files_;
   Doubts doubts_;
   Features features_;

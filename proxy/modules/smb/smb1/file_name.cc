@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/file_name.h"
 
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/fields.h"
 
 namespace longhaul::smb::smb1 {
@@ -14,11 +15,15 @@ constexpr std::size_t kMostLetters = 1024;  // longer names may match any file
 FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
   FileName result{.tid = tid};
   const std::size_t width = unicode ? 2 : 1;
+  std::u16string stream;  // from its colon on
   for (std::size_t at = 0; at + width <= name.size(); at += width) {
     char16_t letter =
         unicode ? static_cast<char16_t>(u16_at(name, at)) : static_cast<char16_t>(u8_at(name, at));
-    if (letter == u':') result.stream = true;
-    if (letter == 0 || letter == u':') break;
+    if (letter == 0) break;
+    if (letter == u':' || !stream.empty()) {
+      if (stream.size() < kMostLetters) stream.push_back(letter);
+      continue;
+    }
     if (result.path.size() == kMostLetters) {
       result.exact = false;
       break;
@@ -30,6 +35,7 @@ FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
     if (letter > 0x7E || letter == u'~') result.exact = false;
     result.path.push_back(letter);
   }
+  result.stream = names_stream(stream);
   if (result.path.empty()) result.exact = false;
   return result;
 }

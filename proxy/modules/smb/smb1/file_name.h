@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codecs/bytes.h"
+#include "proxy/modules/smb/smb1/message.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -15,6 +16,7 @@ struct FileName {
       true;  // false: another spelling may name the same file (8.3 names, letters beyond ASCII, by FID)
   bool stream = false;     // one of the file's named streams was meant
   std::u16string spelled;  // the path, not folded
+  bool dfs = false;        // it may begin with server and share
   // Equal except for spelling.
   bool operator==(const FileName& other) const {
     return tid == other.tid && path == other.path && exact == other.exact && stream == other.stream;
@@ -22,6 +24,11 @@ struct FileName {
 };
 
 FileName file_name(std::uint16_t tid, Bytes name, bool unicode);
+inline FileName file_name(const Header& request, Bytes name) {
+  FileName result = file_name(request.tid, name, request.is_unicode());
+  result.dfs = request.is_dfs();
+  return result;
+}
 bool may_be_same_file(const FileName& a, const FileName& b);
 
 }  // namespace longhaul::smb::smb1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/lost_files.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "proxy/modules/smb/smb1/fields.h"
 
@@ -16,7 +16,7 @@ std::optional<FileName> take_name(const Header& header, const Block& block, std:
   ++at;
   if (header.is_unicode() && (block.bytes_at + at) % 2) ++at;
   if (at > block.bytes.size()) return std::nullopt;
-  FileName name = file_name(header.tid, block.bytes.subspan(at), header.is_unicode());
+  FileName name = file_name(header, block.bytes.subspan(at));
   if (name.stream || name.path.empty() || name.path.find_first_of(u"*?<>\"") != std::u16string::npos)
     return std::nullopt;
   const std::size_t width = header.is_unicode() ? 2 : 1;
@@ -31,10 +31,27 @@ Bytes padded_name(const Block& block, const Header& header) {
   return block.bytes.subspan(header.is_unicode() && block.bytes_at % 2 && !block.bytes.empty() ? 1 : 0);
 }
 
+// [MS-CIFS] 2.2.4.4, 2.2.4.16: the file is truncated if there is one, or the request fails.
+bool makes_empty(const Block& block) {
+  return block.command == Command::create || block.command == Command::create_new;
+}
+
+// [MS-CIFS] 2.2.4.66.1: not a link.
+bool renames(const Block& block) {
+  constexpr std::uint16_t kRenameFile = 0x104;
+  return block.command == Command::rename ||
+         (block.command == Command::nt_rename && block.words.size() >= 4 &&
+          u16_at(block.words, 2) == kRenameFile);
+}
+
 }  // namespace
 
 std::optional<std::u16string> share_connected_by(const Message& request) {
   for (const Block& block : request.blocks) {
+    if (block.command == Command::tree_connect) {
+      std::size_t at = 0;
+      if (const auto path = take_name(request.header, block, at)) return share_of(path->path);
+    }
     if (block.command != Command::tree_connect_andx) continue;
     if (const auto connect = parse_tree_connect_request(block, request.header))
       return share_of(file_name(0, connect->path, request.header.is_unicode()).path);
@@ -42,14 +59,25 @@ std::optional<std::u16string> share_connected_by(const Message& request) {
   return std::nullopt;
 }
 
+// [MS-CIFS] 2.2.4.50.2: the older request's answer has it in its words.
+std::uint16_t tree_connected_by(const Message& reply) {
+  const Block& block = reply.first();
+  const bool in_words = block.command == Command::tree_connect && block.words.size() >= 4;
+  return in_words ? u16_at(block.words, 2) : reply.header.tid;
+}
+
 std::optional<Wanted> wanted_by(const Message& message) {
   const Block& block = message.first();
   const Header& header = message.header;
-  const auto named = [&](Bytes name) { return file_name(header.tid, name, header.is_unicode()); };
+  const auto wanted = [&](Bytes name, LostWrites::Use use) -> std::optional<Wanted> {
+    Wanted file{file_name(header, name), use};
+    if (file.name.stream) return std::nullopt;
+    return file;
+  };
   if (block.command == Command::nt_create_andx) {
     const auto request = parse_nt_create_request(block, header);
     if (!request || request->root_fid != 0) return std::nullopt;
-    return Wanted{named(request->name), smb::use_of(request->access, request->disposition)};
+    return wanted(request->name, smb::use_of(request->access, request->disposition));
   }
   if (block.command == Command::open_andx) {
     const auto request = parse_open_request(block);
@@ -58,7 +86,17 @@ std::optional<Wanted> wanted_by(const Message& message) {
     const auto use = (request->mode & 3) != 1 ? LostWrites::Use::replaces
                      : request->writes()      ? LostWrites::Use::writes
                                               : LostWrites::Use::reads;
-    return Wanted{named(padded_name(block, header)), use};
+    return wanted(padded_name(block, header), use);
+  }
+  if (block.command == Command::open && block.words.size() >= 2) {
+    const unsigned access = u16_at(block.words, 0) & 7;  // [MS-CIFS] 2.2.4.3.1: 1 writes, 2 both
+    const auto use = access == 1 || access == 2 ? LostWrites::Use::writes : LostWrites::Use::reads;
+    std::size_t at = 0;
+    if (auto name = take_name(header, block, at)) return Wanted{std::move(*name), use};
+  }
+  if (makes_empty(block)) {
+    std::size_t at = 0;
+    if (auto name = take_name(header, block, at)) return Wanted{std::move(*name), LostWrites::Use::replaces};
   }
   if (block.command == Command::rename || block.command == Command::nt_rename) {
     std::size_t at = 0;
@@ -68,19 +106,24 @@ std::optional<Wanted> wanted_by(const Message& message) {
 }
 
 bool LostFiles::is_renaming() const {
-  return asked_.size() >= kMostAsked ||
-         std::ranges::any_of(asked_, [](const auto& each) { return each.second.to.has_value(); });
+  return asked_.size() >= kMostAsked || lost_.is_renaming(ends_);
+}
+
+void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
+  for (auto& [fid, open] : connection_.opens())
+    if (auto name = name_after(of(open), from, to)) open.moved_to = name->spelled.empty() ? name->path : name->spelled;
 }
 
 std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
   const Block& block = request.first();
-  const bool renames = block.command == Command::rename;
-  if (request.is_chained() || (!renames && block.command != Command::remove)) return std::nullopt;
+  const bool is_rename = renames(block);
+  if (request.is_chained() || (!is_rename && !makes_empty(block) && block.command != Command::remove))
+    return std::nullopt;
   std::size_t at = 0;
   auto name = take_name(request.header, block, at);
   if (!name) return std::nullopt;
   Change change{.name = std::move(*name)};
-  if (renames && !(change.to = take_name(request.header, block, at))) return std::nullopt;
+  if (is_rename && !(change.to = take_name(request.header, block, at))) return std::nullopt;
   return change;
 }
 
@@ -88,13 +131,15 @@ void LostFiles::on_request(const Message& request) {
   if (auto share = share_connected_by(request))
     shares_.connecting(number_of(request.header), std::move(*share));
   if (asked_.size() >= kMostAsked) return;
-  if (auto change = change_of(request))
-    asked_.insert_or_assign(number_of(request.header), std::move(*change));
+  auto change = change_of(request);
+  if (!change) return;
+  if (change->to) change->under_way = lost_.begin_rename(ends_);
+  asked_.insert_or_assign(number_of(request.header), std::move(*change));
 }
 
 void LostFiles::on_reply(const Message& reply) {
   if (reply.header.status == 0)
-    shares_.connected(number_of(reply.header), 0, reply.header.tid);
+    shares_.connected(number_of(reply.header), 0, tree_connected_by(reply));
   else
     shares_.refused(number_of(reply.header));
   const auto asked = asked_.extract(number_of(reply.header));

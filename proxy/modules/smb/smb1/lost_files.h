@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which file an open means in records of lost writes, and how this connection changes such files (like
-// smb2/lost_files.h): SMB_COM_DELETE, SMB_COM_RENAME, and files that are deleted when they are closed.
+// smb2/lost_files.h): SMB_COM_DELETE, RENAME, NT_RENAME, CREATE, and files that are deleted when they are
+// closed.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,8 +16,10 @@
 
 namespace longhaul::smb::smb1 {
 
-// What a TREE_CONNECT_ANDX in this message connects to: share_of() its UNC path.
+// What a TREE_CONNECT or TREE_CONNECT_ANDX in this message connects to: share_of() its UNC path.
 std::optional<std::u16string> share_connected_by(const Message& request);
+// And the tree, once it has succeeded.
+std::uint16_t tree_connected_by(const Message& reply);
 
 // A request, the first command of a message, that uses a file as if all its content were there: an open, or a
 // rename or link by path of a file that is named without wildcards.
@@ -25,39 +29,54 @@ struct Wanted {
 };
 std::optional<Wanted> wanted_by(const Message& message);
 
-class LostFiles {
+inline LostWrites::File file_of(const LostWrites::Ends& ends, std::u16string share, const FileName& name) {
+  return file_named(ends, std::move(share), name.spelled, name.dfs ? NameForm::dfs : NameForm::plain);
+}
+
+class LostFiles final : private OpenNames {
  public:
-  // `lost` outlives this object.
-  LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
+  // The connection whose files these are, and `lost`, outlive this object.
+  LostFiles(LostWrites& lost, const LostWrites::Ends& ends, Connection& connection)
+      : lost_(lost), ends_(ends), connection_(connection) {
+    lost_.enter_names(ends_, this);
+  }
+  ~LostFiles() override { lost_.leave_names(ends_, this); }
+  LostFiles(const LostFiles&) = delete;
+  LostFiles& operator=(const LostFiles&) = delete;
 
   void on_request(const Message& request);
   void on_reply(const Message& reply);
   void opened(const Open& open, LostWrites::Use use) {
-    if (use == LostWrites::Use::replaces) lost_.forget(of(open));
+    if (use == LostWrites::Use::replaces && !open.unnamed) lost_.forget(of(open));
   }
   // Called after any loss at its closing was recorded.
   void closed(const Open& open) {
-    if (open.delete_on_close) lost_.forget(of(open));
+    if (open.delete_on_close && !open.unnamed) lost_.forget(of(open));
   }
 
   // As in smb2/lost_files.h.
   bool is_renaming() const;
 
-  LostWrites::File of(const Open& open) const { return of(open.name); }
-  LostWrites::File of(const FileName& name) const {
-    return {.ends = ends_, .share = shares_.of(0, name.tid), .path = path_of(name.path)};
+  LostWrites::File of(const Open& open) const {
+    return open.moved_to.empty() ? of(open.name)
+                                 : file_named(ends_, shares_.of(0, open.name.tid), open.moved_to);
   }
+  LostWrites::File of(const FileName& name) const { return file_of(ends_, shares_.of(0, name.tid), name); }
 
  private:
   struct Change {
     FileName name;
-    std::optional<FileName> to;  // renamed; else deleted
+    std::optional<FileName> to;  // renamed; else deleted or emptied
+    std::shared_ptr<void> under_way{};  // renamed: LostWrites::begin_rename()
   };
+  // OpenNames
+  void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Message& request);
   static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
+  Connection& connection_;
   ShareNames shares_;
   KeyedMap<MessageNumber, Change> asked_;  // without an answer
 };

@@ -86,7 +86,7 @@ inline constexpr std::uint16_t kBreakMid = 0xFFFF;  // [MS-CIFS] 2.2.4.32.1: req
 // [MS-CIFS] 2.2.3.1
 inline constexpr std::uint8_t kCaseInsensitive = 0x08, kReply = 0x80;  // Flags
 inline constexpr std::uint16_t kLongNames = 0x0001, kSigned = 0x0004,  // Flags2
-    kExtendedSecurity = 0x0800, kNtStatus = 0x4000, kUnicode = 0x8000;
+    kExtendedSecurity = 0x0800, kDfs = 0x1000, kNtStatus = 0x4000, kUnicode = 0x8000;
 
 struct Header {
   Command command{};
@@ -102,6 +102,7 @@ struct Header {
   bool ignores_case() const { return (flags & kCaseInsensitive) != 0; }
   bool is_signed() const { return (flags2 & kSigned) != 0; }
   bool is_unicode() const { return (flags2 & kUnicode) != 0; }
+  bool is_dfs() const { return (flags2 & kDfs) != 0; }
   bool has_nt_status() const { return (flags2 & kNtStatus) != 0; }
 };
 

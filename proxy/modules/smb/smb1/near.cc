@@ -44,8 +44,10 @@ void Near::pass_gate(TimePoint now, const Frame& frame) {
 
 bool Near::must_wait(TimePoint now, const Message& message) {
   const auto wanted = wanted_by(message);
+  const bool renames = message.header.command == Command::rename || message.header.command == Command::nt_rename;
   return wanted && wanted->use != LostWrites::Use::attributes &&
-         gate_.shuts_for(now, files_.of(wanted->name));
+         gate_.shuts_for(now, files_.of(wanted->name),
+                         renames ? LostWrites::Reach::below : LostWrites::Reach::itself);
 }
 
 void Near::review_gate(TimePoint now) {
@@ -57,10 +59,14 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
     raw_.from_client();
     return out_.pass_on(frame.bytes);
   }
-  if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
+  if (frame.kind != FrameKind::smb1) {
+    goes_unread();
+    return out_.pass_on(frame.bytes);
+  }
   const auto message = parse_message(frame.message());
   if (!message || message->header.is_reply() || message->header.pid == kOwnPid) {
     not_understood_ = true;  // or indistinguishable from requests of our own
+    goes_unread();
     return out_.pass_on(frame.bytes);
   }
   if (must_wait(now, *message)) return gate_.hold(frame);
@@ -73,6 +79,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 }
 
 void Near::request(TimePoint now, const Frame& frame, const Message& message) {
+  if (connection_.why_untouchable() != reasons::optimised && is_told_by_reset(message)) return;
   if (connection_.is_ready() && !raw_.under_way()) {
     if (goes_on_with_lost(message)) return;
     if (!message.is_chained()) {
@@ -117,20 +124,9 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
     }
     void_by(message);
   }
-  switch (message.header.command) {
-    case Command::write_andx:
-    case Command::flush:
-    case Command::close:
-      if (const Open* open = connection_.open_of(message);
-          open && has_answer(message) && carriers_.size() < kMostRemembered)
-        carriers_.insert_or_assign(number_of(message.header), open->key);
-      if (const Open* open = connection_.open_of(message);
-          open && message.header.command == Command::write_andx)
-        settled_.passed_write(*open, number_of(message.header));
-      break;
-    default:
-      break;
-  }
+  note_carrier(message);
+  if (const Open* open = connection_.open_of(message); open && message.header.command == Command::write_andx)
+    settled_.passed_write(*open, number_of(message.header));
   if (is_raw(message) && !raw_.under_way()) raw_.begin(message.header);
   out_.pass_on(frame.bytes);
 }
@@ -220,7 +216,7 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
       questions_.drop(open->key);
       looks_.drop();
     } else if (std::any_of(closes_.begin(), closes_.end(),
-                           [&](const auto& each) { return each.second == locking->fid; })) {
+                           [&](const auto& each) { return each.second.fid == locking->fid; })) {
       return;  // the client has closed it; the CLOSE under way answers the break
     }
   }
@@ -231,19 +227,20 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
   if (message.header.status == static_cast<std::uint32_t>(Status::lost_writebehind_data))
-    told_by_others_.passes(number);
+    telling_.passes(number);
   searches_.answered(message, pending);
   if (pending) questions_.answered(now, message, *pending);
-  const auto carrier = carriers_.find(number);
-  if (carrier != carriers_.end() && pending) {
-    answer_with_late_error(frame, message, *pending, carrier->second);
-    settled_.answered_write(now, carrier->second, number);
+  std::optional<Slice> told = frame.bytes;
+  if (const auto carrier = carriers_.find(number); carrier != carriers_.end() && pending) {
+    told = with_late_error(frame, message, *pending, carrier->second);
+    if (carrier->second) settled_.answered_write(now, *carrier->second, number);
     carriers_.erase(carrier);
-  } else {
-    out_.to_lan(frame.bytes);
   }
   files_.on_reply(message);
   const auto answered = connection_.on_reply(message);
+  // If that ends in a reset, no success may go out before it: a client may take it and not mind the reset.
+  for (const Open& closed : answered.closed) over(closed);
+  if (told && !aborted_) out_.to_lan(*told);
   if (!answered.request) return;
   questions_.after_answer(number);
   // An answer that crossed with a change may be older than it.
@@ -266,10 +263,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   }
   if (answered.opened) files_.opened(*answered.opened, answered.request->opening->use);
   questions_.opened(answered.opened, number);
-  for (const Open& closed : answered.closed) {
-    over(closed);
-    files_.closed(closed);
-  }
+  for (const Open& closed : answered.closed) files_.closed(closed);
   reset_if_doomed();
 }
 
@@ -373,7 +367,24 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 void Near::lan_opaque(TimePoint) {
   lan_over_ = true;
-  if (gate_.is_shut()) abort(Cause::flow_cut);  // held requests would follow bytes that pass from here on
+  // Held requests would follow bytes that pass from here on; and a client that is not read is not told what is
+  // lost, or may soon be, of its promises here and elsewhere.
+  const bool may_lose = lost_->any(ends_);
+  goes_unread();
+  unguarded_.begin();
+  if (gate_.is_shut() || may_lose) abort(Cause::flow_cut);
+}
+
+// As in smb2/near.cc.
+void Near::goes_unread() {
+  if (lost_->told_by_reset(ends_)) abort(Cause::flow_cut);
+}
+
+Near::Leave Near::gives_up() {
+  stops_ = true;
+  if (promises_.waiting() != 0 || promises_.owes() || !closes_.empty() || gate_.is_shut()) return Leave::later;
+  if (lost_->has_records(ends_)) return Leave::never;
+  return lost_->any(ends_) ? Leave::later : Leave::now;
 }
 
 void Near::stream_opaque(TimePoint) {
@@ -387,14 +398,16 @@ bool Near::quiet() const {
          closes_.empty() && searches_.is_idle() && questions_.is_idle();
 }
 
+// As in smb2/near.cc.
 modules::Reason Near::leave_alone() const {
-  if (not_understood_) return reasons::smb_not_understood;
-  return connection_.why_untouchable();
+  const modules::Reason why = connection_.why_untouchable();
+  return not_understood_ || why == reasons::smb_not_understood ? reasons::smb_not_understood : reasons::optimised;
 }
 
 void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
+  answer_held();
   questions_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   tell_allowance();

@@ -58,9 +58,13 @@ class Near final : public Half {
   void seals() override { connection_.seals(); }
   void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
   bool quiet() const override;
+  Leave gives_up() override;
+  std::uint64_t awaited() const override { return telling_.awaited(); }
+  void arrived(std::uint64_t outputs) override { telling_.arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
-    const modules::Reason why = leave_alone();
+    const modules::Reason why =
+        not_understood_ ? modules::Reason(reasons::smb_not_understood) : connection_.why_untouchable();
     return why != reasons::optimised ? why : policy_.reason();
   }
   void set_wake(const std::function<void()>& wake) override { live_.on_news(wake); }
@@ -83,6 +87,11 @@ class Near final : public Half {
   const PromiseAudit& audit() const { return promises_.audit(); }
 
  private:
+  struct Closing {  // a CLOSE that is passed on behind Promised
+    std::uint16_t fid = 0;
+    Interval range;                           // what its failure may have lost
+    std::optional<LostWrites::File> written;  // if anything was
+  };
   struct Early {  // a WRITE that is passed on behind Promised
     Header header;
     std::uint32_t length = 0;
@@ -90,6 +99,7 @@ class Near final : public Half {
   void pass_gate(TimePoint now, const Frame& frame);
   void take_frame(TimePoint now, const Frame& frame);
   void client_goes_on();
+  void goes_unread();
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);
   void request(TimePoint now, const Frame& frame, const Message& message);
@@ -112,14 +122,16 @@ class Near final : public Half {
   void answer_early(const Early& early);
   void kept(const Kept& kept);
   void taken_back(const Break& message);
-  void answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
-                              const OpenKey& key);
+  void note_carrier(const Message& message);
+  std::optional<Slice> with_late_error(const Frame& frame, const Message& answer, const Pending& request,
+                                       const std::optional<OpenKey>& of);
   void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   std::optional<LostWrites::File> file_of(const OpenKey& key);
   bool goes_on_with_lost(const Message& message);
+  bool is_told_by_reset(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
   bool features(bool Features::*feature) const {
@@ -138,8 +150,8 @@ class Near final : public Half {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ToldByOthers told_by_others_;
-  LostFiles files_{*lost_, ends_};
+  LostFiles files_{*lost_, ends_, connection_};
+  Unguarded unguarded_{lost_, ends_};
   LivePromises live_{lost_, ends_, promises_, [this](const OpenKey& key) { return file_of(key); },
                      [this](Cause cause) { abort(cause); }};
   OpenGate<Frame> gate_{*lost_, live_};
@@ -148,6 +160,7 @@ class Near final : public Half {
   bool has_said_who_ = false;
   PromisePolicy policy_;
   bool doomed_ = false;  // reset when all promises are settled
+  bool stops_ = false;   // nothing is promised any more
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;
@@ -158,10 +171,10 @@ class Near final : public Half {
   static constexpr std::size_t kMostReads = 128, kMostRemembered = 4096;
   KeyedMap<MessageNumber, Header> reads_;          // that wait, by a number of ours
   KeyedMap<MessageNumber, Early> writes_;          // by our number: the client may use its MID again
-  KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
+  KeyedMap<MessageNumber, Closing> closes_;        // the same
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since known data was dropped
-  KeyedMap<MessageNumber, OpenKey>
-      carriers_;  // WRITE, FLUSH, CLOSE that were passed on: may carry a late error
+  // Requests that were passed on and whose answers may carry a late error; none: of any open.
+  KeyedMap<MessageNumber, std::optional<OpenKey>> carriers_;
   MessageNumber promised_ = 0;
   MessageNumber asked_for_ = 0;
   bool lan_over_ = false;     // the client sends nothing more that we can parse

@@ -15,7 +15,9 @@
 namespace longhaul::smb::smb1 {
 
 // Whether the far half watches it: it may have, or get, promises.
-inline bool may_be_written_behind(const Open& open) { return open.was_write_cached && open.may_write; }
+inline bool may_be_written_behind(const Open& open) {
+  return open.was_write_cached && open.may_write && !open.unnamed;
+}
 
 // What it says of itself about promises to it.
 inline void learn_client(const Message& request, PromisePolicy& policy) {

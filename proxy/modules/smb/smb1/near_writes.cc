@@ -21,7 +21,7 @@ void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t
 }  // namespace
 
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write) {
-  if (!open.may_write || !open.may_cache_writes() || open.settled || open.write_through ||
+  if (!open.may_write || open.unnamed || !open.may_cache_writes() || open.settled || open.write_through ||
       open.delete_on_close)
     return false;
   if (!header.has_nt_status()) return false;  // late errors are NT status codes
@@ -43,7 +43,9 @@ void Near::review_undecided() {
   if (undecided_.review(promises_, [&](const OpenKey& key) { return live_.is_marked(key); })) answer_held();
 }
 
+// As in smb2/near_writes.cc.
 void Near::answer_held() {
+  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
@@ -54,7 +56,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || doomed_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
+  if (!open || doomed_ || stops_ || !features(&Features::write_behind) || !may_be_promised(*open, header, *write) ||
       !policy_.allows(*open, surroundings_.features, counters_) || !room_.has_room(disk_tree(*open), length))
     return false;
   // Its mark would have the old name at one of the halves.
@@ -92,9 +94,14 @@ void Near::answer_early(const Early& early) {
 }
 
 void Near::kept(const Kept& kept) {
-  if (closes_.erase(kept.message) != 0) {
+  if (const auto closing = closes_.find(kept.message); closing != closes_.end()) {
+    const Closing closed = std::move(closing->second);
+    closes_.erase(closing);
     ++(kept.status == 0 ? counters_.promises_kept : counters_.promises_failed);
-    return;
+    if (kept.status == 0) return;
+    // For the client the file is closed, and complete. If it is not, only a reset can tell.
+    if (closed.written) lost_->refused(*closed.written, closed.range, kept.status);
+    return abort(Cause::server_gone);
   }
   const auto found = writes_.find(kept.message);
   if (found == writes_.end()) return;
@@ -122,18 +129,45 @@ void Near::kept(const Kept& kept) {
   reset_if_doomed();
 }
 
-// Some libraries ignore the status of a CLOSE. If only that could report a loss its answer is withheld, and
-// the connection reset when all other promises are settled.
-void Near::answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
-                                  const OpenKey& key) {
+// WRITE, FLUSH and all that closes a file: a program takes their success for that of what it wrote. A FLUSH
+// of no open that we know may be one of all files ([MS-CIFS] 2.2.4.6: FID 0xFFFF).
+void Near::note_carrier(const Message& message) {
+  carriers_.erase(number_of(message.header));  // of an earlier request that was never answered
+  // A raw transfer has answers of its own.
+  if (!has_answer(message) || is_raw(message) || carriers_.size() >= kMostRemembered) return;
+  const Command command = message.header.command;
+  std::optional<OpenKey> meant;
+  if (const Open* open = connection_.open_of(message);
+      open && (writes_data(command) || command == Command::flush))
+    meant = open->key;
+  if (const Pending* pending = connection_.pending(number_of(message.header)); pending && !meant)
+    for (const std::uint16_t fid : pending->closing)
+      if (const Open* open = connection_.open_of(fid)) meant = open->key;
+  if (meant || command == Command::flush) carriers_.insert_or_assign(number_of(message.header), meant);
+}
+
+// The answer that goes to the client; none: some libraries ignore the status of a CLOSE, so if only that
+// could report a loss its answer is withheld, and the connection reset when all other promises are settled.
+std::optional<Slice> Near::with_late_error(const Frame& frame, const Message& answer, const Pending& request,
+                                           const std::optional<OpenKey>& of) {
   const auto status = static_cast<Status>(answer.header.status);
-  const bool is_news = promises_.unreported(key);
-  const Status told = promises_.settle(key, status);
-  const bool withheld = is_news && told != status && request.header.command == Command::close;
-  if (is_news) told_late(key, withheld ? Told::reset : Told::late_error);
+  std::vector<OpenKey> meant;
+  if (of) meant.push_back(*of);
+  if (!of)
+    for (const auto& [fid, open] : connection_.opens()) meant.push_back(open.key);
+  bool is_late = false, withheld = false;
+  for (const OpenKey& key : meant) {
+    const bool is_news = promises_.unreported(key);
+    const bool differs = promises_.settle(key, status) != status;
+    const bool only_close_tells = is_news && differs && !request.closing.empty();
+    if (is_news) told_late(key, only_close_tells ? Told::reset : Told::late_error);
+    is_late |= differs;
+    withheld |= only_close_tells;
+  }
   doomed_ |= withheld;
-  if (!withheld)
-    out_.to_lan(told == status ? frame.bytes : empty_reply(request.header, static_cast<std::uint32_t>(told)));
+  if (withheld) return std::nullopt;
+  if (!is_late) return frame.bytes;
+  return empty_reply(request.header, static_cast<std::uint32_t>(Status::lost_writebehind_data));
 }
 
 void Near::reset_if_doomed() {
@@ -150,15 +184,17 @@ bool Near::keeps_handle(const Open& open) {
   });
 }
 
-// No loss that the CLOSE could report may be outstanding.
+// No loss that the CLOSE could report may be outstanding, also of what the server has only accepted: unless a
+// FLUSH has told it already, a CLOSE may be the first to tell that the disk is full or has failed.
 bool Near::close(const Frame& frame, const Message& message) {
   const auto close = parse_close_request(message.first());
   if (!close) return false;
   const Header& header = message.header;
   const Open* open = connection_.open(key_of(header.uid, header.tid, close->fid));
   if (!open || !features(&Features::metadata) || !keeps_handle(*open) || open->delete_on_close ||
-      open->changed || open->locked || (close->last_write != 0 && close->last_write != 0xFFFFFFFF) ||
-      promises_.waiting(open->key) != 0 || promises_.failed(open->key) || !header.has_nt_status())
+      open->changed || open->writes != open->flushed_writes || open->locked ||
+      (close->last_write != 0 && close->last_write != 0xFFFFFFFF) || promises_.waiting(open->key) != 0 ||
+      promises_.failed(open->key) || !header.has_nt_status())
     return false;
   for (const auto& [number, read] : reads_)
     if (!open->looks && read.uid == header.uid && read.tid == header.tid)
@@ -167,7 +203,9 @@ bool Near::close(const Frame& frame, const Message& message) {
   const MessageNumber number = ++promised_;
   out_.tell(Promised{key, number});
   out_.pass_on(frame.bytes);
-  closes_.emplace(number, close->fid);
+  Closing closing{.fid = close->fid, .range = {0, std::max<std::uint64_t>(open->confirmed_bytes, 1)}};
+  if (open->writes != 0) closing.written = lost_file(*open);
+  closes_.emplace(number, std::move(closing));
   ++counters_.promises_made;
   ++counters_.round_trips_saved;
   ++counters_.metadata_answers;
@@ -195,8 +233,7 @@ std::optional<LostWrites::File> Near::file_of(const OpenKey& key) {
 }
 
 void Near::client_goes_on() {
-  telling_.client_goes_on();
-  for (const MessageNumber answer : told_by_others_.client_goes_on()) out_.tell(LossRead{answer});
+  for (const MessageNumber answer : telling_.client_goes_on()) out_.tell(LossRead{answer});
 }
 
 // A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
@@ -210,6 +247,14 @@ bool Near::goes_on_with_lost(const Message& message) {
   }
   connection_.answered_here(number_of(message.header));
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
+  return true;
+}
+
+// The same where nothing may be answered.
+bool Near::is_told_by_reset(const Message& message) {
+  const auto wanted = wanted_by(message);
+  if (!wanted || !telling_.tells_by_reset(files_.of(wanted->name), wanted->use)) return false;
+  abort(Cause::flow_cut);
   return true;
 }
 

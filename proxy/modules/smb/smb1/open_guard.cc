@@ -38,7 +38,7 @@ OpenGuard::Verdict OpenGuard::judge(const Message& message, Out& out) {
   std::u16string share = shares_.of(0, header.tid);
   // Late errors are NT status codes.
   if (share.empty() || !header.has_nt_status()) return Verdict::passes;
-  LostWrites::File file{.ends = ends_, .share = std::move(share), .path = path_of(wanted->name.path)};
+  LostWrites::File file = file_of(ends_, std::move(share), wanted->name);
   telling_.end_live(file);
   if (!telling_.has(file, wanted->use)) return Verdict::passes;
   if (wanted->use == LostWrites::Use::replaces) {
@@ -59,7 +59,7 @@ bool OpenGuard::answer(const Frame& frame, Out& out) {
   const Header& header = message->header;
   if (header.is_reply()) {
     if (header.status == 0)
-      shares_.connected(number_of(header), 0, header.tid);
+      shares_.connected(number_of(header), 0, tree_connected_by(*message));
     else
       shares_.refused(number_of(header));
     if (const auto replaced = replacing_.extract(number_of(header)); !replaced.empty() && header.status == 0)

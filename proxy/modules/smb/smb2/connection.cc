@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/lost_names.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
@@ -155,6 +156,13 @@ std::u16string spelled_path_of(const CreateRequest& request, const Header& heade
     path.push_back(letter);
   }
   return path;
+}
+
+std::u16string name_in(const CreateRequest& request) {
+  std::u16string name;
+  for (std::size_t i = 0; i + 2 <= request.name.size() && name.size() < FileName::kMostLetters; i += 2)
+    name.push_back(load_le<char16_t>(request.name, i));
+  return name;
 }
 
 // ---- requests
@@ -327,6 +335,8 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
     return leave_alone(reasons::smb_not_understood);
   }
   open.name = file_name_of(request.tree, *create, element.header);
+  open.dfs = element.header.flags & header_flags::dfs;
+  open.unnamed = create->options & create_options::open_by_file_id || names_stream(name_in(*create));
   open.access = mapped(create->desired_access);
   open.options = create->options;
   open.share_access = create->share_access;

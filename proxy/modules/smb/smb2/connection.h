@@ -51,7 +51,9 @@ struct Open {
   FileName name;
   // The path as the client spelled it, with which it can be opened again. Empty: it has no other.
   std::u16string spelled;
-  std::u16string moved_to;   // renamed through it: as records of lost writes name it now
+  std::u16string moved_to;   // renamed through it: relative to its share
+  bool dfs = false;          // `name` may begin with server and share
+  bool unnamed = false;      // a stream, or by an id: no record of lost writes could be about it
   FileGroupRef group;        // of `name`; none until the connection knows the open
   std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
   std::uint32_t options = 0;
@@ -212,6 +214,8 @@ class Connection {
   // Some session of this connection must pass unchanged: only obligations are fulfilled from then on.
   bool any_untouchable() const { return why_untouchable_ != reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
+  // A request may still be answered in the server's place: at most, sessions have expired.
+  bool may_be_answered() const { return !any_untouchable() || (!all_untouchable_ && !ids_are_fixed_); }
   // Messages may be signed or encrypted: none may get another id, and no request of ours may be sent. If the
   // only problem was an unparsable message, ids continue to be kept apart.
   bool ids_are_fixed() const { return ids_are_fixed_; }
@@ -309,6 +313,8 @@ OpenKey key_of(SessionId session, TreeId tree, const FileId& file);
 FileId file_of(const OpenKey& key);
 FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& header);
 std::u16string spelled_path_of(const CreateRequest& request, const Header& header);
+// Its name, all of it, up to the same limit.
+std::u16string name_in(const CreateRequest& request);
 // An oplock as the state of a lease.
 std::uint32_t caching_of(OplockLevel level);
 

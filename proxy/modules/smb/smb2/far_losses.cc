@@ -61,8 +61,14 @@ void FarLosses::tell_marked() {
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
-  if (!doubts_.any() || side_.connection().any_untouchable()) return Taken::no;
+  if (!doubts_.any()) return Taken::no;
   bool is_lost = false;
+  if (!side_.connection().may_be_answered()) {
+    for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
+      is_lost |= doubts_.tells_by_reset(each.file, each.use);
+    if (is_lost) side_.out().abort();
+    return is_lost ? Taken::yes : Taken::no;
+  }
   for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
     is_lost |= doubts_.tells(each.file, each.use, message.header().message_id);
   if (!is_lost) return Taken::no;

@@ -15,7 +15,10 @@ namespace longhaul::smb::smb2 {
 class FarLosses final : public FarPart {
  public:
   FarLosses(FarSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), files_(*lost, ends), doubts_(std::move(lost), ends) {}
+      : side_(side),
+        lost_(std::move(lost)),
+        files_(*lost_, ends, [this]() -> Connection& { return side_.connection(); }),
+        doubts_(lost_, ends) {}
   // Nobody is left who could learn what the near half has promised: this daemon may be stopping.
   ~FarLosses() override { lose_doubtful(Cause::flow_cut); }
   FarLosses(const FarLosses&) = delete;
@@ -50,6 +53,7 @@ class FarLosses final : public FarPart {
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
 
   FarSide& side_;
+  std::shared_ptr<LostWrites> lost_;  // files_ refers to it
   LostFiles files_;
   Doubts doubts_;
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer

@@ -40,6 +40,14 @@ bool gives_name_to_opened(std::span<const Element> behind) {
   return false;
 }
 
+std::optional<LostWrites::File> file_opened_by(const CreateRequest& request, const Header& header,
+                                               const LostWrites::Ends& ends, std::u16string share) {
+  const std::u16string name = name_in(request);
+  if (request.options & create_options::open_by_file_id || names_stream(name)) return std::nullopt;
+  return file_named(ends, std::move(share), name,
+                    header.flags & header_flags::dfs ? NameForm::dfs : NameForm::plain);
+}
+
 Slice loss_error(const Header& request, const Pending& tracked) {
   Header answer = answer_to(request, Status::lost_writebehind_data);
   answer.session_id = tracked.session;
@@ -71,7 +79,7 @@ std::optional<LostFiles::Change> LostFiles::change_of(const Element& element) {
       Change change{.kind = Kind::renamed};
       for (std::size_t at = kRenameHeadBytes; at + 2 <= kRenameHeadBytes + length; at += 2)
         change.path.push_back(load_le<char16_t>(buffer, at));
-      change.path = path_of(change.path);
+      if (names_stream(change.path)) return std::nullopt;  // the content becomes a stream of the same file
       return change;
     }
     case file_info::disposition:
@@ -93,15 +101,17 @@ void LostFiles::on_request(const Message& message) {
       if (auto share = share_connected_by(element))
         shares_.connecting(element.header.message_id, std::move(*share));
     if (element.header.command != Command::set_info || asked_.size() >= kMostAsked) continue;
-    if (auto change = change_of(element))
-      asked_.insert_or_assign(element.header.message_id, std::move(*change));
+    auto change = change_of(element);
+    if (!change) continue;
+    if (change->kind == Change::Kind::renamed) change->under_way = lost_.begin_rename(ends_);
+    asked_.insert_or_assign(element.header.message_id, std::move(*change));
   }
 }
 
 void LostFiles::on_outcome(const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim || each.request.command != Command::tree_connect) continue;
-    if (each.element)
+    if (each.element && each.element->header.status == Status::success)
       shares_.connected(each.request.id, each.request.session, each.element->header.tree_id);
     else
       shares_.refused(each.request.id);
@@ -114,7 +124,9 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
     if (each.interim || each.request.command != Command::set_info) continue;
     auto asked = asked_.extract(each.request.id);
     Open* open = connection.open(each.request.file);
-    if (asked.empty() || !open || !each.element || each.element->header.status != Status::success) continue;
+    if (asked.empty() || !open || open->unnamed || !each.element ||
+        each.element->header.status != Status::success)
+      continue;
     Change& change = asked.mapped();
     if (change.kind == Kind::renamed) {
       const LostWrites::File before = of(*open);
@@ -127,6 +139,7 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
     }
   }
   for (const smb2::Change& change : outcome.changes) {
+    if (!change.open || change.open->unnamed) continue;
     if (change.kind == smb2::Change::Kind::opened) {
       change.open->deletes = (change.open->options & create_options::delete_on_close) != 0;
       if (use_of(*change.open) == LostWrites::Use::replaces) lost_.forget(of(*change.open));
@@ -152,35 +165,43 @@ std::vector<GoesOn> LostFiles::gone_on_with(const Message& message, Connection& 
       share = share_connected_by(element);
     } else if (element.header.command == Command::create) {
       const auto request = parse_create_request(element.bytes);
-      if (!request || request->options & create_options::open_by_file_id) continue;
+      if (!request) continue;
       auto use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition));
+      auto reach = LostWrites::Reach::itself;
       const std::span<const Element> elements(message.elements.data(), message.elements.size());
       if (use != LostWrites::Use::replaces && gives_name_to_opened(elements.subspan(i + 1)))
-        use = LostWrites::Use::writes;
+        use = LostWrites::Use::writes, reach = LostWrites::Reach::below;
       if (use == LostWrites::Use::attributes) continue;
-      GoesOn opens{of(session, tree, file_name_of(tree, *request, element.header).path), use};
-      if (share) opens.file.share = *share;
-      all.push_back(std::move(opens));
+      if (auto file =
+              file_opened_by(*request, element.header, ends_, share ? *share : shares_.of(session, tree)))
+        all.push_back({std::move(*file), use, reach});
     } else if (gives_name(element)) {
-      if (const Open* open = connection.open(parse_set_info_request(element.bytes)->file))
-        all.push_back({of(*open), LostWrites::Use::writes});
+      if (const Open* open = connection.open(parse_set_info_request(element.bytes)->file);
+          open && !open->unnamed)
+        all.push_back({of(*open), LostWrites::Use::writes, LostWrites::Reach::below});
     }
   }
   return all;
 }
 
 bool LostFiles::is_renaming() const {
-  return asked_.size() >= kMostAsked || std::ranges::any_of(asked_, [](const auto& each) {
-           return each.second.kind == Change::Kind::renamed;
-         });
+  return asked_.size() >= kMostAsked || lost_.is_renaming(ends_);
+}
+
+void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
+  Connection& connection = connection_();
+  for (const auto& [id, open] : connection.opens())
+    if (auto name = name_after(of(*open), from, to)) connection.moved(*open, name->spelled.empty() ? name->path : name->spelled);
 }
 
 LostWrites::File LostFiles::of(const Open& open) const {
-  return of(open.session, open.tree, open.moved_to.empty() ? open.name.path : open.moved_to);
-}
-
-LostWrites::File LostFiles::of(SessionId session, TreeId tree, std::u16string_view path) const {
-  return {.ends = ends_, .share = shares_.of(session, tree), .path = path_of(path)};
+  std::u16string share = shares_.of(open.session, open.tree);
+  if (!open.moved_to.empty()) return file_named(ends_, std::move(share), open.moved_to);
+  if (!open.spelled.empty()) return file_named(ends_, std::move(share), open.spelled);
+  LostWrites::File file =
+      file_named(ends_, std::move(share), open.name.path, open.dfs ? NameForm::dfs : NameForm::plain);
+  file.spelled.clear();
+  return file;
 }
 
 }  // namespace longhaul::smb::smb2

@@ -3,6 +3,8 @@
 // files: if one is deleted, emptied or replaced its record ends, and if it is renamed the record follows.
 // Which requests use a file as if all its content were there is said here, too.
 #pragma once
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,19 +25,31 @@ bool gives_name(const Element& request);
 // The same of one behind a CREATE, in its compound: of the file that this opens.
 bool gives_name_to_opened(std::span<const Element> behind);
 
-// What a message does with a file as if all its content were there.
+// What a message does with a file as if all its content were there; `below`: with all that a folder contains, too.
 struct GoesOn {
   LostWrites::File file;
   LostWrites::Use use;
+  LostWrites::Reach reach = LostWrites::Reach::itself;
 };
+
+// The file that a CREATE opens in a share; none: no record is about such.
+std::optional<LostWrites::File> file_opened_by(const CreateRequest& request, const Header& header,
+                                               const LostWrites::Ends& ends, std::u16string share);
 
 // The answer that reports a loss, to a request with the session and tree that it refers to.
 Slice loss_error(const Header& request, const Pending& tracked);
 
-class LostFiles {
+class LostFiles final : private OpenNames {
  public:
-  // `lost` outlives this object.
-  LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
+  // The connection whose files these are. It and `lost` outlive this object.
+  using ConnectionOf = std::function<Connection&()>;
+  LostFiles(LostWrites& lost, const LostWrites::Ends& ends, ConnectionOf connection)
+      : lost_(lost), ends_(ends), connection_(std::move(connection)) {
+    lost_.enter_names(ends_, this);
+  }
+  ~LostFiles() override { lost_.leave_names(ends_, this); }
+  LostFiles(const LostFiles&) = delete;
+  LostFiles& operator=(const LostFiles&) = delete;
 
   void on_request(const Message& message);
   // Called before the parts that call of(); on_done() carries out successful changes, after them.
@@ -44,23 +58,27 @@ class LostFiles {
 
   // Of all its elements, opens for attributes aside: opens, renames and links.
   std::vector<GoesOn> gone_on_with(const Message& message, Connection& connection) const;
-  // Files may have other names than these parts know: nothing may be promised that would be recorded.
+  // Files of this client may have other names than these parts know: nothing may be promised that would be
+  // recorded.
   bool is_renaming() const;
 
   LostWrites::File of(const Open& open) const;
-  LostWrites::File of(SessionId session, TreeId tree, std::u16string_view path) const;
 
  private:
   // The effect of a successful SET_INFO.
   struct Change {
     enum class Kind : std::uint8_t { renamed, deletes, keeps, emptied } kind = Kind::emptied;
     std::u16string path;
+    std::shared_ptr<void> under_way{};  // renamed: LostWrites::begin_rename()
   };
+  // OpenNames
+  void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Element& element);
   static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
+  ConnectionOf connection_;
   ShareNames shares_;
   KeyedMap<MessageId, Change> asked_;  // without an answer
 };

@@ -21,6 +21,8 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       writes_(*this, lost, ends),
       reads_(*this, std::move(account)),
       lost_(std::move(lost)),
+      ends_(ends),
+      unguarded_(lost_, ends),
       gate_(*lost_, writes_.ledger()),
       asked_in_order_{&settled_, &channels_, &aliases_,  &opens_, &volumes_,
                       &writes_,  &metadata_, &listings_, &reads_},
@@ -44,7 +46,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 // From other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
   for (const GoesOn& each : writes_.gone_on_with(message))
-    if (gate_.shuts_for(now, each.file)) return true;
+    if (gate_.shuts_for(now, each.file, each.reach)) return true;
   return false;
 }
 
@@ -58,6 +60,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (message && must_wait(now, *message)) return gate_.hold(frame);
   if (!message) {
     if (!aliases_.empty()) out_.abort();  // it may name one
+    goes_unread();
     return out_.pass_on(frame.bytes);
   }
   if (!aliases_.empty()) message = aliases_.resolved(now, std::move(*message));
@@ -65,10 +68,12 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (aliases_.close(now, *message) == Taken::yes) return;
   for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
   give_up_same_name(now, *message);
-  if (!connection_.any_untouchable()) {
-    // Behind the answer of a CREATE the far half may add requests of its own.
-    used_ = used_ || message->header().command == Command::create || !message->single();
-    if (writes_.refuses(now, *message)) return;
+  const bool is_touchable = !connection_.any_untouchable();
+  // Behind the answer of a CREATE the far half may add requests of its own.
+  if (is_touchable) used_ = used_ || message->header().command == Command::create || !message->single();
+  // Also where nothing else is answered any more: a client that is not told here goes on here.
+  if (writes_.refuses(now, *message)) return;
+  if (is_touchable) {
     for (NearPart* part : asked_in_order_)
       if (part->on_request(now, *message, changes) == Taken::yes) return;
   }
@@ -166,9 +171,25 @@ void Near::stream_ended(TimePoint, Ending ending) {
 void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 
 void Near::lan_opaque(TimePoint now) {
-  // Aliases can no longer be answered, and held requests would follow bytes that pass from here on.
-  if (!aliases_.empty() || gate_.is_shut()) out_.abort();
+  // Aliases can no longer be answered, held requests would follow bytes that pass from here on, and a client
+  // that is not read is not told what is lost, or may soon be, of its promises here and elsewhere.
+  const bool may_lose = lost_->any(ends_);
+  goes_unread();
+  unguarded_.begin();
+  if (!aliases_.empty() || gate_.is_shut() || may_lose) out_.abort();
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
+}
+
+// What the client sends may open any file, and nothing can answer it: it is reset, once for all that was lost.
+void Near::goes_unread() {
+  if (lost_->told_by_reset(ends_)) out_.abort();
+}
+
+Near::Leave Near::gives_up() {
+  writes_.stop();
+  if (!writes_.quiet() || gate_.is_shut()) return Leave::later;
+  if (lost_->has_records(ends_)) return Leave::never;
+  return lost_->any(ends_) ? Leave::later : Leave::now;
 }
 
 // The server's bytes pass unchanged from here on: none of ours may be between them. Promises and waiting
@@ -198,10 +219,12 @@ bool Near::owes() const { return !writes_.quiet() || others_owe(); }
 bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut(); }
 
 // Only if no request has been added or answered: otherwise the ids of both connections differ, and must be
-// mapped.
+// mapped. A signed or encrypted connection stays: what its client has lost elsewhere is told by a reset, and if
+// nobody read it nothing could be promised elsewhere.
 Reason Near::leave_alone() const {
-  bool untouched = !used_ && connection_.opens().empty() && quiet();
-  return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : reasons::optimised;
+  const bool untouched = !used_ && connection_.opens().empty() && quiet();
+  const Reason why = connection_.why_untouchable();
+  return why == reasons::smb_not_understood && untouched && !lost_->any(ends_) ? why : reasons::optimised;
 }
 
 // ---- surroundings and time

@@ -40,6 +40,9 @@ class Near final : public Half, private NearSide {
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
+  Leave gives_up() override;
+  std::uint64_t awaited() const override { return writes_.telling().awaited(); }
+  void arrived(std::uint64_t outputs) override { writes_.telling().arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
     return connection_.any_untouchable() ? connection_.why_untouchable() : writes_.reason();
@@ -84,6 +87,7 @@ class Near final : public Half, private NearSide {
   void review_gate(TimePoint now);
   void watch_contact(TimePoint now, const link::Contact& contact);
   void give_up_same_name(TimePoint now, const Message& message);
+  void goes_unread();
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
   bool owes() const;
@@ -105,6 +109,8 @@ class Near final : public Half, private NearSide {
   NearWrites writes_;
   NearReads reads_;
   std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  Unguarded unguarded_;
   OpenGate<Frame> gate_;
   std::vector<NearPart*> asked_in_order_;     // requests
   std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages

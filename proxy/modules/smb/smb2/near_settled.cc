@@ -6,7 +6,8 @@
 namespace longhaul::smb::smb2 {
 
 bool may_be_written_behind(const Open& open) {
-  return open.was_write_cached && open.may_write() && open.disk_file && !open.directory && !open.durable;
+  return open.was_write_cached && open.may_write() && !open.unnamed && open.disk_file && !open.directory &&
+         !open.durable;
 }
 
 void NearSettled::active(const Open& open, TimePoint now) {

@@ -34,7 +34,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
   // After a reset the client would reconnect a durable handle and never learn of a loss.
   if (open.durable) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
-  if (!open.disk_file || open.directory || open.closing) return false;
+  if (!open.disk_file || open.directory || open.unnamed || open.closing) return false;
   if (open.reconnected || open.replayed || open.is_locked()) return false;
   if (!(open.access & access::write_data) || open.write_through()) return false;
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
@@ -81,7 +81,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 }
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_) return Taken::no;
+  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_ || stops_) return Taken::no;
   // Its mark would have the old name at one of the halves.
   if (files_.is_renaming()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
@@ -176,7 +176,9 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   count();
 }
 
+// What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
+  if (stops_ || files_.is_renaming() || lost_->has_unguarded(ends_)) return;
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 
@@ -206,8 +208,14 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
+    // Answered here, before the server: its own answer may be the first to tell of an error.
+    if (!each.interim && !each.element && each.request.command == Command::close)
+      for (const auto& closed : outcome.closed)
+        if (closed->group && closed->group->count(&FileCounts::writes) != 0)
+          closing_.insert_or_assign(each.request.id,
+                                    Closing{.file = lost_file(*closed), .end = closed->confirmed_bytes});
     if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
-      told_by_others_.passes(each.request.id);
+      telling_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -268,6 +276,11 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
 // its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
 bool NearWrites::refuses(TimePoint now, const Message& message) {
   bool is_lost = false;
+  if (!side_.connection().may_be_answered()) {
+    for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells_by_reset(each.file, each.use);
+    if (is_lost) side_.out().abort();
+    return is_lost;
+  }
   for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells(each.file, each.use);
   if (!is_lost) return false;
   for (const Element& element : message.elements) {
@@ -279,12 +292,16 @@ bool NearWrites::refuses(TimePoint now, const Message& message) {
 }
 
 void NearWrites::client_goes_on() {
-  telling_.client_goes_on();
-  for (const MessageNumber answer : told_by_others_.client_goes_on()) side_.out().tell(LossRead{answer});
+  for (const MessageNumber answer : telling_.client_goes_on()) side_.out().tell(LossRead{answer});
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* done = std::get_if<Kept>(&message)) {
+    // The connection is reset then (near_metadata.h).
+    if (const auto closing = closing_.extract(done->message);
+        !closing.empty() && Status{done->status} != Status::success)
+      lost_->refused(closing.mapped().file, {0, std::max<std::uint64_t>(closing.mapped().end, 1)},
+                     done->status);
     if (!waiting_.contains(done->message)) return Taken::no;
     kept(now, *done);
     return Taken::yes;
@@ -311,10 +328,9 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
 }
 
 void NearWrites::on_surroundings(TimePoint now, const Surroundings& surroundings) {
+  promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   review_undecided(now);
-  if (surroundings.line_bytes_per_second != 0) {
-    promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
-  }
+  answer_held(now);
 }
 
 void NearWrites::count() {

@@ -58,16 +58,19 @@ class NearWrites final : public NearPart {
     return files_.gone_on_with(message, side_.connection());
   }
   // Before any part may answer it: true if one of those files has lost promised writes, so that the whole
-  // message was answered with the error for that.
+  // message was answered with the error for that, or the flow aborted where nothing may be answered.
   bool refuses(TimePoint now, const Message& message);
   const LiveLedger& ledger() const { return live_; }
   // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
   // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
-  // A frame of the client has come, whether or not it must wait here, or its end in order: it has had all
-  // answers.
+  // A frame of the client has come, whether or not it must wait here, or its end in order.
   void client_goes_on();
+  Telling& telling() { return telling_; }
+  const Telling& telling() const { return telling_; }
+  // Nothing is promised any more.
+  void stop() { stops_ = true; }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return policy_.reason(); }
   void lose(Cause cause) { live_.lose(cause); }
@@ -82,6 +85,10 @@ class NearWrites final : public NearPart {
     std::uint32_t length = 0;
     bool answered = false;
     Counted promised;
+  };
+  struct Closing {  // a file that was written; its CLOSE was answered before the server did
+    LostWrites::File file;
+    std::uint64_t end = 0;
   };
   Taken write(TimePoint now, const Message& message);
   // Whether promises may be made on this open at all; if not, the reason is kept for display.
@@ -102,18 +109,19 @@ class NearWrites final : public NearPart {
   // The far half asks for the room, and marks the file, right behind the answer that opened it.
   Undecided undecided_;
   KeyedMap<MessageId, Waiting> waiting_;  // promised or held
+  KeyedMap<MessageId, Closing> closing_;
   // Requests about sessions and trees without an answer. A signed one may meet an id of ours at the server,
   // which ends the connection (far.cc): so nothing may be promised after it.
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ToldByOthers told_by_others_;
-  LostFiles files_{*lost_, ends_};
+  LostFiles files_{*lost_, ends_, [this]() -> Connection& { return side_.connection(); }};
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
+  bool stops_ = false;
   ClientHabits habits_;
-  std::vector<NewStatus> late_;              // for the message whose result was reported last
+  std::vector<NewStatus> late_;  // for the message whose result was reported last
   PromisePolicy policy_;
   // Credits that the server granted beyond those of early answers: for the next ones.
   std::int64_t credits_due_ = 0;

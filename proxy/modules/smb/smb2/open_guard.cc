@@ -112,15 +112,14 @@ OpenGuard::Verdict OpenGuard::judge_create(Elements elements, const Chain& chain
   const Element& element = elements.front();
   const auto request = parse_create_request(element.bytes);
   // A handle that outlives its connection never has promises.
-  if (!request || is_reconnect(*request) || request->options & create_options::open_by_file_id)
-    return Verdict::passes;
+  if (!request || is_reconnect(*request)) return Verdict::passes;
   std::u16string share = chain.share ? *chain.share : shares_.of(chain.session, chain.tree);
   if (share.empty() || owed_.size() >= kMostOwed) return Verdict::passes;
+  auto file = file_opened_by(*request, element.header, ends_, std::move(share));
+  if (!file) return Verdict::passes;
   Owed owed{.use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
   if (owed.use != Use::replaces && gives_name_to_opened(elements.subspan(1))) owed.use = Use::writes;
-  owed.file = {.ends = ends_,
-               .share = std::move(share),
-               .path = path_of(file_name_of(chain.tree, *request, element.header).path)};
+  owed.file = std::move(file);
   telling_.end_live(*owed.file);
   if (!telling_.has(*owed.file, Use::writes) || is_being_told(*owed.file)) return Verdict::passes;
   // Others pass, and are remembered: they may rename the file.

@@ -46,16 +46,16 @@ TEST_CASE("both ends derive the same keys of packets, others for each session, e
     session.fill(std::byte{1});
     other_session.fill(std::byte{2});
     BothAgreed ends = co_await agree(of, 7);
-    const auto here = packet_keys(of.near.shared, ends.near, session);
-    const auto there = packet_keys(of.far.shared, ends.far, session);
+    const auto here = packet_keys(of.near.shared, ends.near, session, Side::dialler);
+    const auto there = packet_keys(of.far.shared, ends.far, session, Side::acceptor);
     REQUIRE((here && there));
     CHECK(same(*here, *there));
     CHECK_FALSE(here->dialler_to_acceptor.secret.bytes == here->acceptor_to_dialler.secret.bytes);
-    CHECK_FALSE(same(*here, *packet_keys(of.near.shared, ends.near, other_session)));
+    CHECK_FALSE(same(*here, *packet_keys(of.near.shared, ends.near, other_session, Side::dialler)));
     ends.near.udp.epoch = 8;
-    CHECK_FALSE(same(*here, *packet_keys(of.near.shared, ends.near, session)));
+    CHECK_FALSE(same(*here, *packet_keys(of.near.shared, ends.near, session, Side::dialler)));
     BothAgreed next = co_await agree(of, 7);
-    CHECK_FALSE(same(*here, *packet_keys(of.near.shared, next.near, session)));
+    CHECK_FALSE(same(*here, *packet_keys(of.near.shared, next.near, session, Side::dialler)));
   }(sites));
 }
 
@@ -63,10 +63,10 @@ TEST_CASE("each path has keys of its own, the same at both ends, and none those 
   KeyedSites sites;
   run(sites.io, [](KeyedSites& of) -> asio::awaitable<void> {
     BothAgreed ends = co_await agree(of, 7);
-    std::vector<udp::CarrierKeys> all{*packet_keys(of.near.shared, ends.near, Token{})};
+    std::vector<udp::CarrierKeys> all{*packet_keys(of.near.shared, ends.near, Token{}, Side::dialler)};
     for (std::uint64_t path = 0; path < kMaxPaths; ++path) {
-      const auto here = packet_keys(of.near.shared, ends.near, Token{}, path);
-      const auto there = packet_keys(of.far.shared, ends.far, Token{}, path);
+      const auto here = packet_keys(of.near.shared, ends.near, Token{}, Side::dialler, path);
+      const auto there = packet_keys(of.far.shared, ends.far, Token{}, Side::acceptor, path);
       REQUIRE((here && there));
       CHECK(same(*here, *there));
       for (const udp::CarrierKeys& other : all) {
@@ -85,9 +85,9 @@ TEST_CASE("the keys of packets are written to the key log, where there is one") 
     BothAgreed ends = co_await agree(of, 1);
     const std::string before = of.logs.read("keys");
     CHECK(before.find("LONGHAUL_UDP_SECRET") == std::string::npos);
-    REQUIRE(packet_keys(of.far.shared, ends.far, Token{}).has_value());
+    REQUIRE(packet_keys(of.far.shared, ends.far, Token{}, Side::acceptor).has_value());
     CHECK(of.logs.read("keys") == before);
-    REQUIRE(packet_keys(of.near.shared, ends.near, Token{}).has_value());
+    REQUIRE(packet_keys(of.near.shared, ends.near, Token{}, Side::dialler).has_value());
     const std::string after = of.logs.read("keys");
     CHECK(std::count(after.begin(), after.end(), '\n') == std::count(before.begin(), before.end(), '\n') + 2);
     CHECK(after.find("LONGHAUL_UDP_SECRET") != std::string::npos);

@@ -78,7 +78,7 @@ TEST_CASE("the key log has nothing of a peer that is not known, and does not exi
   CHECK(folder.read("here").empty());
 }
 
-TEST_CASE("the key log names the secret and the cipher of each direction of UDP") {
+TEST_CASE("the key log names secret, cipher, session and sender of each direction of UDP") {
   const TemporaryFolder folder;
   KeyLog log(folder.path() / "keys");
   udp::CarrierKeys keys;
@@ -86,11 +86,19 @@ TEST_CASE("the key log names the secret and the cipher of each direction of UDP"
   keys.dialler_to_acceptor.secret.bytes.fill(std::byte{0x0a});
   keys.acceptor_to_dialler.id.bytes.fill(std::byte{0x02});
   keys.acceptor_to_dialler.secret.bytes.fill(std::byte{0x0b});
-  log.write(keys, udp::Cipher::chacha20_poly1305);
-  std::string a, b;
+  Token session;
+  session.fill(std::byte{0x0c});
+  std::string a, b, c;
   for (int i = 0; i < 32; ++i) a += "0a", b += "0b";
-  CHECK(folder.read("keys") == "LONGHAUL_UDP_SECRET 0101010101010101 CHACHA20_POLY1305 " + a +
-                                   "\nLONGHAUL_UDP_SECRET 0202020202020202 CHACHA20_POLY1305 " + b + "\n");
+  for (int i = 0; i < 16; ++i) c += "0c";
+  const std::string dialled = "LONGHAUL_UDP_SECRET 0101010101010101 CHACHA20_POLY1305 " + a + ' ' + c,
+                    accepted = "LONGHAUL_UDP_SECRET 0202020202020202 CHACHA20_POLY1305 " + b + ' ' + c;
+  log.write(keys, udp::Cipher::chacha20_poly1305, session, Side::dialler);
+  const std::string first = dialled + " dialler\n" + accepted + " acceptor\n";
+  CHECK(folder.read("keys") == first);
+  // The session goes on over a connection that its acceptor dialled.
+  log.write(keys, udp::Cipher::chacha20_poly1305, session, Side::acceptor);
+  CHECK(folder.read("keys") == first + dialled + " acceptor\n" + accepted + " dialler\n");
 }
 
 TEST_CASE("the key log's file is private, and one that is not is refused") {

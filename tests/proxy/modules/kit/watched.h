@@ -55,7 +55,9 @@ class Watched {
     collect();
   }
 
+  // All of it arrives at once.
   void collect() {
+    module.arrived(module.awaited());
     std::size_t held = 0;
     bool holds_rest = false;  // of what it held when it stepped aside
     while (auto output = module.poll_output()) {

@@ -80,6 +80,19 @@ TEST_CASE("a flow whose client opens the file elsewhere promises nothing more fo
   CHECK(flow.ledger.promise(open_key(1), 2, {.offset = 0, .length = 10}) != Ledger::Verdict::now);
 }
 
+TEST_CASE("a folder that gets another name waits for what it contains, and one that is opened does not") {
+  PromisingFlow flow, other(flow.lost);
+  flow.opens[open_key(1)] = named(u"A\\B");
+  flow.promise(open_key(1), 1);
+  CHECK(flow.lost->finish_others(named(u"A"), other.live).bytes == 0);
+  CHECK(flow.lost->finish_others(named(u"A\\"), other.live, LostWrites::Reach::below).bytes == 0);
+  CHECK(flow.lost->finish_others(named(u"A"), other.live, LostWrites::Reach::below).bytes != 0);
+  flow.lost->end_live(named(u"A"), Cause::server_gone, &other.live);
+  CHECK(flow.ended == 0);
+  flow.lost->end_live(named(u"A"), Cause::server_gone, &other.live, LostWrites::Reach::below);
+  CHECK(flow.ended == 1);
+}
+
 TEST_CASE("an open that ends clean, with a reported loss, or with something owed") {
   PromisingFlow flow;
   CHECK(flow.live.closed(open_key(1), named(u"A")) == LivePromises::Closed::clean);

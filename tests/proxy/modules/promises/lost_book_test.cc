@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/promises/lost_book.h"
 
+#include <xxhash.h>
+
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 namespace longhaul::promises {
 namespace {
@@ -11,7 +14,8 @@ std::vector<LostWrites::Record> some_records() {
                                              .server = {std::byte{2}},
                                              .server_port = 445},
                                     .share = u"DATA",
-                                    .path = u"DIR\\\x4E2D\xD83D\xDE00 \n.TXT"},
+                                    .path = u"DIR\\\x4E2D\xD83D\xDE00 \n.TXT",
+                                    .spelled = u"Dir\\\x4E2D\xD83D\xDE00 \n.txt"},
                            .loss = {.cause = Cause::server_gone, .ranges = {{0, 10}, {1ull << 62, ~0ull}}}};
   LostWrites::Record second{.file = {.ends = first.file.ends},
                             .loss = {.cause = Cause::near_vanished, .near = ~0ull},
@@ -28,12 +32,28 @@ TEST_CASE("a new daemon reads the lost writes that the previous one wrote") {
   const auto expected = some_records();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK((*read)[i].file == expected[i].file);
+    CHECK((*read)[i].file.spelled == expected[i].file.spelled);
     CHECK((*read)[i].loss.cause == expected[i].loss.cause);
     CHECK((*read)[i].loss.ranges == expected[i].loss.ranges);
     CHECK((*read)[i].loss.near == expected[i].loss.near);
     CHECK((*read)[i].reader_told == expected[i].reader_told);
   }
   CHECK(parse_lost_book(lost_book_text({}))->empty());
+}
+
+TEST_CASE("a new daemon reads the lost writes of one that did not spell their names") {
+  std::string text =
+      "longhaul lost-writes 1\n"
+      "00000000000000000000ffff0a000001 00000000000000000000ffff0a000002 445 1 0 0 0-4096 -00440041 "
+      "-00410042\n";
+  char sum[32];
+  std::snprintf(sum, sizeof sum, "sum %016llx\n",
+                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  const auto read = parse_lost_book(text + sum);
+  REQUIRE(read);
+  REQUIRE(read->size() == 1);
+  CHECK(read->front().file.path == u"AB");
+  CHECK(read->front().file.spelled.empty());
 }
 
 TEST_CASE("a book of lost writes that is truncated or changed anywhere is rejected") {

@@ -199,4 +199,69 @@ TEST_CASE("all records of a client can be told by a reset") {
   CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 2);
 }
 
+TEST_CASE("a file whose name differs only in its spelling is told, and may be another: nothing of it ends") {
+  LostWrites lost;
+  const auto spelled = [](std::u16string spelling) {
+    LostWrites::File it = file(u"DATA");
+    it.spelled = std::move(spelling);
+    return it;
+  };
+  const LostWrites::File data = spelled(u"data"), other = spelled(u"DATA");
+  lost.add(data, {.cause = Cause::server_gone});
+  SECTION("deleted or replaced") {
+    CHECK_FALSE(lost.has(other, Use::replaces));
+    lost.forget(other);
+    CHECK(lost.waiting() == 1);
+    lost.forget(data);
+    CHECK(lost.waiting() == 0);
+  }
+  SECTION("told once by each spelling") {
+    CHECK(lost.take(other, Use::reads));
+    CHECK_FALSE(lost.take(other, Use::reads));
+    CHECK(lost.take(other));
+    CHECK_FALSE(lost.take(other));
+    CHECK_FALSE(lost.take(other, Use::reads));
+    CHECK(lost.take(data, Use::reads));
+    CHECK(lost.take(data));
+    CHECK(lost.waiting() == 0);
+  }
+  SECTION("told by a reset, once") {
+    lost.told_by_reset(other);
+    lost.told_by_reset(other);
+    CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
+    CHECK_FALSE(lost.has(other, Use::writes));
+    CHECK(lost.has(data, Use::writes));
+  }
+  SECTION("both have lost writes") {
+    lost.add(other, {.cause = Cause::server_gone});
+    CHECK(lost.waiting() == 2);
+    CHECK(lost.take(other));
+    CHECK(lost.waiting() == 1);
+    CHECK(lost.take(data));
+    CHECK(lost.waiting() == 0);
+  }
+  SECTION("renamed: it is not known which of them") {
+    lost.moved(other, spelled(u"data"));  // only in its spelling
+    CHECK(lost.waiting() == 1);
+    lost.moved(other, file(u"X"));
+    CHECK(lost.has(file(u"X"), Use::writes));
+    CHECK(lost.has(data, Use::writes));
+    lost.moved(data, file(u"Y"));
+    CHECK_FALSE(lost.has(data, Use::writes));
+    CHECK(lost.take(file(u"X")));
+    CHECK(lost.take(file(u"Y")));
+  }
+  SECTION("renamed to another spelling") {
+    lost.moved(data, other);
+    CHECK(lost.waiting() == 1);
+    lost.forget(other);
+    CHECK(lost.waiting() == 0);
+  }
+  SECTION("where the spelling is not known it is the same file") {
+    lost.forget(file(u"DATA"));
+    CHECK(lost.waiting() == 0);
+  }
+  if (lost.waiting() == 0) CHECK(lost.name_bytes() == 0);
+}
+
 }  // namespace longhaul::promises

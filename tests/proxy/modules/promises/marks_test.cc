@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/promises/marks.h"
 
+#include <xxhash.h>
+
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 #include "proxy/modules/promises/marking_host.h"
 
@@ -204,6 +207,42 @@ TEST_CASE("nobody makes the file of marks grow, or takes others' room") {
   host.write();
   CHECK(other.state(open(1)) == State::durable);
   CHECK(Host(2, host.synced).lost->waiting() == Marks::kMostOfClient + 1);
+}
+
+TEST_CASE("marks keep the spelling of names, and end with the record of their very file") {
+  const auto spelled = [](std::u16string spelling) {
+    LostWrites::File file = named(u"DATA");
+    file.spelled = std::move(spelling);
+    return file;
+  };
+  Host before(7);
+  OpenMarks flow(before.lost);
+  flow.mark(open(1), spelled(u"data"));
+  flow.mark(open(2), spelled(u"Data"));
+  before.write();
+  Host next(8, before.file);
+  CHECK(next.lost->waiting() == 2);
+  next.write();
+  next.lost->forget(spelled(u"data"));
+  next.write();
+  Host last(9, next.file);
+  REQUIRE(last.lost->waiting() == 1);
+  CHECK(last.lost->records().front().file.spelled == u"Data");
+}
+
+TEST_CASE("marks of a daemon that did not spell their names are read") {
+  std::string file;
+  for (std::string line : {"longhaul promised-files 1 7 ",
+                           "+ 1 0 00000000000000000000000000000001 00000000000000000000000000000000 445 "
+                           "-00530048004100520045 -0041 "}) {
+    char sum[32];
+    std::snprintf(sum, sizeof sum, "%016llx\n",
+                  static_cast<unsigned long long>(XXH3_64bits(line.data(), line.size())));
+    file += line + sum;
+  }
+  Host next(8, file);
+  CHECK(next.understood);
+  CHECK(next.lost->has_record(named(u"A")));
 }
 
 }  // namespace longhaul::promises

@@ -96,6 +96,21 @@ TEST_CASE("SMB2: the next open of a file reports lost writes, once, and the serv
   CHECK(flow.guard->held_bytes() == 0);
 }
 
+TEST_CASE("SMB2: a frame that was sent before the error came to its client's host does not count as having read it") {
+  Guarded flow({u"ROBBED"});
+  flow.client_acknowledges = false;
+  connect_smb2(flow);
+  flow.client(create_request(3, "robbed"));
+  expect_echo(flow, 3);
+  expect_told(flow, 3);
+  passes(flow, echo(4));
+  CHECK(flow.lost->any(kEnds));
+  flow.guard->arrived(flow.guard->awaited());
+  CHECK(flow.lost->any(kEnds));
+  passes(flow, echo(5));
+  CHECK_FALSE(flow.lost->any(kEnds));
+}
+
 TEST_CASE("SMB2: a client that closes in order has read the error, and one that aborts has not") {
   const bool in_order = GENERATE(true, false);
   Guarded flow({u"ROBBED"});
@@ -366,6 +381,20 @@ TEST_CASE("SMB2: a pending answer is changed even if the client's requests can n
   flow.server(smb2::build_empty_response(smb2::answer_to(sent.header(), Status::success)));
   CHECK(message_in(flow.take_client()).header().status == Status::lost_writebehind_data);
   CHECK(flow.guard->is_done());
+}
+
+TEST_CASE("SMB2: a stream is not its file, and a DFS name is one of its share") {
+  Guarded flow({u"ROBBED"});
+  connect_smb2(flow);
+  passes(flow, create_request(3, "robbed:s", with(smb2::Disposition::overwrite_if)));
+  answers(flow, answer(Command::create, 3, create_answer_body({.file = {1, 1}})));
+  passes(flow, create_request(4, "robbed:s"));
+  CHECK(flow.lost->any(kEnds));
+  const bool is_dfs = GENERATE(false, true);
+  flow.client(create_request(5, is_dfs ? "server\\data\\robbed" : "robbed::$DATA", {},
+                             {.flags = is_dfs ? smb2::header_flags::dfs : 0}));
+  expect_echo(flow, 5);
+  expect_told(flow, 5);
 }
 
 }  // namespace longhaul::smb

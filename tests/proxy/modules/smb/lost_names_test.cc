@@ -22,7 +22,29 @@ TEST_CASE("names match for every name of the server, and with the server's case 
   CHECK(share_of(u"\\\\server\\Data") == u"DATA");
   CHECK(share_of(u"\\\\10.0.0.1\\data\\") == u"DATA");
   CHECK(share_of(u"data") == u"DATA");
-  CHECK(path_of(u"\\dir\\a.txt") == u"DIR\\A.TXT");
+  const LostWrites::File file = file_named({}, u"DATA", u"\\dir\\a.txt");
+  CHECK(file.share == u"DATA");
+  CHECK(file.path == u"DIR\\A.TXT");
+  CHECK(file.spelled == u"dir\\a.txt");
+}
+
+TEST_CASE("names that a server takes for one file are one in records") {
+  for (const auto* name :
+       {u"a\\b", u"a\\\\b", u"a\\.\\b", u"a/b", u"a\\c\\..\\b", u"\\a\\b\\", u"a\\b::$data", u"..\\a\\b"})
+    CHECK(file_named({}, u"DATA", name).path == u"A\\B");
+  CHECK(file_named({}, u"DATA", u"server\\Data\\a\\b", NameForm::dfs).path == u"A\\B");
+  CHECK(file_named({}, u"DATA", u"\\server\\data\\a\\b", NameForm::dfs).spelled == u"a\\b");
+  CHECK(file_named({}, u"DATA", u"server\\data\\b").path == u"SERVER\\DATA\\B");
+  CHECK(file_named({}, u"DATA", u"a\\b", NameForm::dfs).path == u"A\\B");
+  CHECK(file_named({}, u"DATA", u"").path.empty());
+}
+
+TEST_CASE("a stream is told from its file, which has an unnamed one") {
+  CHECK(names_stream(u"a:b"));
+  CHECK(names_stream(u"a:b:$DATA"));
+  CHECK(names_stream(u":b"));
+  CHECK_FALSE(names_stream(u"a::$Data"));
+  CHECK_FALSE(names_stream(u"a"));
 }
 
 TEST_CASE("a lost file is shown as share and path, in UTF-8") {

@@ -86,7 +86,7 @@ TEST_CASE("a success with fewer bytes than promised is a loss") {
 
 TEST_CASE("beyond the bound a write waits for room or for its real answer, in order") {
   Promises promises;
-  promises.set_line_rate(1);  // the least bound: 1 MiB
+  promises.set_line_rate(kLargeWrite / 2);  // 1 MiB in two seconds
   CHECK(promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite}) == Verdict::now);
   CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = kLargeWrite / 2}) == Verdict::held);
   CHECK(promises.promise(file(1), 3, {.offset = 2 * kLargeWrite, .length = 1}) == Verdict::held);
@@ -102,6 +102,7 @@ TEST_CASE("beyond the bound a write waits for room or for its real answer, in or
 
 TEST_CASE("a held write that the server answers first is not counted as a promise") {
   Promises promises;
+  promises.set_line_rate(kLargeWrite / 2);
   promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite});
   CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = kLargeWrite}) == Verdict::held);
   const auto settled = promises.kept(2, Status::disk_full, 0);
@@ -114,14 +115,37 @@ TEST_CASE("a held write that the server answers first is not counted as a promis
   CHECK(promises.promise(file(1), 3, {.offset = 0, .length = 1}) == Verdict::refused);
 }
 
-TEST_CASE("a single write larger than the bound is promised if nothing else is outstanding") {
+TEST_CASE("a single write that the line does not drain within the bound waits for the server") {
+  constexpr double kT1 = 1'544'000 / 8, k50Mbit = 50'000'000 / 8;
   Promises promises;
-  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 8 * kLargeWrite}) == Verdict::now);
-  CHECK(promises.promise(file(1), 2, {.offset = 8 * kLargeWrite, .length = 1}) == Verdict::held);
+  promises.set_line_rate(kT1);
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 8 * kLargeWrite}) == Verdict::held);
+  CHECK_FALSE(promises.poll_answerable());
+  CHECK_FALSE(promises.kept(1, Status::success, 8 * kLargeWrite)->answered);
+  CHECK(promises.promise(file(1), 2, {.offset = 0, .length = 256 << 10}) == Verdict::now);
+  CHECK(promises.promise(file(1), 3, {.offset = 0, .length = 256 << 10}) == Verdict::held);
+  // Where the line takes less time for it than a round trip, nothing waits.
+  Promises fast;
+  fast.set_line_rate(k50Mbit);
+  for (MessageNumber message = 1; message <= 11; ++message)
+    CHECK(fast.promise(file(1), message, {.offset = message * kLargeWrite, .length = kLargeWrite}) == Verdict::now);
+}
+
+TEST_CASE("a small write is promised on any line, and a rate that is not known says nothing") {
+  Promises promises;
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 512 << 10}) == Verdict::held);
+  (void)promises.kept(1, Status::success, 512 << 10);
+  promises.set_line_rate(1);
+  CHECK(promises.promise(file(1), 2, {.offset = 0, .length = 64 << 10}) == Verdict::now);
+  promises.set_line_rate(1'000'000);
+  const std::uint64_t bound = promises.bound_bytes();
+  promises.set_line_rate(0);
+  CHECK(promises.bound_bytes() == bound);
 }
 
 TEST_CASE("a stopped open promises nothing, its held writes wait for the server, and others continue") {
   Promises promises;
+  promises.set_line_rate(kLargeWrite / 2);
   promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite});
   CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = 10}) == Verdict::held);
   CHECK(promises.promise(file(2), 3, {.offset = 0, .length = 10}) == Verdict::held);
@@ -195,7 +219,7 @@ TEST_CASE("in any order of answers, errors and ends the audit adds up and every 
     std::mt19937 random(seed);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     Promises promises;
-    promises.set_line_rate(1);
+    promises.set_line_rate(kLargeWrite / 2);
     std::vector<std::pair<OpenKey, MessageNumber>> with_server;
     std::set<MessageNumber> answered;
     std::map<OpenKey, bool> lost;  // until the open is closed
@@ -236,7 +260,6 @@ TEST_CASE("in any order of answers, errors and ends the audit adds up and every 
           REQUIRE(promises.forget(open));
       }
       REQUIRE(promises.audit().adds_up());
-      // A single write may exceed the bound; never two.
       REQUIRE(promises.outstanding_bytes() <= promises.bound_bytes());
     }
   }

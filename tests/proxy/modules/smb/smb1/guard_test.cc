@@ -173,4 +173,34 @@ TEST_CASE("a flow to port 139 is guarded after its session request") {
   expect_told_smb1(flow, 5);
 }
 
+TEST_CASE("SMB1: a stream is not its file, and the old OPEN and CREATE are opens") {
+  GuardedSmb1 flow;
+  passes(flow, one::create("\\dir\\robbed:s", 4, {.disposition = 5}));
+  answers(flow, reply(0xA2, 4));
+  CHECK(flow.lost->any(kEnds));
+  SECTION("OPEN") {
+    flow.client(one::by_name(0x02, one::Fields{}.u16(0x42).u16(0).bytes, "dir\\robbed", 5));
+    expect_told_smb1(flow, 5, 0x02);
+  }
+  SECTION("CREATE") {
+    passes(flow, one::by_name(0x03, one::Fields{}.u16(0).u32(0).bytes, "dir\\robbed", 5));
+    answers(flow, reply(0x03, 5));
+    CHECK_FALSE(flow.lost->any(kEnds));
+  }
+}
+
+TEST_CASE("SMB1: a share that the old TREE_CONNECT connects is known") {
+  Guarded flow({});
+  flow.lost->add(lost_file(u"ROBBED", u"T"), {});
+  passes(flow, one::negotiate(1));
+  passes(flow, one::session_setup(2));
+  passes(flow, one::make_frame(
+                   {.command = 0x70, .uid = one::kUid, .mid = 3}, {},
+                   one::Fields{}.u8(4).text("\\\\S\\T").u8(0).u8(4).u8(0).u8(4).text("A:").u8(0).bytes));
+  answers(flow, one::make_frame({.command = 0x70, .flags = 0x80, .uid = one::kUid, .mid = 3},
+                                one::Fields{}.u16(65000).u16(one::kTid).bytes, {}));
+  flow.client(one::create("robbed", 5));
+  expect_told_smb1(flow, 5);
+}
+
 }  // namespace longhaul::smb::smb1

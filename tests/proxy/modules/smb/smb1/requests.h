@@ -152,6 +152,20 @@ inline Slice close(std::uint16_t fid, std::uint16_t mid) {
 inline Slice flush(std::uint16_t fid, std::uint16_t mid) {
   return make_frame({.command = 0x05, .tid = kTid, .uid = kUid, .mid = mid}, Fields{}.u16(fid).bytes, {});
 }
+// FID, count, offset, time ([MS-CIFS] 2.2.4.40.1)
+inline Slice write_and_close(std::uint16_t fid, std::uint32_t offset, Bytes data, std::uint16_t mid) {
+  return make_frame({.command = 0x2C, .tid = kTid, .uid = kUid, .mid = mid},
+                    Fields{}.u16(fid).u16(static_cast<unsigned>(data.size())).u32(offset).u32(0).bytes,
+                    Fields{}.u8(0).raw(data).bytes);
+}
+// By name: of a command whose words are given, behind the byte that announces a name.
+inline Slice by_name(std::uint8_t command, const Buffer& words, std::string_view name, std::uint16_t mid,
+                     std::string_view to = {}) {
+  Fields names;
+  names.u8(4).text(name).u8(0);
+  if (!to.empty()) names.u8(4).text(to).u8(0);
+  return make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = mid}, words, names.bytes);
+}
 inline Slice oplock_ack(std::uint16_t fid, std::uint8_t level) {
   return make_frame({.command = 0x24, .tid = kTid, .uid = kUid, .mid = 0},
                     Fields{}.andx().u16(fid).u8(2).u8(level).u32(0).u16(0).u16(0).bytes, {});

@@ -161,6 +161,19 @@ class Server {
         }
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, {});
+      case 0x2C: {  // WRITE_AND_CLOSE: the data do not matter here
+        if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
+        return answer(head, Fields{}.u16(load_le<std::uint16_t>(words, 2)).bytes);
+      }
+      case 0x11:
+      case 0x71:
+      case 0x74:
+        handles.clear();
+        return answer(head, head.command == 0x74 ? Fields{}.andx().bytes : Buffer{});
+      case 0x02:
+      case 0x03:
+      case 0xA5:
+        return answer(head, {});
       case 0x23: {
         const auto handle = handles.find(load_le<std::uint16_t>(words, 0));
         if (handle == handles.end()) {

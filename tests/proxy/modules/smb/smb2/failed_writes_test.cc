@@ -191,3 +191,22 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("an early CLOSE that the server refuses resets, and is on record if the file was written") {
+  const auto lost = std::make_shared<LostWrites>(1);
+  World world(8, lost);
+  world.server.files["a"] = "old";
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::open, kBatch);
+  world.settle();
+  const bool writes = GENERATE(false, true);
+  if (writes) REQUIRE(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  REQUIRE(world.status(world.send_flush(*file)) == Status::success);
+  world.settle();
+  world.server.failing[Command::close] = Status::disk_full;
+  const auto close = world.send_close(*file);
+  REQUIRE(world.answers.contains(close));
+  world.settle();
+  CHECK(world.aborted);
+  CHECK(lost->waiting() == (writes ? 1 : 0));
+}

@@ -55,6 +55,8 @@ class World {
   std::function<void()> at_each_step = [] {};
   bool server_idle = false;  // does nothing while true
   bool link_cut = false;     // nothing crosses between the halves while true
+  bool client_acknowledges = true;   // what is sent to the client's host is known to have arrived there
+  std::uint32_t request_flags = 0;   // of the headers of requests
   // What both halves are told of each other from now on.
   void tell(const link::Contact& contact) {
     surroundings.contact = contact;
@@ -122,6 +124,7 @@ class World {
     header.message_id = next_id_;
     next_id_ += header.charge();
     header.credits = static_cast<std::uint16_t>(header.charge() + 4);
+    header.flags |= request_flags;
     if (header.command > Command::session_setup) header.session_id = kSession;
     if (header.command > Command::tree_disconnect) header.tree_id = kTree;
     near_.frame_from_lan(now, Frame{FrameKind::smb2, message_of(header, body)});
@@ -364,6 +367,7 @@ class World {
   }
 
   void drain() {
+    if (client_acknowledges) near_.arrived(near_.awaited());
     const auto end = [this] { ended = true; };
     const auto abort = [this] { aborted = true; };
     up_.take(
