@@ -161,10 +161,11 @@ void LongerPath::begin_slower(const Packet& packet, const RateSample& sample) {
 void LongerPath::expect_own(Duration queue, const RateSample& sample) {
   Doubt& doubt = *doubt_;
   doubt.slower->expected = queue;
-  // A little longer than needed; the rate may be wrong by a little, too.
+  // A little longer than needed: the rate may be wrong by a little, and packets leave one by one.
   const Duration left_out = queue + queue / 16 + may_drain() + doubt.enough;
-  const Duration slow =
-      slow_time(left_out * 17 / 16 + kSmallestRise / 2, doubt.known.rate / doubt.known.capacity);
+  const Duration spare =
+      left_out / 16 + kSmallestRise + time_of(2. * sample.full_packet_bytes, doubt.slower->rate);
+  const Duration slow = slow_time(left_out + spare, doubt.known.rate / doubt.known.capacity);
   doubt.slow_until = doubt.slower->slow_from + slow;
   doubt.ends = doubt.slower->since + 4 * *sample.rtt + slow * 16 / 5;
 }
