@@ -14,7 +14,7 @@ if(commit MATCHES "Format:")
   set(git git -c safe.directory=* -c core.fsmonitor=false -C ${SOURCE})
   execute_process(COMMAND ${git} rev-parse --show-cdup OUTPUT_VARIABLE up RESULT_VARIABLE failed
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  if(NOT failed AND up STREQUAL "")  # else SOURCE lies in somebody else's repository
+  if(NOT failed AND up STREQUAL "")  # else SOURCE is a part of another repository
     execute_process(COMMAND ${git} log -1 --no-show-signature "--format=%ct %H" OUTPUT_VARIABLE commit ERROR_QUIET)
     execute_process(COMMAND ${git} diff --quiet --no-ext-diff HEAD -- RESULT_VARIABLE differs OUTPUT_QUIET ERROR_QUIET)
     if(differs)

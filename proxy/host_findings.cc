@@ -157,10 +157,29 @@ void look_at_room(const config::Config& config, const HostFacts& host, HostFindi
         " has room for " + config::size_to_text(host.disk_bytes >> 20 << 20) + " only: the dictionary would fill it.");
 }
 
+// Where flow records, metrics and the log are to go.
+std::vector<std::string> missing_targets(const config::Config& config) {
+  std::vector<std::string> missing;
+  const auto look_up = [&](const std::string& key, const std::string& name) {
+    if (!address_of(name)) missing.push_back(key + ": the name " + name + " cannot be resolved");
+  };
+  if (config.exports.ipfix) look_up("[export] ipfix", config.exports.ipfix->host);
+  if (config.exports.otlp) look_up("[export] otlp", config.exports.otlp->at.host);
+  if (const auto& syslog = config.log.syslog) {
+    std::error_code error;
+    if (!syslog->is_local())
+      look_up("[log] syslog", syslog->host.host);
+    else if (!fs::is_socket(syslog->path, error))
+      missing.push_back("[log] syslog: there is no socket " + syslog->path);
+  }
+  return missing;
+}
+
 }  // namespace
 
 HostFacts host_facts(const config::Config& config) {
   HostFacts host{.interfaces = net::interfaces()};
+  host.missing_targets = missing_targets(config);
   for (const config::Peer& peer : config.peers) {
     const auto address = peer.address ? address_of(peer.address->host) : std::nullopt;
     host.addresses_of_peers.push_back(address);
@@ -186,6 +205,8 @@ HostFindings host_findings(const config::Config& config, const HostFacts& host) 
   look_at_peers(config, host, found);
   look_at_allow(config, found);
   look_at_room(config, host, found);
+  for (const std::string& missing : host.missing_targets)
+    found.warnings.push_back(missing + ". Nothing is sent there until that changes.");
   return found;
 }
 

@@ -23,12 +23,13 @@ struct HostFacts {
   std::vector<std::string>
       towards_peers;               // for each peer: the interface that leads to it; empty: not known
   std::vector<std::optional<boost::asio::ip::address>> addresses_of_peers;  // likewise; names are resolved
+  std::vector<std::string> missing_targets;  // of exports and syslog: keys with values that lead nowhere now
   bool binds_foreign = false;      // ip_nonlocal_bind
   std::uint64_t memory_bytes = 0;  // of the host; 0: not known
   std::uint64_t disk_bytes = 0;    // for the dictionary, with what it has already; 0: not known
 };
 
-// Waits up to two seconds for the name of each peer.
+// Waits up to two seconds for the name of each peer, collector and syslog host.
 HostFacts host_facts(const config::Config& config);
 
 // Pure.

@@ -22,13 +22,13 @@ std::uint64_t files_not_reported(const Status& status) {
 }
 
 // A path is examined for some round trips before it is used.
-constexpr std::chrono::seconds kTrial{10};
+constexpr std::chrono::seconds kTrial{3};
 
 void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {
   for (const link::PathStatus& path : link.paths) {
     if (path.role != link::PathRole::none) continue;
     if (path.udp.state == link::UdpState::probing && link.state_age < kTrial) continue;
-    found.push_back({"The path \"" + path.name + "\" to " + of_peer(link) + " does not work; others carry the link.",
+    found.push_back({"The path \"" + path.name + "\" to " + of_peer(link) + " does not work.",
                      "check this line, and that its firewalls pass UDP on the link's port; it is tried again by itself"});
   }
 }

@@ -68,9 +68,11 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   // Only features that both sides allow are in force, so the peer can switch the transport off, too.
   if ((*link)->session_if_any()->incoming().peer_allowed().transport == config::Transport::off)
     return past(reasons::transport_off);
-  // A flow that may not bypass the link gains nothing by that: the far side is asked again.
+  // A flow that may not bypass the link gains nothing by that: the far side is asked again. The same holds while the
+  // client must be told of lost writes: over the link the module can report them even in signed or encrypted sessions.
   auto known = closed ? unreachable_.end() : unreachable_.find(destination.to_text());
-  if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
+  if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until &&
+      !why_guarded(client, destination))
     return past(known->second.reason);
   if (table_.live().size() >= config_.limits.flows) return past(reasons::flow_limit);
   if (sources_.at_limit(client)) return past(reasons::source_limit);

@@ -109,11 +109,11 @@ class Flows {
   // Null: not both sides have it, or want it for this flow.
   const modules::Listed* agree_on(const modules::Listed* module, const config::Features& wanted,
                                   FlowRecord& record, const link::PeerLink& link);
-  // Of modules that this flow's bytes may be for, and that promise something.
-  std::vector<modules::Losses*> losses_of(const FlowRecord& record) const;
-  // Why a flow that no half reads must be read by a guard, and so bypass the link: its client has something to be
-  // told, or may have soon. None: it need not be.
-  std::optional<Reason> must_be_guarded(const FlowRecord& record) const;
+  // Of modules that flows to this port may be for, and that promise something.
+  std::vector<modules::Losses*> losses_of(std::uint16_t port) const;
+  // Why a flow that no half of a module reads needs a guard, and so bypasses the link: the client must be told of lost
+  // writes, or may have to be soon. None: it needs none.
+  std::optional<Reason> why_guarded(const boost::asio::ip::address& client, const Destination& destination) const;
   // To be held while neither a guard nor a half reads it.
   std::vector<std::shared_ptr<void>> unguarded(const FlowRecord& record) const;
   void start_guarded(Accepted accepted, FlowRecord& record, Reason why);

@@ -25,9 +25,10 @@ void Flows::start_linked(Accepted accepted, Decision decision, const modules::Li
       .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
       .features = features};
   module = agree_on(module, decision.policy.features, record, link);
-  // A program that has lost its connection could go on here with what it wrote there, and is told nothing.
+  // Without the module nothing would tell the client of writes that it has lost on another connection.
   if (!module)
-    if (const auto why = must_be_guarded(record)) return start_guarded(std::move(accepted), record, *why);
+    if (const auto why = why_guarded(record.client.address(), record.destination))
+      return start_guarded(std::move(accepted), record, *why);
   if (module) {
     request.module = module->descriptor.name;
     request.module_version = module->descriptor.version;

@@ -95,24 +95,24 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
 
 // ---- what clients must be told
 
-std::vector<modules::Losses*> Flows::losses_of(const FlowRecord& record) const {
+std::vector<modules::Losses*> Flows::losses_of(std::uint16_t port) const {
   std::vector<modules::Losses*> all;
   for (const modules::Listed& module : modules_)
-    if (may_be_at(module, config_.modules, record.destination.port))
+    if (may_be_at(module, config_.modules, port))
       if (modules::Losses* losses = module.instance->losses()) all.push_back(losses);
   return all;
 }
 
-std::optional<Reason> Flows::must_be_guarded(const FlowRecord& record) const {
-  for (modules::Losses* losses : losses_of(record))
-    if (const auto guard = losses->make_guard(ends_of(record.client.address(), record.destination)))
+std::optional<Reason> Flows::why_guarded(const asio::ip::address& client, const Destination& destination) const {
+  for (modules::Losses* losses : losses_of(destination.port))
+    if (const auto guard = losses->make_guard(ends_of(client, destination)))
       if (const auto why = guard->reason()) return why;
   return std::nullopt;
 }
 
 std::vector<std::shared_ptr<void>> Flows::unguarded(const FlowRecord& record) const {
   std::vector<std::shared_ptr<void>> held;
-  for (modules::Losses* losses : losses_of(record))
+  for (modules::Losses* losses : losses_of(record.destination.port))
     held.push_back(losses->unguarded(ends_of(record.client.address(), record.destination)));
   return held;
 }
@@ -122,7 +122,7 @@ void Flows::start_guarded(Accepted accepted, FlowRecord& record, Reason why) {
   const bool refused = !may_leave(record.client.address(), record.destination);
   table_.leave_link(record, why);
   if (refused)
-    for (modules::Losses* losses : losses_of(record))
+    for (modules::Losses* losses : losses_of(record.destination.port))
       losses->told_by_reset(ends_of(record.client.address(), record.destination));
   start_past(std::move(accepted), record, refused);
 }

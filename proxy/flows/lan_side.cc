@@ -139,9 +139,7 @@ bool LanSide::has_delivered() const {
   return undelivered <= 1;
 }
 
-std::size_t LanSide::unacknowledged() const {
-  return unacknowledged_bytes(const_cast<tcp::socket&>(socket_).native_handle());
-}
+std::size_t LanSide::unacknowledged() { return unacknowledged_bytes(socket_.native_handle()); }
 
 void LanSide::reset() {
   boost::system::error_code ignored;

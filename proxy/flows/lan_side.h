@@ -77,7 +77,7 @@ class LanSide {
   void wait_to_write();
   void end_output();
   // Bytes written that the other end's host has not acknowledged.
-  std::size_t unacknowledged() const;
+  std::size_t unacknowledged();
   // Nothing that was written still waits for the other end's acknowledgement, or none will come.
   bool has_delivered() const;
 

@@ -32,8 +32,8 @@ class Guard {
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;
 
-  // Memory is short: it outputs what it holds and stops reading. False: it may not, for its client has something to be
-  // told, or may have soon.
+  // Memory is short: it outputs what it holds and stops reading. False: it must not, because the client must be told of
+  // lost writes, or may have to be soon.
   virtual bool give_up(Out& out) = 0;
 
   // Nothing is held and everything passes unchanged: the guard need not see further bytes.

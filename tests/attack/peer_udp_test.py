@@ -11,7 +11,7 @@ import threading
 
 from hostile_peer import ACK, OPEN_CREDIT, RESET, STREAM, frame, open_record, varint
 from hostile_udp import (PACKET_ACK, PADDING, PATH_CHALLENGE, PROBE, RECOVERED, REPAIR, SYMBOL, UdpPeer)
-from lab import DATACENTER_WAN, SERVER, until
+from lab import DATACENTER_WAN, SERVER, alone, until
 from pair import LINK_PORT
 from rogue import BesiegedTest
 
@@ -62,6 +62,7 @@ class PeerUdp(BesiegedTest):
         many = list(itertools.chain.from_iterable([(0, 0)] * 63))
         self.attack(ack(126, 0, *many) * 4 for _ in range(PACKETS))
 
+    @alone
     def test_streams_in_reverse_order_and_with_a_gap_between_any_two_bytes(self):
         def packets():
             yield frame(STREAM, varint(1) + varint(0) + open_record((SERVER, 9)))

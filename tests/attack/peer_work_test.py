@@ -12,7 +12,7 @@ import zlib
 
 import tcp
 from hostile_peer import DICTIONARY, OPEN_CREDIT, RESET, STREAM, frame, open_record, record, varint
-from lab import BRANCH_WAN, SERVER, until
+from lab import BRANCH_WAN, SERVER, alone, until
 from rogue import ROGUE_PORT, BesiegedTest
 
 RING = 64 << 20
@@ -41,6 +41,8 @@ def slow_content():
     return varint(len(piece)) + piece + plain, deflated
 
 
+# A second of processor time on the loop ends the daemon, so other tests beside it would decide.
+@alone
 class PeerWork(BesiegedTest):
     def test_blocks_that_zlib_packs_slowly_are_refused(self):
         with tcp.Server(self.lab, tcp.echo) as server, self.besieged.rogue() as rogue:

@@ -141,7 +141,7 @@ class Planted(unittest.TestCase):
     def refused(self, *words):
         process = self.site.start_anyhow()
         process.clean_end = False
-        self.assertEqual(process.wait(), 2, process.log())
+        self.assertEqual(process.wait(), 1, process.log())
         said = process.log().strip().splitlines()
         self.assertEqual(len(said), 1, process.log())
         for word in words:

@@ -54,8 +54,8 @@ class QuickStart(unittest.TestCase):
         sh(REPOSITORY / "tools/package", "--out", self.folder / "debs", "deb", LONGHAUL_BUILD=str(BUILD),
            LONGHAUL_DEB_COMPRESSION="none", DEB_BUILD_OPTIONS="nostrip")
         clean = self.folder / "clean"
-        # apt recommends ca-certificates, so it would stay where our package brought it.
-        sh("mmdebstrap", "--variant=minbase", "--include=systemd,systemd-sysv,iproute2,procps,ca-certificates", "bookworm", clean)
+        # As Debian's installer makes a system: netbase and what apt recommends are there, and so stay.
+        sh("mmdebstrap", "--variant=minbase", "--include=systemd,systemd-sysv,iproute2,procps,ca-certificates,netbase", "bookworm", clean)
         (clean / "root" / PACKAGES).mkdir(parents=True)
         for deb in (self.folder / "debs").glob("*.deb"):
             sh("cp", deb, clean / "root" / PACKAGES)

@@ -145,13 +145,14 @@ class PromisesToClientsThatCache(Stage):
 
 @early
 class PromisesToClientsThatSign(Stage):
-    """Those that the table has without promises, since they sign."""
+    """Those that the table has without promises, since they sign. Not while the link is away: there only a reset can tell them
+    (proxy/modules/smb/README.md, Lost writes and flows that bypass the link), after which a program may go on."""
 
     stage_of = {"keys": True}
     only = ("go-smb2", "smbprotocol")
 
     def test_no_acknowledged_block_is_lost_of_clients_that_sign(self):
-        self.play("smbd killed", "near killed", "far killed", "line cut 4 s")
+        self.play("smbd killed", "smbd restarted", "session ended", "line cut 4 s")
 
     def key(self, fault, told, is_whole):
         return (fault, told.kind) if is_whole else told.kind
@@ -301,7 +302,7 @@ class ManyPromisesToClientsThatSign(Stage):
 
     @long_test
     def test_no_acknowledged_block_is_lost_in_the_whole_table_of_clients_that_sign(self):
-        self.play(*faults("near", "far", "smbd", "session", "line"), times=1, clients=8, longest=70)
+        self.play(*faults("smbd", "session", "share", "line cut 4"), times=1, clients=8, longest=70)
 
 
 class ManyPromisesWithoutThePair(Stage):

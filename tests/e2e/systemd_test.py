@@ -175,7 +175,7 @@ class RealSystemd(unittest.TestCase):
             self.assertEqual(self.sh("grep -lx longhaul /proc/[0-9]*/comm", check=False).stdout, "")
             self.assertEqual(self.sh("ip rule | grep -c fwmark", check=False).stdout.strip(), "0")
             self.assertEqual(self.rules_in_the_kernel(), "")
-            self.assertEqual(self.sh("ls -d /etc/systemd/system/*.wants/*@*", check=False).stdout, "")
+            self.assertEqual(self.sh("ls -d /etc/systemd/system/*.wants/longhaul*@*", check=False).stdout, "")
             self.sh("apt-get purge -y longhaul")
             left = [str(path) for place in ("etc", "var/lib", "usr", "lib", "run")
                     for path in (system.root / place).rglob("*longhaul*")]

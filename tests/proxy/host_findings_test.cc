@@ -100,6 +100,22 @@ TEST_CASE("a network cannot be at this site and behind its only peer") {
   CHECK(look("[link]\nlisten = \"[::]:7600\"\nallow = [\"10.7.0.0/16\"]\n", host(), "networks = [\"0.0.0.0/0\"]\n").warnings.empty());
 }
 
+TEST_CASE("a collector or syslog host that leads nowhere is named") {
+  const auto config = [](const std::string& syslog) {
+    return config::read_text("site = \"a\"\n[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n[export]\n"
+                             "ipfix = \"127.0.0.1:4739\"\notlp = \"http://nowhere.invalid:4318\"\n[log]\nsyslog = \"" + syslog + "\"\n",
+                             "a.toml");
+  };
+  const auto missing = host_facts(config("unix:/nowhere/log")).missing_targets;
+  REQUIRE(missing.size() == 2);
+  CHECK(missing[0] == "[export] otlp: the name nowhere.invalid cannot be resolved");
+  CHECK(missing[1] == "[log] syslog: there is no socket /nowhere/log");
+  CHECK(host_facts(config("udp:127.0.0.1:514")).missing_targets.size() == 1);
+  HostFacts facts = host();
+  facts.missing_targets = missing;
+  CHECK(look("", facts).warnings.size() >= 2);
+}
+
 TEST_CASE("dictionary and memory sizes are checked against the host") {
   CHECK(warns(look("[dictionary]\ndisk = \"1TiB\"\n"), "the dictionary would fill it"));
   CHECK(warns(look("[limits]\nmemory = \"16GiB\"\n"), "has only 8GiB"));

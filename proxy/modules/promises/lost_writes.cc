@@ -37,6 +37,13 @@ bool is_spelled_otherwise(const LostWrites::File& file, const LostWrites::File& 
   return !file.spelled.empty() && !from.spelled.empty() && !file.spelled.starts_with(from.spelled);
 }
 
+template <class Map>
+void erase_one(Map& map, const typename Map::key_type& key, typename Map::mapped_type value) {
+  const auto [first, last] = map.equal_range(key);
+  const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == value; });
+  if (found != last) map.erase(found);
+}
+
 }  // namespace
 
 std::optional<LostWrites::File> name_after(const LostWrites::File& file, const LostWrites::File& from,
@@ -214,14 +221,7 @@ void LostWrites::known_to(std::uint64_t near, const File& file) {
   if (any) changed();
 }
 
-void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
-  const auto [first, last] = live_.equal_range(any_port(ends));
-  for (auto each = first; each != last; ++each) {
-    if (each->second != ledger) continue;
-    live_.erase(each);
-    return;
-  }
-}
+void LostWrites::leave(const Ends& ends, LiveLedger* ledger) { erase_one(live_, any_port(ends), ledger); }
 
 void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but, Reach reach) {
   const auto [first, last] = live_.equal_range(any_port(file.ends));
@@ -234,14 +234,7 @@ void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but, 
   if (given_up && on_given_up_) on_given_up_();
 }
 
-void LostWrites::leave_names(const Ends& ends, OpenNames* names) {
-  const auto [first, last] = named_.equal_range(any_port(ends));
-  for (auto each = first; each != last; ++each) {
-    if (each->second != names) continue;
-    named_.erase(each);
-    return;
-  }
-}
+void LostWrites::leave_names(const Ends& ends, OpenNames* names) { erase_one(named_, any_port(ends), names); }
 
 std::shared_ptr<void> LostWrites::begin_rename(const Ends& ends) {
   renaming_.insert(any_port(ends));

@@ -23,7 +23,12 @@ class Telling {
   void end_live(const LostWrites::File& file) { lost_.end_live(file); }
   // The answer that reports it is sent now. `answer`: its number, for went_on_behind().
   void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = 0) {
-    told_.push_back({std::move(file), use, answer, ++awaited_});
+    const Sent sent{std::move(file), use, answer, ++awaited_};
+    const auto same = std::ranges::find_if(
+        told_, [&](const Sent& each) { return each.use == use && each.file.is_exactly(sent.file); });
+    if (same != told_.end()) told_.erase(same);
+    if (told_.size() >= kMostTold) told_.erase(told_.begin());
+    told_.push_back(sent);
   }
   // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
   bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer = 0) {
@@ -83,7 +88,8 @@ class Telling {
     twin::MessageNumber answer;
     std::uint64_t number;
   };
-  static constexpr std::size_t kMostPassed = 64;  // beyond that they are reported again
+  // Beyond these they are reported again: a client that reads nothing could make a flow remember any number.
+  static constexpr std::size_t kMostTold = 64, kMostPassed = 64;
   LostWrites& lost_;
   std::vector<Sent> told_;
   std::vector<Passed> passed_;

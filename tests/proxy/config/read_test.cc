@@ -304,7 +304,7 @@ TEST_CASE("a warning names features that another setting keeps from having an ef
         Lines{"In rule 1, smb.write_behind has no effect while smb is off."});
   CHECK(of("[features]\ntransport = \"tcp\"\nfec = \"4:1\"\n") == Lines{"[features] fec has no effect while transport is tcp."});
   CHECK(of("[features]\ntransport = \"off\"\nfec = \"4:1\"\nwindow = \"64KiB\"\ncompression = false\n") ==
-        Lines{"[features] fec has no effect while transport is off.", "[features] window has no effect while transport is off."});
+        Lines{"[features] window has no effect while transport is off.", "[features] fec has no effect while transport is off."});
   CHECK(of("[smb]\nports = []\n") ==
         Lines{"[smb] ports is empty, so smb in [features] has no effect; to switch the module off, set smb = false there."});
   CHECK(of("[smb]\nports = []\n[features]\nsmb = false\n").empty());

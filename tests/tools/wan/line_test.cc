@@ -46,6 +46,11 @@ std::uint64_t count(const boost::json::value& stats, const char* direction, cons
   return stats.at(direction).at(counter).to_number<std::uint64_t>();
 }
 
+// What the hosts' kernels say by themselves may still be on the line when it ends.
+std::uint64_t delivered_or_inside(const boost::json::value& stats) {
+  return count(stats, "a_to_b", "packets_out") + count(stats, "a_to_b", "packets_inside");
+}
+
 // The shortest round trip of a few pings: whatever else the machine does, it only adds.
 double shortest_ping_ms(const Rig& rig, const std::string& to) {
   const std::string said = run_inside(rig.left(), {"ping", "-q", "-c", "10", "-i", "0.02", "-W", "5", to});
@@ -111,7 +116,7 @@ TEST_CASE("a clean line does not lose, repeat or invent packets") {
   CHECK(received.sent == 10'000);
   CHECK(received.all_packets == 10'000);
   const auto stats = line.finish();
-  CHECK(count(stats, "a_to_b", "packets_out") == count(stats, "a_to_b", "packets_in"));
+  CHECK(delivered_or_inside(stats) == count(stats, "a_to_b", "packets_in"));
 }
 
 TEST_CASE("losses and duplicates at the far end are those that the line counts") {
@@ -128,7 +133,7 @@ TEST_CASE("losses and duplicates at the far end are those that the line counts")
   CHECK(strangers < 20);
   CHECK(received.all_packets + strangers >= 5'000 - lost + count(stats, "a_to_b", "duplicated"));
   CHECK(received.all_packets <= 5'000 - lost + count(stats, "a_to_b", "duplicated") + strangers);
-  CHECK(count(stats, "a_to_b", "packets_out") ==
+  CHECK(delivered_or_inside(stats) ==
         count(stats, "a_to_b", "packets_in") - lost + count(stats, "a_to_b", "duplicated"));
 }
 

@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "tests/proxy/modules/smb/as_told.h"
-#include "tests/proxy/modules/smb/smb2/pair.h"
 
 namespace longhaul::smb {
 namespace {
@@ -33,30 +32,6 @@ TEST_CASE("SMB: an incomplete frame is counted, and passes on if memory does not
   REQUIRE(std::holds_alternative<modules::ToStream>(*rest));
   CHECK(as_text(std::get<modules::ToStream>(*rest).bytes.bytes()) == as_text(part));
   CHECK_FALSE(module.poll_output());
-}
-
-// With the answers of the server on their way, which the client does not wait for.
-TEST_CASE("SMB: while a promise is outstanding, want of memory does not end the module") {
-  int tried = 0;
-  for (unsigned seed = 1; seed <= 30; ++seed) {
-    INFO("seed " << seed);
-    smb2::test::Pair pair(seed);
-    smb2::test::Client client(pair);
-    client.begin();
-    const smb2::FileId file = client.opened(client.open("f", smb2::OplockLevel::batch));
-    pair.run();
-    client.wait(client.ask(smb2::Command::write, smb2::test::write_request_body(file, 0, "new")));
-    const auto owes = [&] { return pair.near.counters().promises_made > pair.near.counters().promises_kept; };
-    if (!owes()) continue;
-    ++tried;
-    pair.near.give_up_memory(pair.now);
-    CHECK(pair.near.counters().steps_aside == 0);
-    while (owes() && pair.step()) {
-    }
-    pair.near.give_up_memory(pair.now);
-    CHECK(pair.near.counters().steps_aside == 1);
-  }
-  CHECK(tried > 0);
 }
 
 }  // namespace

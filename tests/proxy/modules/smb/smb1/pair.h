@@ -14,6 +14,9 @@
 
 namespace longhaul::smb::smb1::testing {
 
+inline constexpr std::uint8_t kClose = 0x04;
+inline constexpr std::uint32_t kStatusDiskFull = 0xC000007F;
+
 class Pair {
  public:
   Outputs near_out, far_out;
