@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line carries at least, by the delays of single packets: on a slow one a large packet takes longer
-// than a small one. Known before the first transfer, from probes of two sizes.
+// The rate of a slow line, from the delays of single packets: a large packet takes longer than a small one.
+// Probes of two sizes show it before the first transfer.
 #pragma once
 #include <chrono>
 #include <optional>

@@ -256,8 +256,8 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
     maker_.make_from(batch.bytes, now);
     batch.segment_bytes = batch.bytes.size();
   } else if (health_.probe_is_due(now)) {
-    // A small one first: by how much later the large one arrives, a slow line is known (packet_time.h). It
-    // does not show that the path takes large packets, so it is a probe of sizes, too.
+    // A small one first: the difference of their delays shows the rate of a slow line (packet_time.h). It is
+    // sent as a size probe, because its acknowledgement does not show that the path carries large packets.
     small_probe_sent_ = !small_probe_sent_;
     if (small_probe_sent_) {
       maker_.make_probe(kSmallProbeBytes, PacketKind::mtu_probe, batch.bytes, now);

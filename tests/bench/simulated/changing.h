@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of lines that change while a transfer runs, and of lines about which nothing is configured and that
-// are slow. Leaves stable lines to main.cc.
+// Tables of lines that change while a transfer runs, and of slow lines without a configured rate. Leaves stable
+// lines to main.cc.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random schedules of changes of a line under two sessions over UDP carriers, from a seed each: every byte is
-// right, nothing stops for good, memory is bounded. How fast it is, is measured by bench_simulated.
+// right, nothing stops for good, memory is bounded. bench_simulated measures the speed.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
