@@ -164,15 +164,13 @@ bool ReceiveCredit::on_returned(std::uint64_t generation, std::uint64_t limit, T
 SendCredit::Outcome SendCredit::on_credit(std::uint64_t generation, std::uint64_t limit) {
   if (generation < generation_) return {};
   if (generation == generation_) return {.raised = false, .tell_returned = lowered_};
+  // Of the generations between, one may have raised the limit and this one lowered it: the peer waits for an
+  // answer then, although this side sees no lower limit.
+  lowered_ = limit < limit_ || generation != generation_ + 1;
   generation_ = generation;
-  lowered_ = limit < limit_;
-  if (lowered_) {
-    limit_ = std::max(limit, sent_);
-    return {.raised = false, .tell_returned = true};
-  }
-  bool raised = limit > limit_;
-  limit_ = limit;
-  return {.raised = raised, .tell_returned = false};
+  const bool raised = limit > limit_;
+  limit_ = std::max(limit, sent_);
+  return {.raised = raised, .tell_returned = lowered_};
 }
 
 }  // namespace longhaul::link

@@ -105,7 +105,7 @@ class SendCredit {
   std::uint64_t limit_;
   std::uint64_t sent_ = 0;
   std::uint64_t generation_ = 0;
-  bool lowered_ = false;  // the current generation was a lowering
+  bool lowered_ = false;  // the current generation was a lowering, or may have been
 };
 
 }  // namespace longhaul::link

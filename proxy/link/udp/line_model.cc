@@ -9,6 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr Duration kShortestPhase = 40ms;  // shorter ones measure timers
+constexpr double kNearlyAlone = 0.8;       // share of the line
 constexpr double kFewestInPhase = 4;       // packets: fewer do not show a phase's rate
 }  // namespace
 
@@ -19,8 +20,14 @@ LineModel::LineModel(const LineTerms& terms, TimePoint now)
       tests(terms.packet_bytes, now),
       sharing(terms.packet_bytes, static_cast<double>(terms.max_rate)) {}
 
-void LineModel::on_sample(const RateSample& sample, std::optional<double> capacity) {
-  watch.on_sample(sample, capacity ? rate_ : 0, capacity ? std::clamp(*capacity, rate_, 4 * rate_) : 0);
+void LineModel::on_sample(const RateSample& sample, const Use& use) {
+  LineWatch::Carries line;
+  if (use.capacity)
+    line = {.rate = rate_,
+            .capacity = std::clamp(*use.capacity, rate_, 4 * rate_),
+            .loss = tests.harmless_loss(),
+            .alone = !use.competes && share() > kNearlyAlone};
+  watch.on_sample(sample, line);
   sharing.on_sample(sample);
   standing.on_sample(sample, overflows());
 }

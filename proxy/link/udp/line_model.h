@@ -23,8 +23,11 @@ class LineModel {
  public:
   LineModel(const LineTerms& terms, TimePoint now);
 
-  // `capacity`: bytes per second that the line carries, ours and others'; nothing while the rates are guesses.
-  void on_sample(const RateSample& sample, std::optional<double> capacity);
+  struct Use {
+    std::optional<double> capacity{};  // bytes per second, ours and others'; nothing while rates are guesses
+    bool competes = false;             // the law competes with traffic that fills queues
+  };
+  void on_sample(const RateSample& sample, const Use& use);
 
   double rate() const { return rate_; }  // bytes per second of ours that the line carries
   void set_rate(double rate);

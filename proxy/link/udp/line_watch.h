@@ -15,12 +15,19 @@ class LineWatch {
  public:
   explicit LineWatch(Duration initial_rtt) : initial_rtt_(initial_rtt) {}
 
-  // Bytes per second that the line carries: of ours, and at all; 0: not known yet.
-  void on_sample(const RateSample& sample, double rate, double capacity) {
+  // What the law knows of the line.
+  struct Carries {
+    double rate = 0;      // bytes per second of ours; 0: not known yet
+    double capacity = 0;  // at all
+    double loss = 0;      // share of packets that is lost whatever the rate
+    bool alone = false;   // hardly anything else is on the line
+  };
+  void on_sample(const RateSample& sample, const Carries& line) {
     became_longer_ = false;
     // On a slow line a full packet takes many times as long as a small one, which is not a queue. So full
     // ones are compared with full ones; before there is one only the line's length is known.
     if (!is_full(sample)) {
+      longer_.on_acked(sample.acked_bytes);
       if (sample.rtt) small_rtt_.add(sample.now, *sample.rtt);
       return;
     }
@@ -29,8 +36,10 @@ class LineWatch {
       rtt_ = Delays{};
       forward_ = Delays{};
     }
-    became_longer_ = longer_.on_sample(sample, {.rate = rate,
-                                                .capacity = capacity,
+    became_longer_ = longer_.on_sample(sample, {.rate = line.rate,
+                                                .capacity = line.capacity,
+                                                .loss = line.loss,
+                                                .alone = line.alone,
                                                 .base_rtt = base_rtt(),
                                                 .queue = queue(),
                                                 .variation = variation()});
@@ -55,12 +64,15 @@ class LineWatch {
   Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
   // The delay has risen, and it is not known yet whether a queue or a longer path is the reason.
   bool doubts() const { return longer_.doubts(); }
+  bool doubts_rate() const { return longer_.doubts_rate(); }
   // The latest sample showed that the path is longer than before: what was taken for a queue is none.
   bool became_longer() const { return became_longer_; }
+  // And slower: bytes per second of ours that it carries now.
+  std::optional<double> slower_rate() const { return became_longer_ ? longer_.slower_rate() : std::nullopt; }
   // What part of its rate a law may send now, because it wants to know.
   double gain() const { return longer_.gain(); }
-  // base_rtt(), with what may have been added on the way there, and with what was added on the way back, if that
-  // is much: a longer path or a queue, but no queue of ours.
+  // base_rtt(), with what may have been added on the way there, and with what was added on the way back, if
+  // that is much: a longer path or a queue, but no queue of ours.
   Duration longest_base_rtt() const {
     const Duration back = rtt_.above_base() - forward_.above_base();
     return base_rtt() + longer_.rise() + (back > base_rtt() + kLongWhile / 2 ? back : Duration{0});

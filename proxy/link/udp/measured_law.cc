@@ -10,6 +10,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr Duration kLongestTrain = 400ms;  // the queue that the first packets may be
+constexpr Duration kMostAhead = 1s;        // of the line's time, what may be sent beyond the round trips
+
 bool knows_rate(const MeasuredConfig& config) { return config.memory && config.memory->rate > 0; }
 
 LineTerms terms_of(const MeasuredConfig& config) {
@@ -51,12 +54,19 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
 
 void MeasuredLaw::on_sample(const RateSample& sample) {
   const bool doubted = line_.watch.doubts();
-  line_.on_sample(sample, starting() || first_.pending() ? std::nullopt : std::optional(capacity_.value()));
-  if (line_.watch.doubts() && !doubted) rate_before_doubt_ = line_.rate();
+  if (starting()) packet_time_.on_sample(sample);
+  LineModel::Use use{.competes = competing()};
+  if (!starting() && !first_.pending()) use.capacity = capacity_.value();
+  line_.on_sample(sample, use);
+  if (line_.watch.doubts() && !doubted) {
+    rate_before_doubt_ = line_.rate();
+    losses_before_doubt_ = losses();
+  }
   note_losses(sample);
   if (line_.watch.became_longer()) return on_longer_path(sample.now);
   // It was a queue. What arrived meanwhile was ours, not the line's rate.
-  if (doubted && !line_.watch.doubts() && !starting() && !competing() && line_.standing.came_at_once(line_.watch) &&
+  if (doubted && !line_.watch.doubts() && !starting() && !competing() &&
+      line_.standing.came_at_once(line_.watch) &&
       line_.standing.believes_standstills(sample.now, line_.span()))
     drain_standstill(sample.now);
   if (starting()) {
@@ -83,7 +93,13 @@ void MeasuredLaw::note_losses(const RateSample& sample) {
 // What the law did about the queue that was none is undone.
 void MeasuredLaw::on_longer_path(TimePoint now) {
   if (starting()) return;
-  line_.set_rate(std::max(line_.rate(), rate_before_doubt_));
+  if (const auto slower = line_.watch.slower_rate()) {
+    line_.set_rate(*slower);
+    capacity_.set(*slower);
+    line_.tests.losses() = *losses_before_doubt_;  // later ones were lost because too much was sent
+  } else {
+    line_.set_rate(std::max(line_.rate(), rate_before_doubt_));
+  }
   if (competing()) return stop_competing(now);
   line_.standing.forget_giving_way();
   line_.standing.forget_mean(now);
@@ -92,14 +108,16 @@ void MeasuredLaw::on_longer_path(TimePoint now) {
 
 void MeasuredLaw::on_start(const RateSample& sample) {
   using Next = StartRamp::Next;
-  const double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
-  const StartRamp::Around around{line_.watch, line_.span(), losses().total_loss(), line_.rate(), most};
+  double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
+  if (const auto slow = packet_time_.rate()) most = std::min(most, 1.25 * *slow);
+  const StartRamp::Around around{line_.watch,  line_.span(), losses().total_loss(),
+                                 line_.rate(), most,         train_packets()};
   const StartRamp::Step found = in(Phase::train)
                                     ? start_.on_train(sample, around)
                                     : start_.on_ramp(sample, line_.carried(sample.delivery), around);
   if (found.capacity) capacity_.set(*found.capacity);
   if (found.next == Next::stay) return;
-  line_.set_rate(found.rate);
+  line_.set_rate(std::min(found.rate, most));
   if (found.next == Next::search) probe_.grow(0.25);
   if (found.next == Next::ramp) return begin({Phase::ramp}, sample.now);
   if (found.next == Next::cruise) return cruise(sample.now);
@@ -124,7 +142,8 @@ void MeasuredLaw::on_measured(const RateSample& sample, double rate) {
   const bool new_round = sample.round != std::exchange(last_round_, sample.round);
   capacity_.on_carried(rate, now);
   if (first_.pending() && !first_.counts(sample, experiments_.find(sample.sent_epoch))) return;
-  if (!first_.pending() && !line_.watch.doubts() && line_.watch.queue() > line_.queue_limit() && may_drain(now)) {
+  if (!first_.pending() && !line_.watch.doubts() && line_.watch.queue() > line_.queue_limit() &&
+      may_drain(now)) {
     if (line_.stood_still(now)) return drain_standstill(now);
     // The line became slower, or other traffic started.
     if (const auto busy = line_.busy_rate();
@@ -159,9 +178,16 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (starting() || competing()) return;
   answer_standing_queue(now);
   if (competing()) return;
+  if (line_.watch.doubts_rate() && !in(Phase::drain)) return wait_for_answer(now);
   if (in(Phase::cruise)) experiments_.set_gain(CruisePhase::gain(line_));
   const bool drained = in(Phase::drain) && DrainPhase::is_over(line_, in_flight_bytes);
   if (now >= experiments_.ends() || drained) next_phase(now);
+}
+
+// What is sent now tells whether the path has become longer and slower, and nothing else.
+void MeasuredLaw::wait_for_answer(TimePoint now) {
+  if (!in(Phase::cruise)) begin(cruise_.begin(now, line_, probe_.growing()), now);
+  experiments_.set_gain(1);
 }
 
 void MeasuredLaw::answer_standing_queue(TimePoint now) {
@@ -169,7 +195,8 @@ void MeasuredLaw::answer_standing_queue(TimePoint now) {
   const Duration span = line_.span();
   standing.watch_mean(now, line_.watch.queue(), span);
   const auto busy = line_.busy_rate();
-  if (!busy || line_.watch.doubts() || in(Phase::drain) || !standing.persists(now, line_.queue_target(), span) || !line_.overflows())
+  if (!busy || line_.watch.doubts() || in(Phase::drain) ||
+      !standing.persists(now, line_.queue_target(), span) || !line_.overflows())
     return;
   if (!standing.may_give_way(now, span)) return begin(compete_.begin(now, line_, capacity_.value()), now);
   give_way(now, std::min(line_.rate(), *busy));
@@ -286,13 +313,21 @@ std::uint64_t MeasuredLaw::pacing_rate() const {
   return static_cast<std::uint64_t>(std::max(rate, line_.packets(1)));
 }
 
+double MeasuredLaw::train_packets() const {
+  const auto rate = packet_time_.rate();
+  if (!rate) return StartRamp::kTrainPackets;
+  return std::clamp(*rate * seconds(kLongestTrain) / config_.packet_bytes, 4., StartRamp::kTrainPackets);
+}
+
 std::uint64_t MeasuredLaw::window() const {
-  const double train = line_.packets(StartRamp::kTrainPackets);
-  if (in(Phase::train)) return static_cast<std::uint64_t>(train);
+  if (in(Phase::train)) return static_cast<std::uint64_t>(line_.packets(train_packets()));
+  // A train more, but on slow lines not for seconds.
+  const double more = std::clamp(line_.rate() * seconds(kMostAhead), line_.packets(4),
+                                 line_.packets(StartRamp::kTrainPackets));
   if (competing()) return static_cast<std::uint64_t>(line_.packets(compete_.window_packets()));
   const double way = seconds(line_.watch.longest_base_rtt());
   const double aggregation = seconds(25ms);  // an ACK may come so much later, for many packets
-  return static_cast<std::uint64_t>(line_.rate() * ((in(Phase::ramp) ? 4 : 2.5) * way + aggregation) + train);
+  return static_cast<std::uint64_t>(line_.rate() * ((in(Phase::ramp) ? 4 : 2.5) * way + aggregation) + more);
 }
 
 RateView MeasuredLaw::view() const {

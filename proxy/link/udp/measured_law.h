@@ -11,6 +11,7 @@
 #include "proxy/link/udp/experiments.h"
 #include "proxy/link/udp/first_measurement.h"
 #include "proxy/link/udp/line_model.h"
+#include "proxy/link/udp/packet_time.h"
 #include "proxy/link/udp/probe_phase.h"
 #include "proxy/link/udp/rate_law.h"
 #include "proxy/link/udp/seen_capacity.h"
@@ -62,6 +63,8 @@ class MeasuredLaw final : public RateLaw {
  private:
   bool in(Phase phase) const { return experiments_.in(phase); }
   bool starting() const { return in(Phase::train) || in(Phase::ramp); }
+  // Packets at once: fewer on a line that is known to be slow.
+  double train_packets() const;
 
   // ---- What a sample says, by phase.
   void note_losses(const RateSample& sample);
@@ -73,6 +76,7 @@ class MeasuredLaw final : public RateLaw {
 
   // ---- What follows when it is time.
   void step(TimePoint now, std::uint64_t in_flight_bytes);
+  void wait_for_answer(TimePoint now);
   void answer_standing_queue(TimePoint now);
   void next_phase(TimePoint now);
   void after_cruise(TimePoint now);
@@ -97,6 +101,7 @@ class MeasuredLaw final : public RateLaw {
   SeenCapacity capacity_;
   Experiments experiments_;
 
+  PacketTime packet_time_;
   StartRamp start_;
   FirstMeasurement first_;
   CruisePhase cruise_;
@@ -107,6 +112,7 @@ class MeasuredLaw final : public RateLaw {
 
   std::uint64_t last_round_ = 0;
   double rate_before_doubt_ = 0;  // bytes per second, when LineWatch began to doubt
+  std::optional<LossByRate> losses_before_doubt_;
   bool measured_ = false;  // by the latest measurement, while settled
 };
 

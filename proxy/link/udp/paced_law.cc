@@ -40,7 +40,13 @@ void PacedLaw::on_sample(const RateSample& sample) {
     }
     return;
   }
-  watch_.on_sample(sample, told(), told());
+  const bool doubted = watch_.doubts();
+  watch_.on_sample(sample, {.rate = told(), .capacity = told(), .loss = losses_.total_loss(), .alone = true});
+  if (watch_.doubts() && !doubted) losses_before_doubt_ = losses_;
+  if (const auto slower = watch_.slower_rate()) {
+    losses_ = *losses_before_doubt_;  // later ones were lost because too much was sent
+    return begin_guard(sample.now, std::min(*slower, told()));
+  }
   for (const EpochTally& tally : sample.epochs) {
     const auto level = levels_[tally.epoch % levels_.size()];
     losses_.add(level, level == LossByRate::Level::low ? trial_gain_ * told() : told(), tally);

@@ -44,6 +44,7 @@ class PacedLaw final : public RateLaw {
   PacedConfig config_;
   LineWatch watch_;
   LossByRate losses_;
+  std::optional<LossByRate> losses_before_doubt_;
   WindowedMaximum<Duration> max_rtt_{std::chrono::seconds(30)};
   std::uint16_t epoch_ = 0;
   std::array<LossByRate::Level, 8> levels_{};  // of the latest epochs

@@ -25,12 +25,12 @@ StartRamp::Step StartRamp::on_train(const RateSample& sample, const Around& arou
   if (!found || found->application_limited) return {};
   const auto& delivery = *found;
   const auto dispatched = static_cast<double>(delivery.dispatched_bytes);
-  if (dispatched < packets(kTrainPackets / 2)) return {};
+  if (dispatched < packets(around.train / 2)) return {};
   // Receivers take what comes within a while at once: a train that seems faster than this tells nothing.
   const double time = std::max(seconds(delivery.arrival_interval), seconds(1ms));
   const double rate = dispatched / time;
   // The whole train, or what came of it when its successors begin to be acknowledged.
-  if (dispatched < packets(0.9 * kTrainPackets) && sample.round < 2) return {};
+  if (dispatched < packets(0.9 * around.train) && sample.round < 2) return {};
   round_ = sample.round;
   previous_rate_ = 0;
   if (queue_is_noticed(around.watch)) {
@@ -42,7 +42,7 @@ StartRamp::Step StartRamp::on_train(const RateSample& sample, const Around& arou
     // Its end was lost, or it was not sent at once: all that is known is that so much arrives in a round
     // trip.
     loss_ = std::max(loss_, around.loss);
-    return {Next::ramp, std::max(rate, packets(kTrainPackets) / seconds(around.span))};
+    return {Next::ramp, std::max(rate, packets(around.train) / seconds(around.span))};
   }
   const double sent_at = packets(kTrainPackets) / seconds(kTrainTime);
   train_ = rate < 0.7 * sent_at ? std::optional(rate) : std::nullopt;

@@ -36,6 +36,7 @@ class StartRamp {
     double loss;
     double line;
     double most;
+    double train = kTrainPackets;  // so many were sent at once
   };
   Step on_train(const RateSample& sample, const Around& around);
   // `carried`: the rate at which the line took what was sent.

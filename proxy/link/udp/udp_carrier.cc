@@ -15,6 +15,7 @@ constexpr Duration kUnsentTime = 20ms;
 constexpr std::uint64_t kWorkPerDatagram = 1000;
 // A host that stands still for a moment is no path that is silent.
 constexpr Duration kPause = 25ms;
+constexpr std::size_t kSmallProbeBytes = kPacketOverhead + 2;  // of UDP payload
 
 std::uint64_t seed_of(const ConnectionId& id) {
   std::uint64_t seed = 0;
@@ -219,7 +220,9 @@ void UdpCarrier::settle(TimePoint now) {
   const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
   note_unanswered(!events.acked.empty(), now);
   if (!events.acked.empty()) {
-    if (health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
+    const bool takes_large = std::ranges::any_of(
+        events.acked, [](const PacketFate& fate) { return fate.kind == PacketKind::data; });
+    if (takes_large && health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
     health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
     opener_.keep_previous_keys(3 * rtt().probe_timeout(SentPackets::kMaxAckDelay));
     received_.set_round_trip(rtt().smoothed());
@@ -253,8 +256,15 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
     maker_.make_from(batch.bytes, now);
     batch.segment_bytes = batch.bytes.size();
   } else if (health_.probe_is_due(now)) {
-    health_.on_probe_sent(now);
-    maker_.make_probe(PathMtu::kBase, PacketKind::data, batch.bytes, now);
+    // A small one first: the difference of their delays shows the rate of a slow line (packet_time.h). It is
+    // sent as a size probe, because its acknowledgement does not show that the path carries large packets.
+    small_probe_sent_ = !small_probe_sent_;
+    if (small_probe_sent_) {
+      maker_.make_probe(kSmallProbeBytes, PacketKind::mtu_probe, batch.bytes, now);
+    } else {
+      health_.on_probe_sent(now);
+      maker_.make_probe(PathMtu::kBase, PacketKind::data, batch.bytes, now);
+    }
     batch.segment_bytes = batch.bytes.size();
   } else if (const auto size = state() == State::up ? mtu.probe_due(now) : std::nullopt) {
     mtu.on_probe_sent(*size, now);

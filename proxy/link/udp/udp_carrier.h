@@ -140,6 +140,7 @@ class UdpCarrier final : private PacketReader::Carrier {
   PacketMaker maker_;
   PacketReader reader_;
   bool keys_worn_out_ = false;
+  bool small_probe_sent_ = false;  // the large one that belongs to it is to follow
   bool watched_ = false;
   std::optional<TimePoint> unanswered_since_;  // something is in flight, and nothing was acknowledged since
 };

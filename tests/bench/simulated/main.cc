@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "tests/bench/simulated/changing.h"
 #include "tests/bench/simulated/transfer.h"
 
 namespace longhaul::bench {
@@ -14,21 +15,12 @@ namespace {
 
 using link::simulation::line_of;
 
-// Payload bytes in a full packet of 1500 IP bytes: 28 of IP and UDP, 29 of packet header and tag, 12 of
-// STREAM frame.
-constexpr double kPayloadShare = 1431.0 / 1500;
-
 struct Options {
   std::uint64_t seeds = 5;
   bool quick = false;
   std::vector<std::string> groups;
 };
 Options options;
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
 
 const char* name_of(Knows knows) {
   return knows == Knows::rate ? "told" : knows == Knows::path ? "seen" : "cold";
@@ -347,6 +339,8 @@ constexpr Group kGroups[] = {
     {"standstill", standstill},
     {"sharing", sharing},
     {"wrong", wrong_rates},
+    {"changing", [] { changing_lines(options.seeds); }},
+    {"slow", [] { slow_lines(options.seeds); }},
 };
 
 }  // namespace

@@ -2,45 +2,15 @@
 // The runs: b sends, a receives, as in a download.
 #include "tests/bench/simulated/transfer.h"
 
-#include <cstdio>
-#include <cstdlib>
-
+#include "tests/bench/simulated/simulation.h"
 #include "tests/proxy/link/lock_step.h"
-#include "tests/proxy/link/simulated_flow.h"
-#include "tests/simulator/tcp.h"
 
 namespace longhaul::bench {
 namespace {
 
-using namespace link::simulation;
-
-struct Simulation {
-  explicit Simulation(const UdpPairOptions& options) : pair(options), flows(pair) {}
-  Simulation(const UdpPairOptions& options, simulator::Network& network, simulator::Line& line)
-      : pair(options, network, line), flows(pair) {}
-
-  void come_up() {
-    if (!pair.run_until([&] { return pair.up(); }, 30s)) fail("the pair did not come up");
-  }
-  void check() const {
-    if (!flows.all_right()) fail("WRONG BYTES");
-    if (pair.a.error || pair.b.error) fail("the peer broke the protocol");
-  }
-  [[noreturn]] static void fail(const char* what) {
-    std::fprintf(stderr, "%s\n", what);
-    std::exit(1);
-  }
-
-  UdpPair pair;
-  FlowsOn<UdpPair> flows;
-};
-
-constexpr std::uint64_t kEndless = std::uint64_t{1} << 50;
-
 std::uint64_t line_bits(const Run& run) { return run.line.b_to_a.link.rate_bits; }
 double line_bytes_per_second(const Run& run) { return static_cast<double>(line_bits(run)) / 8; }
 Duration round_trip(const Run& run) { return run.line.a_to_b.link.delay + run.line.b_to_a.link.delay; }
-double in_seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 // What another carrier found out on the same line.
 std::optional<link::udp::PathMemory> learn(Run run) {
@@ -85,12 +55,6 @@ void let_stand_still(const Run& run, simulator::Network& network, simulator::Lin
     network.after(at, [=] { change(still); });
     network.after(at + run.stands, [=, usual = run.line] { change(usual); });
   }
-}
-
-std::uint64_t delivered(const Simulation& two) {
-  std::uint64_t bytes = 0;
-  for (const auto& [id, flow] : two.flows.flows()) bytes += flow.client_reads.read;
-  return bytes;
 }
 
 }  // namespace
@@ -203,19 +167,6 @@ ShareResult two_pairs(const Run& run) {
   return {static_cast<double>(delivered(first) - read_first) * 8 / in_seconds(run.time),
           static_cast<double>(delivered(second) - read_second) * 8 / in_seconds(run.time)};
 }
-
-namespace {
-struct Cubic {
-  Cubic(simulator::Network& network, simulator::Line& line, std::uint64_t segments = 0)
-      : sender({.to = {100, 1}, .segments = segments, .start = network.now()},
-               std::make_unique<simulator::CubicLaw>()) {
-    network.attach(receiver, line, simulator::LineEnd::a, {100, 1});
-    network.attach(sender, line, simulator::LineEnd::b, {101, 1}).wake();
-  }
-  simulator::TcpReceiver receiver;
-  simulator::TcpSender sender;
-};
-}  // namespace
 
 ShareResult beside_cubic(const Run& run) {
   simulator::Network network(run.seed);

@@ -2,8 +2,10 @@
 // One simulated run each: bulk for a while, a download of a size, messages beside bulk, flows side by side.
 // Leaves which lines, how often and what goal to main.cc. A wrong byte ends the program.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/proxy/link/udp/simulated_udp_pair.h"
 #include "tests/simulator/distribution.h"
@@ -13,6 +15,15 @@ namespace longhaul::bench {
 using simulator::Duration;
 using simulator::TimePoint;
 using namespace std::chrono_literals;
+
+// Payload bytes in a full packet of 1500 IP bytes: 28 of IP and UDP, 29 of packet header and tag, 12 of
+// STREAM frame.
+inline constexpr double kPayloadShare = 1431.0 / 1500;
+
+inline double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
 
 // What the sender knows of the line.
 enum class Knows : std::uint8_t { rate, path, nothing };

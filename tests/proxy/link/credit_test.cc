@@ -188,6 +188,34 @@ TEST_CASE("a stream drained while its credit was requested back gets new credit"
   CHECK(joined.sender.available() > 0);
 }
 
+TEST_CASE("a request for credit back is answered although the sender never knew of the credit") {
+  CreditPool pool(4 << 20, 16);
+  Joined joined(pool, 100'000);
+  joined.send(100'000);
+  joined.deliver_bytes(kStart);
+  joined.read(100'000, kStart + 20ms);
+  REQUIRE(joined.receiver.outstanding() > pool.floor_bytes());
+  joined.to_sender.clear();  // the carrier was down, and only the latest limit was sent afterwards
+  Hog hog(pool, pool.free_bytes());
+  REQUIRE(joined.receiver.reclaim(kStart + 5s));
+  joined.announce();
+  joined.deliver_credit();
+  CHECK(joined.to_receiver.size() == 1);
+  joined.deliver_returns(kStart + 5s);
+  joined.deliver_credit();
+  // It can go on when it has used all of it.
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(joined.sender.available() > 0);
+    joined.send(joined.sender.available());
+    joined.deliver_bytes(kStart + 6s);
+    joined.read(joined.unread, kStart + 6s);
+    joined.deliver_credit();
+    joined.deliver_returns(kStart + 6s);
+    joined.deliver_credit();
+  }
+  CHECK(joined.sender.available() > 0);
+}
+
 TEST_CASE("credit that was used before its return was requested stays valid") {
   CreditPool pool(4 << 20, 16);
   Joined joined(pool, 400'000);

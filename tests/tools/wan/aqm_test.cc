@@ -212,6 +212,26 @@ TEST_CASE("RED's average decays while the line is idle") {
   CHECK(queue.average() == Approx(before * std::pow(0.998, 1000)).epsilon(1e-6));  // 1000 packets of 1 ms
 }
 
+TEST_CASE("RED's average decays while the line is idle, even if it drops what arrives") {
+  RedQueue queue({.kind = Kind::red}, 3);
+  queue.set_line(12'000'000, 360'000);
+  Discipline::Packets dropped;
+  for (std::uint64_t i = 0; i < 20'000; ++i) queue.enqueue(packet(i, kBegin, 0, 15), kBegin, dropped);
+  while (queue.dequeue(kBegin, dropped)) {
+  }
+  queue.set_line(1'000'000, 36'000);
+  REQUIRE(queue.average() > 4 * queue.most());
+  dropped.clear();
+  for (std::uint64_t i = 1; i <= 60; ++i) {
+    const TimePoint at = kBegin + i * 1s;
+    queue.enqueue(packet(100'000 + i, at), at, dropped);
+    queue.dequeue(at, dropped);
+  }
+  CHECK(dropped.size() > 1);
+  CHECK(dropped.size() < 30);
+  CHECK(queue.average() < queue.least());
+}
+
 TEST_CASE("FQ-CoDel shares by bytes, whatever the sizes of packets") {
   FqCodelQueue queue({.kind = Kind::fq_codel});
   queue.set_line(12'000'000, kRoom);

@@ -51,6 +51,7 @@ void RedQueue::enqueue(const QueuedPacket& packet, TimePoint now, Packets& dropp
     dropped.push_back(packet);
   else
     queue_.push(taken);
+  if (queue_.empty()) idle_since_ = now;  // the average falls on, or a line could drop everything for good
 }
 
 std::optional<QueuedPacket> RedQueue::dequeue(TimePoint now, Packets&) {

@@ -24,7 +24,7 @@ struct CompetedLine : PhaseLine {
     for (const TimePoint end = now + most; now < end; now += 5ms) {
       RateSample at = sample(queue);
       at.acked_bytes = 1500;
-      line.on_sample(at, std::nullopt);
+      line.on_sample(at, {});
       compete.on_sample(at, line, 2 * kPhaseRate, false);
       if (const auto plan = compete.next(now, experiments, line)) return plan;
     }

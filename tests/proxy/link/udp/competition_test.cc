@@ -30,7 +30,7 @@ struct Race {
                       .sent_at = now - 100ms - queue,
                       .packet_bytes = kPacketOfRace,
                       .full_packet_bytes = kPacketOfRace};
-    watch.on_sample(sample, 0, 0);
+    watch.on_sample(sample, {});
     return competition.on_sample(sample, watch, 0, kMuch, true);
   }
   double see_for(Duration time, Duration queue) {

@@ -2,30 +2,45 @@
 #include "proxy/link/udp/longer_path.h"
 
 #include <catch2/catch.hpp>
+#include <deque>
 
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
 namespace {
-// A sender at 1 MB/s on a line that carries as much, over 20 ms there and as much back.
+// A sender at 1 MB/s on a line that carries as much at first, over 20 ms there and as much back.
 struct Sender {
   LongerPath path;
   TimePoint sent = TimePoint{} + 1h;
   std::uint64_t dispatched = 0;
   Duration way = 20ms, queue{0};
-  bool drains = true;  // what waits is a queue
+  bool drains = true;         // what waits is a queue
+  double carries = 1;         // of 1 MB/s
+  bool knows_at_once = true;  // else what became of a packet is known a round trip later
+  std::deque<RateSample> on_way{};
 
   bool send(std::uint64_t bytes = 1000, Duration after = 1ms) {
-    const auto passed = static_cast<double>(after / 1us), carried = static_cast<double>(bytes);
-    if (drains) queue = std::max(queue + std::chrono::microseconds(std::int64_t(carried - passed)), Duration{0});
+    const auto passed = static_cast<double>(after / 1us), takes = static_cast<double>(bytes) / carries;
+    if (drains)
+      queue = std::max(queue + std::chrono::microseconds(std::int64_t(takes - passed)), Duration{0});
     RateSample sample;
     sample.sent_at = sent += after;
     sample.dispatched_bytes = dispatched += bytes;
+    sample.acked_bytes = bytes;
     sample.forward_delay = way + queue;
     sample.rtt = *sample.forward_delay + 20ms;
     sample.now = sent + *sample.rtt;
-    return path.on_sample(sample, {.rate = 1e6, .capacity = 1e6, .base_rtt = 40ms, .queue = Duration{0}});
+    on_way.push_back(sample);
+    bool longer = false;
+    while (!on_way.empty() && (knows_at_once || on_way.front().now <= sent)) {
+      RateSample arrived = on_way.front();
+      on_way.pop_front();
+      for (const RateSample& other : on_way) arrived.in_flight_bytes += other.acked_bytes;
+      longer |=
+          path.on_sample(arrived, {.rate = 1e6, .capacity = 1e6, .base_rtt = 40ms, .queue = Duration{0}});
+    }
+    return longer;
   }
   // Sends as slowly as it is told; for so long, or until the path is found to be longer.
   bool finds_longer_path(Duration time) {
@@ -50,6 +65,31 @@ TEST_CASE("a path that is longer than before is found when less was sent and not
   CHECK(sender.path.gain() == 1);
   CHECK(sender.path.least_delay() == 70ms);
   CHECK(sender.path.least_rtt() == 90ms);
+}
+
+TEST_CASE("a path that is longer and slower is found when what was sent too fast has drained") {
+  Sender sender{.knows_at_once = false};
+  CHECK_FALSE(sender.finds_longer_path(1s));
+  sender.way = 70ms;
+  sender.carries = 0.4;
+  CHECK_FALSE(sender.finds_longer_path(120ms));
+  CHECK(sender.path.doubts());
+  CHECK(sender.path.gain() == Approx(0.2).margin(0.02));
+  CHECK(sender.finds_longer_path(2s));
+  REQUIRE(sender.path.slower_rate());
+  CHECK(*sender.path.slower_rate() == Approx(4e5).epsilon(0.03));
+  CHECK(sender.path.least_delay() < 80ms);
+}
+
+TEST_CASE("a line that is slower, with a queue that came at once, is no longer path") {
+  Sender sender{.knows_at_once = false};
+  CHECK_FALSE(sender.finds_longer_path(1s));
+  sender.queue = 60ms;
+  sender.carries = 0.4;
+  CHECK_FALSE(sender.finds_longer_path(110ms));
+  CHECK(sender.path.doubts());
+  CHECK_FALSE(sender.finds_longer_path(3s));
+  CHECK_FALSE(sender.path.doubts());
 }
 
 TEST_CASE("a queue that comes at once drains when less is sent, and is no longer path") {

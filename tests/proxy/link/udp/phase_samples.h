@@ -26,7 +26,7 @@ struct PhaseLine {
   // `time` passes with a packet each millisecond.
   void pass(Duration queue, Duration time) {
     for (const TimePoint end = now + time; now < end; now += std::chrono::milliseconds(1))
-      line.on_sample(sample(queue), std::nullopt);
+      line.on_sample(sample(queue), {});
   }
   // Full packets were carried at `rate`.
   RateSample measured(double rate, std::uint16_t epoch = 0) const {
