@@ -17,12 +17,12 @@ BEFORE_SECONDS, AFTER_SECONDS = 8, 20
 
 def run(bench):
     for before, after in STEPS_MS:
-        for told in (True, False):
-            if bench.wants(label := f"OC-1 {before} to {after} ms {'told' if told else 'measured'}"):
-                change(bench, label, before, after, told)
+        for configured in (True, False):
+            if bench.wants(label := f"OC-1 {before} to {after} ms {'configured' if configured else 'measured'}"):
+                change(bench, label, before, after, configured)
 
 
-def change(bench, label, before, after, told):
+def change(bench, label, before, after, configured):
     bound = OC1 * UDP_SHARE
     shares, least, note = [], [], ""
     where = ""
@@ -30,7 +30,7 @@ def change(bench, label, before, after, told):
         with Lab(f"{OC1 / 1e6:g}mbit,{before}", options=["--seed", str(seed)]) as lab:
             sink = loads.Server(lab, "sink")
             where = conditions.of_lab(lab)
-            with udp_pair(lab, f"{OC1 / 1e6:g}mbit" if told else None) as pair:
+            with udp_pair(lab, f"{OC1 / 1e6:g}mbit" if configured else None) as pair:
                 on_udp(pair)
                 rates = each_second(lab, pair, sink, after)
         skipped = 3 * after / 1000 + 0.5

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page of 60 objects in Chromium with a cold cache, until its load event, at 100 ms: over HTTP/1 on six connections, and over TLS
-and HTTP/2 on one. On the bare line; through the pair without the module; with it the first visitor and a later one."""
+and HTTP/2 on one. On the bare line; through the pair without the module; with it the first visitor, without and with prefetch,
+and a later one."""
 
 import base64
 import itertools
@@ -72,10 +73,13 @@ def run(bench):
             bare = [visit(lab, base, server.page()) for _ in range(times)]
             table = [{"addresses": [SERVER], "names": [NAME], "certificate": str(certificate[0]), "key": str(certificate[1]),
                       "ca": str(authority.certificate)}]
-            with Pair(lab, both={"log": {"level": "warn"}}, datacenter={"tls_server": table}) as pair:
+            both = {"features": {"http.prefetch": True}, "log": {"level": "warn"}}
+            with Pair(lab, both=both, datacenter={"tls_server": table}) as pair:
                 pair.branch.set(http=False)
                 without = [visit(lab, base, server.page()) for _ in range(times)]
                 pair.branch.set(http=True)
+                ahead = [visit(lab, base, server.page()) for _ in range(times)]
+                pair.branch.set(**{"http.prefetch": False})
                 first, later = [], []
                 for _ in range(times):
                     page = server.page()
@@ -84,5 +88,6 @@ def run(bench):
                 note = features.reasons(pair.branch)
         for row in (Row(f"{label}: without the module", "s", without, None, bare, conditions=where),
                     Row(f"{label}: first visitor", "s", first, None, bare, beside_goal=at_most(0.4), note=note, conditions=where),
+                    Row(f"{label}: first visitor, with prefetch", "s", ahead, None, bare, beside_goal=at_most(0.4), conditions=where),
                     Row(f"{label}: later visitor", "s", later, None, bare, beside_goal=at_most(0.15), conditions=where)):
             bench.report(row)

@@ -18,7 +18,7 @@ from pair import Pair
 UDP_SHARE, TCP_SHARE = 1435 / 1500, 1448 / 1500
 OC1 = 51.84e6
 FILE_BYTES = 30_000_000
-# Mbit/s of a 30 MB file at 250 ms: told the rate, the path seen before, cold (best open peer, told: 43.9 to 30).
+# Mbit/s of a 30 MB file at 250 ms: rate configured, path known, cold (best open peer, rate configured: 43.9 to 30).
 FILE_GOALS = {0: (45.5, 43.5, 40), 0.01: (45, 42.5, 39), 0.05: (42.5, 40, 37), 0.1: (39.5, 37, 34)}
 BULK_GOALS = {0: 0.97, 0.001: 0.97, 0.005: 0.97, 0.01: 0.97, 0.05: 0.95, 0.1: 0.93, 0.2: 0.85}
 OTHER_LOSS = 0.03  # in bursts, or with packets out of order: as much less than at random may be
@@ -62,10 +62,10 @@ def lossy_lab(rate, round_trip, loss, settings=(), seed=1, cc="cubic"):
         yield lab
 
 
-def udp_pair(lab, told, fec="adaptive", transport="udp"):
+def udp_pair(lab, rate, fec="adaptive", transport="udp"):
     pair = Pair(lab, both={"features": {**features.TCP_ONLY, "transport": transport, "fec": fec},
                            "log": {"level": "warn"}})
-    return tell(pair, told)
+    return tell(pair, rate)
 
 
 def tell(pair, rate):
@@ -82,8 +82,8 @@ def on_udp(pair):
 
 
 def files(bench, loss):
-    told_goal, seen_goal, cold_goal = FILE_GOALS[loss]
-    found = {"told": [], "seen": [], "cold": []}
+    configured_goal, known_goal, cold_goal = FILE_GOALS[loss]
+    found = {"configured": [], "known": [], "cold": []}
     sent = []
     where = ""
     for seed in SEEDS[:bench.times(5, quick=1)]:
@@ -98,14 +98,14 @@ def files(bench, loss):
             with (pair := udp_pair(lab, f"{OC1 / 1e6:g}mbit")):
                 on_udp(pair)
                 lab.stats(reset=True)
-                found["told"].append(transfer())
+                found["configured"].append(transfer())
                 sent.append(lab.stats()["a_to_b"]["ip_bytes_in"] / FILE_BYTES)
             with tell(pair, None):
                 on_udp(pair)
                 found["cold"].append(transfer())
                 pair.wait_flows(0)
-                found["seen"].append(transfer())
-    for name, goal, words in (("told", told_goal, "told the rate"), ("seen", seen_goal, "path seen before"),
+                found["known"].append(transfer())
+    for name, goal, words in (("configured", configured_goal, "rate configured"), ("known", known_goal, "path known"),
                               ("cold", cold_goal, "cold")):
         worst = min(found[name]) / statistics.median(found[name])
         bench.report(Row(f"30 MB, OC-1 250 ms, loss {loss:g}, {words}", "Mbit/s", found[name], at_least(goal),
@@ -126,15 +126,15 @@ def bulk(bench, label, rate, round_trip, loss, settings=(), less=0):
     bound = rate * UDP_SHARE * (1 - loss)
     seconds = 6 if bench.quick else 20
     size = int(bound / 8 * (seconds + 3))
-    for told in (f"{rate / 1e6:g}mbit", None):
+    for configured in (f"{rate / 1e6:g}mbit", None):
         with lossy_lab(rate, round_trip, loss, settings) as lab:
             sink = loads.Server(lab, "sink")
-            with udp_pair(lab, told) as pair:
+            with udp_pair(lab, configured) as pair:
                 on_udp(pair)
                 streams = [loads.transfer(lab, SERVER, sink.port, size, 4 * seconds + 30)[0]
                            for _ in range(bench.times(1))]
                 udp = pair.branch.link()["udp"]
-            bench.report(Row(f"{label}, {'told' if told else 'measured'}: share of the bound", SHARE,
+            bench.report(Row(f"{label}, {'configured' if configured else 'measured'}: share of the bound", SHARE,
                              [steady(stream, 3) / bound for stream in streams], at_least(BULK_GOALS[loss] - less),
                              conditions=conditions.of_lab(lab),
                              note=f"lost {udp['packets_lost']} of {udp['packets_sent']}, "
@@ -164,6 +164,6 @@ def beside(bench, label, rate, round_trip, loss):
         one("TCP carrier cubic", lab, udp_pair(lab, None, transport="tcp"))
     for fec in ("off", "adaptive"):
         with lossy_lab(rate, round_trip, loss) as lab:
-            one(f"UDP carrier told, fec {fec}", lab, udp_pair(lab, f"{rate / 1e6:g}mbit", fec))
+            one(f"UDP carrier, rate configured, fec {fec}", lab, udp_pair(lab, f"{rate / 1e6:g}mbit", fec))
         with lossy_lab(rate, round_trip, loss) as lab:
             one(f"UDP carrier measured, fec {fec}", lab, udp_pair(lab, None, fec))

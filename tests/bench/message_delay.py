@@ -51,7 +51,7 @@ def measure(bench, beside, fec, seconds):
         late.append(delays[int(0.99 * len(delays))] - medians[-1])
         later.append(delays[int(0.999 * len(delays))] - medians[-1])
         behind += sum(delay > medians[-1] + IN_TIME_MS for delay in delays)
-    what = f"200 B every 20 ms beside {beside}, 5 %, 100 ms, told, fec {fec}: later than the median"
+    what = f"200 B every 20 ms beside {beside}, 5 %, 100 ms, rate configured, fec {fec}: later than the median"
     note = f"median {statistics.median(medians):.1f} ms; {behind} of {len(delays) * len(late):,} later than {IN_TIME_MS} ms"
     goals = (at_most(IN_TIME_MS), at_most(ROUND_TRIP_MS)) if (beside, fec) == ("bulk", "adaptive") else (None, None)
     bench.report(Row(f"{what}, 99 of 100", "ms", late, goals[0], note=note, conditions=where))

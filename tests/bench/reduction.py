@@ -139,7 +139,7 @@ def again(bench):
     fetch("headers")
     file = cut(bench, File("headers-1.tar"))
     with line_with_pair(OC1, 100) as (lab, pair):
-        told = "dictionary" in pair.branch.settings
+        has_disk = "dictionary" in pair.branch.settings
         conditions_ = where(lab, "headers-1.tar")
         Measured(lab, pair, file)
         warm = [Measured(lab, pair, file) for _ in range(bench.times(3))]
@@ -156,8 +156,8 @@ def again(bench):
             on_udp(pair.start())
             found = Measured(lab, pair, file)
             bench.report(Row(f"identical file, warm disk, both daemons {name}, 100 ms: bytes spared", SHARE,
-                             [spared(found.one)] if told else [], at_least(0.99),
-                             note=found.note if told else f"no disk dictionary in this build: {found.note}",
+                             [spared(found.one)] if has_disk else [], at_least(0.99),
+                             note=found.note if has_disk else f"no disk dictionary in this build: {found.note}",
                              conditions=conditions_))
 
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kWarmUp = 5s, kTime = 60s;
 
-enum class Sender : std::uint8_t { told, cold, cubic };
+enum class Sender : std::uint8_t { configured, cold, cubic };
 
 // Other traffic in the same direction.
 enum class Beside : std::uint8_t {
@@ -26,7 +26,7 @@ struct Row {
   const char* name;
   std::string schedule;  // since the measurement begins; what is at 0 was so before
   Beside beside = Beside::nobody;
-  double told_goal = 92, cold_goal = 88;  // per cent of what others leave; beside CUBIC: of the line
+  double configured_goal = 92, cold_goal = 88;  // per cent of what others leave; beside CUBIC: of the line
 };
 
 struct Outcome {
@@ -78,7 +78,7 @@ Outcome run(const Row& row, const Changes& changes, Sender who, std::uint64_t se
     cubic = std::make_unique<Cubic>(network, line);
   } else {
     UdpPairOptions options{.seed = seed, .line = changes.first};
-    if (who == Sender::told) options.rate_bits = changes.highest_bits;
+    if (who == Sender::configured) options.rate_bits = changes.highest_bits;
     pair = std::make_unique<Simulation>(options, network, line);
     pair->come_up();
     pair->flows.start(0, kEndless);
@@ -114,7 +114,7 @@ Outcome run(const Row& row, const Changes& changes, Sender who, std::uint64_t se
 
 void print(const Row& row, std::uint64_t seeds) {
   std::printf("%-44s", row.name);
-  for (const Sender who : {Sender::told, Sender::cold, Sender::cubic}) {
+  for (const Sender who : {Sender::configured, Sender::cold, Sender::cubic}) {
     std::vector<double> shares, queues, others;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       const Outcome outcome = run(row, read_changes(row.schedule, seed), who, seed);
@@ -126,13 +126,13 @@ void print(const Row& row, std::uint64_t seeds) {
     }
     const double share = median(shares), queue = median(queues);
     std::printf("  %s %5.1f %% (least %5.1f) queue %6.1f ms",
-                who == Sender::told   ? "told"
+                who == Sender::configured   ? "configured"
                 : who == Sender::cold ? "cold"
                                       : "CUBIC",
                 share, *std::ranges::min_element(shares), queue);
     if (row.beside != Beside::nobody) std::printf(" others %4.1f %%", median(others));
     if (who == Sender::cubic) continue;
-    const double goal = who == Sender::told ? row.told_goal : row.cold_goal;
+    const double goal = who == Sender::configured ? row.configured_goal : row.cold_goal;
     const bool even = row.beside != Beside::cubic || median(others) >= goal;
     const bool short_queue = row.beside != Beside::nobody || queue <= 50;
     std::printf(" %s", share >= goal && even && short_queue ? "met" : "MISSED");

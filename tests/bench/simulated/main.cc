@@ -23,7 +23,7 @@ struct Options {
 Options options;
 
 const char* name_of(Knows knows) {
-  return knows == Knows::rate ? "told" : knows == Knows::path ? "seen" : "cold";
+  return knows == Knows::rate ? "configured" : knows == Knows::path ? "known" : "cold";
 }
 
 void verdict(double value, double goal, bool at_least = true) {
@@ -297,11 +297,11 @@ void sharing() {
 
 // Told more than the line is, and a policer that drops without queueing.
 void wrong_rates() {
-  for (double told : {0.8, 1.0, 1.2, 2.0, 10.0}) {
-    bulk_row(text("OC-1 100 ms, told %.0f %% of the rate", told * 100),
-             {.line = line_of(51.84, 100ms), .told_bits = static_cast<std::uint64_t>(51.84e6 * told)}, 0, 0);
-    bulk_row(text("OC-1 100 ms 2 %%, told %.0f %% of the rate", told * 100),
-             {.line = line_of(51.84, 100ms, 0.02), .told_bits = static_cast<std::uint64_t>(51.84e6 * told)},
+  for (double share : {0.8, 1.0, 1.2, 2.0, 10.0}) {
+    bulk_row(text("OC-1 100 ms, configured at %.0f %% of the rate", share * 100),
+             {.line = line_of(51.84, 100ms), .configured_bits = static_cast<std::uint64_t>(51.84e6 * share)}, 0, 0);
+    bulk_row(text("OC-1 100 ms 2 %%, configured at %.0f %% of the rate", share * 100),
+             {.line = line_of(51.84, 100ms, 0.02), .configured_bits = static_cast<std::uint64_t>(51.84e6 * share)},
              0.02, 0);
   }
   for (Knows knows : {Knows::rate, Knows::nothing}) {

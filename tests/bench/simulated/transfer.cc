@@ -29,7 +29,7 @@ UdpPairOptions options_for(const Run& run) {
   UdpPairOptions options{
       .seed = run.seed, .line = run.line, .credit_bytes = memory, .retained_bytes = memory};
   options.features.fec = run.fec;
-  if (run.knows == Knows::rate) options.rate_bits = run.told_bits ? run.told_bits : line_bits(run);
+  if (run.knows == Knows::rate) options.rate_bits = run.configured_bits ? run.configured_bits : line_bits(run);
   if (run.knows == Knows::path) options.path = learn(run);
   return options;
 }

@@ -31,7 +31,7 @@ enum class Knows : std::uint8_t { rate, path, nothing };
 struct Run {
   simulator::LineConfig line{};
   Knows knows = Knows::rate;
-  std::uint64_t told_bits = 0;  // with Knows::rate; 0: the line's
+  std::uint64_t configured_bits = 0;  // with Knows::rate; 0: the line's
   config::Fec fec{};
   std::uint64_t seed = 1;
   Duration warm_up = 3s;
