@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signed and encrypted SMB where the far side has the server's keys: files read and written by clients that wait for
-each block, beside the same in a plain session through the same pair, and on the bare line; and what it costs both
-proxies in CPU time above a plain session."""
+each block, beside the same in a plain session through the same pair, and on the bare line; what it costs both
+proxies in CPU time above a plain session; and small files, a folder, and text again (smb_sealed_files.py)."""
 
 import contextlib
 import statistics
@@ -11,52 +11,42 @@ import smb
 from features import reasons
 from figures import Row, at_least, at_most
 from guest import Guest
-from kernel_client import Mount
 from lab import Lab
 from pair import Pair
-from smb_clients import Impacket, Kernel, Smbclient
-from smb_rows import KB, LINES, MB, ROUND_TRIPS_MS, payload
+from smb_clients import Impacket, Kernel
+from smb_rows import KB, LINES, MB, NOT_SLOWER, ROUND_TRIPS_MS, payload
+from smb_sealed_clients import KINDS, PLAIN, ProtectedSmbclient
 from usage import Cpu
 
 import conditions
-import smb_client
+import smb_sealed_files
 
 # A session's dialect, its protection, and what the client's implementation chooses of the algorithms.
 SESSIONS = {Impacket: (("NT1", "sign", "MD5"), ("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-CCM")),
             Kernel: (("NT1", "sign", "MD5"), ("2.1", "sign", "HMAC-SHA256"), ("3.1.1", "sign", "CMAC"), ("3.1.1", "encrypt", "AES-128-GCM"))}
-PLAIN = "none"
+# What Linux's client is to reach of the payload rate, plain and sealed, and where.
+LINUX_SHARE, LINUX_ROUND_TRIP_MS, LINUX_DIALECTS = 0.85, 250, ("NT1", "3.1.1")
 # CPU seconds per GB above plain that both proxies together may need.
 COSTS = (("NT1", "sign", 0.6), ("2.1", "sign", 0.6), ("3.1.1", "sign", 0.6), ("3.0", "encrypt", 0.8), ("3.1.1", "encrypt", 0.8))
 
 
-class ProtectedImpacket(Impacket):
-    protection = PLAIN
-
-    def connect(self):
-        return smb_client.connect(self.lab, self.smbd, self.dialect, protection=self.protection)
-
-
-class ProtectedKernel(Kernel):
-    protection = PLAIN
-
-    def mount(self):
-        words = {PLAIN: (), "sign": ("sign",), "encrypt": ("seal",)}[self.protection]
-        return Mount(self.guest, self.smbd, self.dialect, "cache=none", *words)
-
-
-KINDS = {Impacket: ProtectedImpacket, Kernel: ProtectedKernel}
-
-
 def run(bench):
-    for round_trip in (100,) if bench.quick else ROUND_TRIPS_MS:
+    for round_trip in (100, LINUX_ROUND_TRIP_MS) if bench.quick else ROUND_TRIPS_MS:
         transfers(bench, "OC-1", round_trip)
     processor(bench)
+    smb_sealed_files.run(bench)
+
+
+def sessions(kind, round_trip):
+    """And the plain ones that have a goal of their own; the others are only compared with."""
+    wanted = LINUX_DIALECTS if kind is Kernel and round_trip == LINUX_ROUND_TRIP_MS else ()
+    return (*((dialect, PLAIN, "") for dialect in wanted), *SESSIONS[kind])
 
 
 def transfers(bench, line, round_trip):
     rate, size = LINES[line], (2 if bench.quick else 10) * MB
     cases = [(kind, *session, way) for kind in (Kernel, Impacket)[0 if kernel_client.is_there() else 1:]
-             for session in SESSIONS[kind] for way in ("read", "write")
+             for session in sessions(kind, round_trip) for way in ("read", "write")
              if bench.wants(f"{way} {line} {round_trip} ms {session[0]} {session[1]} {kind.name}")]
     if not cases:
         return
@@ -75,26 +65,24 @@ def transfers(bench, line, round_trip):
         with pair:
             for way in ("read", "write"):
                 speed(Impacket, "3.1.1", PLAIN, way)
-            sealed = {case: speed(case[0], case[1], case[2], case[4]) for case in cases}
+            sealed = {case: speed(case[0], case[1], case[2], case[4]) for case in cases if case[2] != PLAIN}
             plain = {key: speed(key[0], key[1], PLAIN, key[2])
                      for key in dict.fromkeys((case[0], case[1], case[4]) for case in cases)}
             why = reasons(pair.branch)
         for case in cases:
             kind, dialect, protection, algorithm, way = case
-            row = Row(f"{way} {size // MB} MB, {line} {round_trip} ms, {dialect} {protection} ({algorithm}), {kind.name}",
-                      "KB/s", sealed[case], None, plain[kind, dialect, way], "plain", at_least(0.97),
-                      conditions=conditions.of_lab(lab))
+            goal = None
+            if kind is Kernel and round_trip == LINUX_ROUND_TRIP_MS and dialect in LINUX_DIALECTS:
+                goal = at_least(LINUX_SHARE * payload(rate) / KB)
+            beside = plain[kind, dialect, way]
+            session = f"{dialect} {protection} ({algorithm})" if algorithm else f"{dialect} {protection}"
+            compared = (beside, bare[case], "bare", NOT_SLOWER) if protection == PLAIN else (
+                sealed[case], beside, "plain", at_least(0.97))
+            row = Row(f"{way} {size // MB} MB, {line} {round_trip} ms, {session}, {kind.name}", "KB/s", compared[0], goal,
+                      *compared[1:], conditions=conditions.of_lab(lab))
             row.note = (f"{row.measured / max(bare[case]):.1f} times bare; "
                         f"{100 * row.measured * KB / payload(rate):.1f} % of the line's payload rate; {why}")
             bench.report(row)
-
-
-class ProtectedSmbclient(Smbclient):
-    protection = PLAIN
-
-    @property
-    def PATIENT(self):  # pylint: disable=invalid-name
-        return (*Smbclient.PATIENT, f"--client-protection={'off' if self.protection == PLAIN else self.protection}")
 
 
 def processor(bench):

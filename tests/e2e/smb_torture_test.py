@@ -4,8 +4,10 @@ more on both ways, and then up to three times more without the pair, since a few
 (smb2.notify counts changes that servers may join): what fails is what came twice through the pair and in none of the
 direct runs."""
 
+import collections
 import unittest
 
+import domain
 import torture
 from lab import Lab, early, long_test
 from pair import Pair
@@ -19,9 +21,16 @@ class Torture(unittest.TestCase):
         lab = self.enterContext(Lab(line))
         server = torture.Server(lab, torture.SETTINGS_SEALED if sealed else None)
         pair = Pair(lab, datacenter={"smb_server": server.keys() if sealed else None})
+        self.compare_at(server, pair, suites, sealed, words)
+
+    def compare_at(self, server, pair, suites, sealed=False, words=(), look=lambda suite: None):
+        """`look` is called after each suite while the pair runs."""
         direct = {name: server.suite(name, words=words)[0] for name in suites}
         with pair:
-            through = {name: server.suite(name, words=words) for name in suites}
+            through = {}
+            for name in suites:
+                through[name] = server.suite(name, words=words)
+                look(name)
             self.assertIn("optimised", pair.branch.reasons())
         differ = {name: found for name in suites if (found := torture.differences(direct[name], through[name][0], sealed))}
         if differ:
@@ -92,6 +101,27 @@ class Torture(unittest.TestCase):
     @long_test
     def test_the_other_suites_of_smb_1_give_the_same_list(self):
         self.compare(torture.OTHER_SMB1)
+
+
+@unittest.skipUnless(domain.is_there(), "samba and kinit are not installed: apt-get install samba-ad-dc krb5-user")
+class Kerberos(Torture):
+    """At a member of a domain: all sessions are opened with Kerberos, and the far side has the member's keytab."""
+
+    def compare_kerberos(self, variants, suites):
+        lab = self.enterContext(Lab())
+        site = self.enterContext(domain.Domain(lab))
+        server = self.enterContext(torture.DomainServer(site))
+        pair = Pair(lab, datacenter={"smb_server": server.keys()})
+        for most, protection in variants:
+            with self.subTest(most=most, protection=protection):
+                self.found = collections.Counter()
+                flows = torture.Flows(pair.branch, server.address)
+
+                def look(suite):
+                    for flow in flows.new():
+                        print("       ", suite, flow["reason"], flow["module"] and (flow["module"]["state"], flow["module"]["detail"]))
+
+                self.compare_at(server, pair, suites, True, torture.protected(most, protection), look)
 
 
 if __name__ == "__main__":

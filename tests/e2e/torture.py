@@ -5,7 +5,9 @@ can be compared. A run without the pair shows which failures are this server's."
 import re
 
 import smb
+from domain import PASSWORD, USER
 from lab import SERVER
+from member import Member
 
 # What the suites want of a server. The share is theirs alone.
 SETTINGS = {"map archive": "yes"}
@@ -49,9 +51,9 @@ def is_known(test, sealed=False):
     return test in KNOWN or (sealed and (test in KNOWN_SEALED or test.startswith("bind_negative_")))
 
 
-class Server(smb.Smbd):
-    def __init__(self, lab, settings=None):
-        super().__init__(lab, {**SETTINGS, **(settings or {})}, SHARE)
+class Suites:
+    """What runs suites against a server: `lab`, `node` and `share`, its folder, and `login`, the words of smbtorture
+    that name the share and say who logs in."""
 
     def clear(self):
         """Takes away what a suite has left, so that the next run begins as the first did."""
@@ -61,13 +63,58 @@ class Server(smb.Smbd):
         """One suite from the client: the outcome of each of its tests, and what it printed. `words` are more options."""
         self.clear()
         smb1 = not name.startswith("smb2.")
-        words = ["smbtorture", f"//{SERVER}/share", name, *words, "-s", self.client_configuration,
-                 "-U", f"{self.user}%{self.password}", "--option=torture:samba3=yes", "--format=subunit",
-                 "-t", 30 if smb1 else 60]
+        options = [name, *words, "--option=torture:samba3=yes", "--format=subunit", "-t", 30 if smb1 else 60]
         if smb1:
-            words.append("--option=clientmaxprotocol=NT1")
-        done = self.lab.run("client", "timeout", "--kill-after=5", seconds, *words, seconds=seconds + 30, check=False)
+            options.append("--option=clientmaxprotocol=NT1")
+        command = self.smbtorture(*options, before=("timeout", "--kill-after=5", seconds))
+        done = self.lab.run("client", *command, seconds=seconds + 30, check=False)
         return outcomes(done.stdout, done.returncode == 124), done.stdout + done.stderr
+
+
+class Server(Suites, smb.Smbd):
+    """Of local users, who log in over NTLM."""
+
+    def __init__(self, lab, settings=None):
+        super().__init__(lab, {**SETTINGS, **(settings or {})}, SHARE)
+
+    def smbtorture(self, *options, before=()):
+        return (*before, "smbtorture", f"//{SERVER}/share", "-s", self.client_configuration,
+                "-U", f"{self.user}%{self.password}", *options)
+
+
+class DomainServer(Suites, Member):
+    """A member of a domain, whose user logs in with Kerberos alone."""
+
+    def __init__(self, site):
+        super().__init__(site, {**SETTINGS, **SETTINGS_SEALED}, SHARE)
+
+    def smbtorture(self, *options, before=()):
+        # With the password, and not with tickets that are there already: the tests of expired sessions ask the KDC for tickets of
+        # four seconds.
+        return self.site.knowing(*before, "smbtorture", f"//{self.name}/share", "-s", self.site.client_conf,
+                                 "-U", f"{USER}%{PASSWORD}", "--use-kerberos=required", *options)
+
+    def keys(self):
+        """[[smb_server]] of the far side."""
+        return [{"addresses": [self.address], "keytab": str(self.keytab)}]
+
+
+class Flows:
+    """The flows of a site to the files of a server, ended or not, as they came: `new()` gives those since it was asked last.
+    The daemon remembers the last 256, which no suite exceeds."""
+
+    def __init__(self, site, address):
+        self.site, self.destination, self.id = site, f"{address}:445", 0
+
+    def new(self):
+        self.site.wait_flows()
+        found = []
+        for number in range(self.id + 1, self.site.status()["flows"]["started"] + 1):
+            status, flow = self.site.ask("GET", f"/v1/flows/{number}")
+            if status == 200 and flow["destination"] == self.destination:
+                found.append(flow)
+            self.id = number
+        return found
 
 
 def outcomes(text, cut_off=False):

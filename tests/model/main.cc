@@ -45,7 +45,7 @@ int main(int count, char** arguments) {
       words.emplace_back(arguments[i]);
     }
   }
-  const std::size_t most_states = extent == Extent::large ? 12'000'000 : 1'000'000;
+  const std::size_t most_states = extent == Extent::large ? 40'000'000 : 1'000'000;
   std::vector<Case> cases = longhaul::model::write_cases(extent);
   for (Case& each : longhaul::model::further_cases(extent)) cases.push_back(std::move(each));
   for (Case& each : longhaul::model::read_cases(extent)) cases.push_back(std::move(each));
