@@ -125,6 +125,7 @@ class ModuleHost {
   bool flush();
   bool flush_message(Item& item);
   void put(Item::Kind kind, Slice bytes);
+  bool is_mistake(TimePoint now, bool is_one);
   bool writable() const { return !stream_stopped_ && stream_.writes(); }
   void count_memory();
   void watch_memory(TimePoint now);

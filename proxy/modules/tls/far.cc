@@ -307,8 +307,7 @@ void Far::from_lan(TimePoint now, Slice bytes) {
   now_ = now;
   switch (state_) {
     case State::hello:
-      splice(reasons::tls_not_understood);  // the server speaks first
-      [[fallthrough]];
+      return splice(reasons::tls_not_understood, {std::move(bytes)});  // the server speaks first
     case State::aside:
       return out_.pass_on(std::move(bytes));
     case State::over:
@@ -353,10 +352,10 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
 
 // ------------------------------------------------------------------------------------------------------- ends
 
-void Far::splice(modules::Reason reason) {
+void Far::splice(modules::Reason reason, std::vector<Slice> of_server) {
   state_ = State::aside;
   reason_ = reason;
-  if (!lan_ended_) out_.step_aside_to_stream(reason, {});
+  if (!lan_ended_) out_.step_aside_to_stream(reason, std::move(of_server));
   if (!held_.empty()) out_.to_lan(Slice::copy_of(held_));
   held_ = {};
   records_ = {};

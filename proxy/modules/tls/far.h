@@ -105,7 +105,7 @@ class Far final : public modules::Module, private LegUser {
   void end_server(bool orderly);
   void begin_to_read();
   void read_outputs();
-  void splice(modules::Reason reason);
+  void splice(modules::Reason reason, std::vector<Slice> of_server = {});
   void splice_again(modules::Reason reason);  // with a new connection to the server, while the client knows nothing
   void refuse(modules::Reason reason);        // the same, and remembers it: the next connection passes at once
   void fail();

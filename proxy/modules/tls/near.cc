@@ -11,7 +11,10 @@ namespace {
 
 // RFC 8446, section 6.
 constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
+constexpr std::uint8_t kUserCanceled = 90;
 constexpr std::uint8_t kWarning = 1, kFatal = 2;
+// Of a client's records without data: so many, and one more for so many bytes of data.
+constexpr std::uint64_t kMostWithoutData = 32, kDataForOneWithout = 64 << 10;
 // Section 5.5 allows AES-GCM 2^24.5 full records for one key.
 constexpr std::uint64_t kMostBytesPerKey = 64ull << 30;
 
@@ -228,6 +231,13 @@ void Near::open_records(TimePoint now) {
     const std::size_t before = plain.size();
     const auto type = layer_->open(record, plain);
     if (!type) return fail(kBadRecordMac);
+    const std::size_t size = plain.size() - before;
+    if (*type == ContentType::application_data && size > 0) {
+      opened_bytes_ += size;
+      continue;
+    }
+    // A change of keys costs as much as many bytes.
+    if (++without_data_ > kMostWithoutData + opened_bytes_ / kDataForOneWithout) return fail(kUnexpectedMessage);
     if (*type == ContentType::application_data) continue;
     Buffer control(plain.begin() + static_cast<std::ptrdiff_t>(before), plain.end());
     plain.resize(before);
@@ -239,6 +249,9 @@ void Near::open_records(TimePoint now) {
   if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
   if (client_closed_) plaintext_->client_closed(now);
   read_plaintext();
+  if (!client_aborts_ || state_ != State::open) return;
+  state_ = State::over;
+  out_.abort();
 }
 
 // What becomes of it, in the order in which it was decided.
@@ -260,14 +273,13 @@ void Near::read_plaintext() {
   }
 }
 
+// RFC 8446, section 6.1: user_canceled says that close_notify follows. RFC 5246, section 7.2: other warnings.
 bool Near::on_alert(Bytes alert) {
-  if (alert.size() == 2 && alert[1] == std::byte{kCloseNotify}) {
-    client_closed_ = true;
-    return true;
-  }
-  state_ = State::over;
-  out_.abort();
-  return false;
+  const bool is_one = alert.size() == 2;
+  if (is_one && alert[1] == std::byte{kCloseNotify}) return client_closed_ = true;
+  const auto [at, value] = layer_->is_1_2() ? std::pair(0, kWarning) : std::pair(1, kUserCanceled);
+  client_aborts_ = !is_one || alert[at] != std::byte{value};
+  return !client_aborts_;
 }
 
 bool Near::on_handshake_message(Bytes message) {

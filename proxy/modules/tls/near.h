@@ -101,6 +101,8 @@ class Near final : public modules::Module {
   std::uint64_t unheard_ = 0;  // of these: with plaintext that this half does not know yet (Said)
   std::optional<Layer> layer_;
   std::uint64_t sealed_bytes_ = 0;  // under this key
+  std::uint64_t opened_bytes_ = 0, without_data_ = 0;  // of the client: data, and records that have none
+  bool client_aborts_ = false;                         // behind what it has sent
   bool client_closed_ = false, lan_ended_ = false, truncated_ = false;
   modules::Reason reason_{};
   modules::Ends ends_;

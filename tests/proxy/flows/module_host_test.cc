@@ -166,6 +166,19 @@ TEST_CASE("a half can step aside at any point without losing or repeating bytes"
   }
 }
 
+TEST_CASE("a half that steps aside when its peer reads no more ends its own flow only") {
+  Flow flow;
+  flow.near.probe->lan = [](Probe& self, Slice bytes) {
+    self.say(StepAside{Way::to_stream, smb::reasons::smb_not_understood});
+    self.say(ToStream{std::move(bytes)});
+  };
+  // As the event of a stop does, before the half has heard of the end.
+  flow.near.host->stream_stopped();
+  flow.near.host->from_lan(flow.pair.now(), Probe::slice("not understood"));
+  flow.near.host->from_lan(flow.pair.now(), Probe::slice("nor this"));
+  CHECK_FALSE(flow.near.host->aborts());
+}
+
 TEST_CASE("both sides receive an abort after all data sent before it") {
   Flow flow;
   flow.near.closes = flow.far.closes = false;

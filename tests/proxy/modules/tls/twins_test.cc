@@ -85,6 +85,45 @@ TEST_CASE("tls: renegotiation in TLS 1.2 is refused") {
   CHECK(play.server->heard == play.question);
 }
 
+TEST_CASE("tls: a server that speaks first is heard from its first byte on") {
+  const World world;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    kit::Twins twins(kDescriptor, seed, world.policy("a.corp"));
+    twins.server_sends("220 ready\r\n");
+    twins.run();
+    CHECK(twins.at_client == "220 ready\r\n");
+    twins.client_sends("EHLO client\r\n");
+    twins.run();
+    twins.server_sends("250 hello\r\n");
+    twins.run();
+    CHECK(twins.at_server == "EHLO client\r\n");
+    CHECK(twins.at_client == "220 ready\r\n250 hello\r\n");
+  }
+}
+
+TEST_CASE("tls: a client may change its keys now and then, and not all the time") {
+  const World world;
+  for (const bool is_flood : {false, true}) {
+    Play play(world, world.real, "a.corp", 1, Play::Until::answered,
+              [](Play& p) { SSL_set_min_proto_version(p.client.ssl(), TLS1_3_VERSION); });
+    REQUIRE(play.client.heard == play.answer);
+    const std::string before = play.server->heard;
+    for (int i = 0; i < (is_flood ? 40 : 20); ++i) {
+      REQUIRE(SSL_key_update(play.client.ssl(), i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+      SSL_do_handshake(play.client.ssl());
+      play.twins.client_sends(play.client.out());
+      play.twins.run();
+    }
+    CHECK(play.twins.is_reset() == is_flood);
+    if (is_flood) continue;
+    play.client.say("more");
+    play.speak();
+    play.twins.run();
+    CHECK(play.server->heard == before + "more");
+  }
+}
+
 TEST_CASE("tls: the status of a certificate is copied to the client if it is the one that the client gets") {
   const World world;
   Play same(world, world.shown, "a.corp", 1);
