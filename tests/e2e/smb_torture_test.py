@@ -14,15 +14,19 @@ from pair import Pair
 
 PROTECTED = (("SMB2_10", "sign"), ("SMB3_00", "sign"), ("SMB3_00", "encrypt"), ("SMB3_11", "sign"), ("SMB3_11", "encrypt"))
 
+# What the pair shows of a session at a server whose keys it has.
+AGREED = {"SMB2_10": "SMB 2.1, HMAC-SHA256, no encryption", "SMB3_00": "SMB 3.0, AES-CMAC, AES-128-CCM",
+          "SMB3_11": "SMB 3.1.1, AES-GMAC, AES-128-GCM"}
+# Of flows without a key, though the server has let the user in.
+NOT_OPENED = {"smb_signed", "smb_encrypted", "smb_ticket", "smb_clock"}
 
-class Torture(unittest.TestCase):
-    def compare(self, suites, line=None, sealed=False, words=()):
-        """`sealed`: the far side has the server's keys. `words`: of smbtorture."""
-        lab = self.enterContext(Lab(line))
-        server = torture.Server(lab, torture.SETTINGS_SEALED if sealed else None)
-        pair = Pair(lab, datacenter={"smb_server": server.keys() if sealed else None})
-        self.compare_at(server, pair, suites, sealed, words)
 
+def protected(most, protection):
+    """Words of smbtorture: the highest dialect, and sign or encrypt."""
+    return f"--option=clientmaxprotocol={most}", f"--client-protection={protection}"
+
+
+class Comparison(unittest.TestCase):
     def compare_at(self, server, pair, suites, sealed=False, words=(), look=lambda suite: None):
         """`look` is called after each suite while the pair runs."""
         direct = {name: server.suite(name, words=words)[0] for name in suites}
@@ -55,6 +59,15 @@ class Torture(unittest.TestCase):
             direct.append(server.suite(name, words=words)[0])
         return found
 
+
+class Torture(Comparison):
+    def compare(self, suites, line=None, sealed=False, words=()):
+        """`sealed`: the far side has the server's keys. `words`: of smbtorture."""
+        lab = self.enterContext(Lab(line))
+        server = torture.Server(lab, torture.SETTINGS_SEALED if sealed else None)
+        pair = Pair(lab, datacenter={"smb_server": server.keys() if sealed else None})
+        self.compare_at(server, pair, suites, sealed, words)
+
     @early
     def test_the_quick_suites_of_smb_2_and_3_give_the_same_list(self):
         self.compare(torture.QUICK)
@@ -66,8 +79,7 @@ class Torture(unittest.TestCase):
     def compare_protected(self, variants, suites):
         for most, protection in variants:
             with self.subTest(most=most, protection=protection):
-                self.compare(suites, sealed=True,
-                             words=(f"--option=clientmaxprotocol={most}", f"--client-protection={protection}"))
+                self.compare(suites, sealed=True, words=protected(most, protection))
 
     @early
     def test_a_few_suites_give_the_same_list_signed_and_encrypted(self):
@@ -104,8 +116,8 @@ class Torture(unittest.TestCase):
 
 
 @unittest.skipUnless(domain.is_there(), "samba and kinit are not installed: apt-get install samba-ad-dc krb5-user")
-class Kerberos(Torture):
-    """At a member of a domain: all sessions are opened with Kerberos, and the far side has the member's keytab."""
+class Kerberos(Comparison):
+    """At a member of a domain, whose keytab the far side has. The user logs in with Kerberos only."""
 
     def compare_kerberos(self, variants, suites):
         lab = self.enterContext(Lab())
@@ -114,14 +126,67 @@ class Kerberos(Torture):
         pair = Pair(lab, datacenter={"smb_server": server.keys()})
         for most, protection in variants:
             with self.subTest(most=most, protection=protection):
-                self.found = collections.Counter()
-                flows = torture.Flows(pair.branch, server.address)
+                flows, seen = torture.Flows(pair.branch, server.address), collections.Counter()
+                self.compare_at(server, pair, suites, True, protected(most, protection),
+                                lambda suite: seen.update(self.flows_of(suite, flows)))
+                self.assertTrue([detail for reason, detail in seen if reason == "optimised" and
+                                 detail.startswith(f"{AGREED[most]}; key from the keytab")], seen)
+                self.assertEqual([(reason, detail) for reason, detail in seen
+                                  if "key from the keytab" not in detail and (detail or reason in NOT_OPENED)], [])
 
-                def look(suite):
-                    for flow in flows.new():
-                        print("       ", suite, flow["reason"], flow["module"] and (flow["module"]["state"], flow["module"]["detail"]))
+    @staticmethod
+    def flows_of(suite, flows):
+        """Their reasons and what the module knows of them."""
+        found = [(flow["reason"], flow["module"]["detail"]) for flow in flows.new() if flow["module"]]
+        opened = sum("key from the keytab" in detail for _, detail in found)
+        reasons = collections.Counter(reason for reason, _ in found)
+        print(f"        {suite}: {opened} of the last {len(found)} flows opened with Kerberos; "
+              + ", ".join(f"{reason} {count}" for reason, count in reasons.most_common()), flush=True)
+        return found
 
-                self.compare_at(server, pair, suites, True, torture.protected(most, protection), look)
+    @early
+    def test_a_suite_gives_the_same_list_with_kerberos_signed_and_encrypted(self):
+        self.compare_kerberos((("SMB3_11", "sign"), ("SMB3_11", "encrypt")), ("smb2.credits", "smb2.compound"))
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_with_kerberos_signed_in_2_1(self):
+        self.compare_kerberos((("SMB2_10", "sign"),), torture.QUICK_SEALED)
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_with_kerberos_signed_in_3_0(self):
+        self.compare_kerberos((("SMB3_00", "sign"),), torture.QUICK_SEALED)
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_with_kerberos_encrypted_in_3_0(self):
+        self.compare_kerberos((("SMB3_00", "encrypt"),), torture.QUICK_SEALED)
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_with_kerberos_signed_in_3_1_1(self):
+        self.compare_kerberos((("SMB3_11", "sign"),), torture.QUICK)
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_with_kerberos_encrypted_in_3_1_1(self):
+        self.compare_kerberos((("SMB3_11", "encrypt"),), torture.QUICK)
+
+    @long_test
+    def test_the_long_suites_give_the_same_list_with_kerberos_signed_in_2_1(self):
+        self.compare_kerberos((("SMB2_10", "sign"),), torture.LONG)
+
+    @long_test
+    def test_the_long_suites_give_the_same_list_with_kerberos_signed_in_3_0(self):
+        self.compare_kerberos((("SMB3_00", "sign"),), torture.LONG)
+
+    @long_test
+    def test_the_long_suites_give_the_same_list_with_kerberos_encrypted_in_3_0(self):
+        self.compare_kerberos((("SMB3_00", "encrypt"),), torture.LONG)
+
+    @long_test
+    def test_the_long_suites_give_the_same_list_with_kerberos_signed_in_3_1_1(self):
+        self.compare_kerberos((("SMB3_11", "sign"),), torture.LONG)
+
+    @long_test
+    def test_the_long_suites_give_the_same_list_with_kerberos_encrypted_in_3_1_1(self):
+        self.compare_kerberos((("SMB3_11", "encrypt"),), torture.LONG)
 
 
 if __name__ == "__main__":

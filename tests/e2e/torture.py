@@ -52,8 +52,8 @@ def is_known(test, sealed=False):
 
 
 class Suites:
-    """What runs suites against a server: `lab`, `node` and `share`, its folder, and `login`, the words of smbtorture
-    that name the share and say who logs in."""
+    """Runs suites against a server of `lab` in `node`, whose folder is `share`. `smbtorture` gives the command line that
+    names the share and its user."""
 
     def clear(self):
         """Takes away what a suite has left, so that the next run begins as the first did."""
@@ -72,7 +72,7 @@ class Suites:
 
 
 class Server(Suites, smb.Smbd):
-    """Of local users, who log in over NTLM."""
+    """A server with a local user, who logs in over NTLM."""
 
     def __init__(self, lab, settings=None):
         super().__init__(lab, {**SETTINGS, **(settings or {})}, SHARE)
@@ -83,13 +83,13 @@ class Server(Suites, smb.Smbd):
 
 
 class DomainServer(Suites, Member):
-    """A member of a domain, whose user logs in with Kerberos alone."""
+    """A member of a domain. The user logs in with Kerberos only."""
 
     def __init__(self, site):
         super().__init__(site, {**SETTINGS, **SETTINGS_SEALED}, SHARE)
 
     def smbtorture(self, *options, before=()):
-        # With the password, and not with tickets that are there already: the tests of expired sessions ask the KDC for tickets of
+        # With the password, not with tickets of a cache: the tests of expired sessions ask the KDC for tickets that are valid for
         # four seconds.
         return self.site.knowing(*before, "smbtorture", f"//{self.name}/share", "-s", self.site.client_conf,
                                  "-U", f"{USER}%{PASSWORD}", "--use-kerberos=required", *options)
@@ -100,21 +100,18 @@ class DomainServer(Suites, Member):
 
 
 class Flows:
-    """The flows of a site to the files of a server, ended or not, as they came: `new()` gives those since it was asked last.
-    The daemon remembers the last 256, which no suite exceeds."""
+    """What a site says of the flows to a server's files. Those that ended are included, but only the last 256 of all
+    flows, which include those to the KDC."""
 
     def __init__(self, site, address):
-        self.site, self.destination, self.id = site, f"{address}:445", 0
+        self.site, self.destination, self.seen = site, f"{address}:445", 0
 
     def new(self):
+        """Those that began since the last call, once they have ended."""
         self.site.wait_flows()
-        found = []
-        for number in range(self.id + 1, self.site.status()["flows"]["started"] + 1):
-            status, flow = self.site.ask("GET", f"/v1/flows/{number}")
-            if status == 200 and flow["destination"] == self.destination:
-                found.append(flow)
-            self.id = number
-        return found
+        first, self.seen = self.seen + 1, self.site.status()["flows"]["started"]
+        answers = (self.site.ask("GET", f"/v1/flows/{number}") for number in range(first, self.seen + 1))
+        return [flow for status, flow in answers if status == 200 and flow["destination"] == self.destination]
 
 
 def outcomes(text, cut_off=False):
