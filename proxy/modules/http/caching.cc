@@ -153,6 +153,18 @@ std::size_t Stored::memory_bytes() const {
   return bytes;
 }
 
+std::optional<std::vector<std::string>> varies_with(const Fields& response) {
+  std::vector<std::string> names;
+  const std::string vary = response.value("vary");
+  for (const std::string_view member : members(vary)) {
+    std::string name = lower(member);
+    if (std::ranges::find(names, name) != names.end()) continue;
+    if (name == "*" || names.size() == kMostVarying) return std::nullopt;
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 bool may_answer(const RequestHead& request) {
   static constexpr std::array<std::string_view, 4> kAsksMore{"if-match", "if-unmodified-since", "if-range", "upgrade"};
   const bool plain = std::ranges::none_of(kAsksMore, [&](std::string_view name) { return request.fields.has(name); });
@@ -168,7 +180,7 @@ bool may_store(const RequestHead& request, const ResponseHead& response, Seconds
                            !request.fields.has("range") &&
                            !directives_of(request.fields).no_store;
   const bool forbids = says.no_store || says.is_private || response.fields.has("set-cookie") ||
-                       response.fields.lists("vary", "*") || response.minor == 0 ||
+                       !varies_with(response.fields) || response.minor == 0 ||
                        response.fields.has("surrogate-control");  // rules for caches like this one that it does not know
   if (!asks_little || forbids) return false;
   const bool says_how_long = lifetime_of(response.fields, says, wall) > 0;
@@ -184,8 +196,8 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
   stored.status = response.status;
   stored.phrase = response.phrase;
   stored.fields = stored_fields(response.fields);
-  const std::string vary = response.fields.value("vary");
-  for (const std::string_view name : members(vary)) stored.vary.emplace_back(lower(name), varying(request, name));
+  if (const auto names = varies_with(response.fields))
+    for (const std::string& name : *names) stored.vary.emplace_back(name, varying(request, name));
   set_times(stored, now, wall);
   return stored;
 }

@@ -52,6 +52,11 @@ struct Stored {
 };
 using Object = std::shared_ptr<const Stored>;
 
+// The fields of the request that a response depends on by its Vary, in small letters, each once. Nothing: it depends on
+// anything ("*"), or on more fields than are compared for each request, and must not answer another one.
+inline constexpr std::size_t kMostVarying = 16;
+std::optional<std::vector<std::string>> varies_with(const Fields& response);
+
 // Whether the response to that request may be stored once its content is complete. `wall`: seconds since 1970.
 bool may_store(const RequestHead& request, const ResponseHead& response, Seconds wall);
 Stored to_store(const RequestHead& request, const ResponseHead& response, link::TimePoint now, Seconds wall);

@@ -191,7 +191,7 @@ bool Far::take_our_head(Bytes head) {
   response_body_ = Body(*framing);
   if (authenticates_connection(response->fields)) fetching_.give_up();
   ours_->closes = closes(response->fields, response->minor);
-  ours_->is_used = response->status == 200 && response->minor == 1 && !response->fields.lists("vary", "*");
+  ours_->is_used = response->status == 200 && response->minor == 1 && varies_with(response->fields).has_value();
   ours_->response = *std::move(response);
   if (ours_->is_used) {
     document_ = fetching_.begins(ours_->object, ours_->response);

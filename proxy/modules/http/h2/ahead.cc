@@ -51,7 +51,7 @@ bool Ahead::on_headers(TimePoint now, Session& server, StreamId stream, const Fi
   const auto response = response_of(block);
   if (response && response->status < 200) return true;
   // A second head would be trailers.
-  const bool fits = response && !object.is_used && response->status == 200 && !response->fields.lists("vary", "*") &&
+  const bool fits = response && !object.is_used && response->status == 200 && varies_with(response->fields) &&
                     !authenticates_connection(response->fields);
   if (!fits) {
     drop(server, stream, object);

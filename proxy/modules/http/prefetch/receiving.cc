@@ -114,7 +114,7 @@ void Receiving::take_piece(TimePoint now, Bytes bytes) {
 void Receiving::finish(TimePoint now, const PushedObject& object) {
   if (object->state != Pushed::State::coming) return;
   const auto response = read_response(object->head);
-  const bool fits = response && response->status == 200 && !response->fields.lists("vary", "*") &&
+  const bool fits = response && response->status == 200 && varies_with(response->fields) &&
                     (!response->fields.has("content-length") ||
                      response->fields.value("content-length") == std::to_string(object->content.size()));
   if (!fits) return site_->pushed.drop(object);

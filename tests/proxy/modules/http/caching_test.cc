@@ -140,6 +140,27 @@ TEST_CASE("http cache: Vary chooses by the fields that the response names") {
   CHECK(matches(stored("Vary: A\r\n", "A: x,y\r\n"), get("A: x ,  y\r\n")));
 }
 
+TEST_CASE("http cache: a Vary of more fields than are compared for each request is not stored") {
+  const auto vary_of = [](int names) {
+    std::string line = "ETag: \"a\"\r\nVary: ";
+    for (int i = 0; i < names; ++i) line += "X-" + std::to_string(i) + ", ";
+    return line + "\r\n";
+  };
+  CHECK(is_stored(vary_of(16)));
+  CHECK(stored(vary_of(16)).vary.size() == 16);
+  CHECK_FALSE(is_stored(vary_of(17)));
+  CHECK(stored(vary_of(5000)).vary.empty());
+  // Each name counts once, however it is written.
+  std::string repeated = "ETag: \"a\"\r\nVary: ";
+  for (int i = 0; i < 1000; ++i) repeated += i % 2 == 0 ? "accept," : "ACCEPT , origin,";
+  repeated += "\r\n";
+  CHECK(is_stored(repeated));
+  const Stored once = stored(repeated, "Accept: a\r\n");
+  REQUIRE(once.vary.size() == 2);
+  CHECK(matches(once, get("Accept: a\r\n")));
+  CHECK_FALSE(matches(once, get("Accept: b\r\n")));
+}
+
 TEST_CASE("http cache: a validation renews the fields and leaves the content's alone") {
   const Stored old = stored("ETag: \"a\"\r\nCache-Control: max-age=60\r\nContent-Encoding: gzip\r\nAge: 5\r\nX: 1\r\n");
   const auto later = kNow + 100s;
