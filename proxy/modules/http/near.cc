@@ -160,7 +160,7 @@ bool Near::answer(TimePoint now, const RequestHead& request, const Object& objec
 void Near::send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note) {
   const bool closes_after = closes(request.fields, request.minor), not_modified = is_at_client(*object, request);
   const auto part = not_modified ? std::nullopt : part_of(*object, request);
-  to_lan(answer_head(*object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note}));
+  send_head(answer_head(*object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note}));
   if (!not_modified) {
     const Part sent = part.value_or(Part{0, object->content_bytes});
     counters_.cache_bytes += sent.size;
@@ -170,7 +170,7 @@ void Near::send(TimePoint now, const RequestHead& request, const Object& object,
 }
 
 void Near::send_whole(const RequestHead& request, const Stored& object, Slice head) {
-  to_lan(std::move(head));
+  send_head(std::move(head));
   send_content(object, {0, object.content_bytes});
   if (closes(request.fields, request.minor)) end_after_answer();
 }
@@ -181,8 +181,14 @@ void Near::end_after_answer() {
   if (!lan_ended_ && !std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
 }
 
+// Each head is memory of its own, also one without content.
+void Near::send_head(Slice head) {
+  answered_bytes_ += head.size() + 1024;
+  to_lan(std::move(head));
+}
+
 void Near::send_content(const Stored& object, Part part) {
-  answered_bytes_ += part.size + 1024;
+  answered_bytes_ += part.size;
   for (const Slice& piece : object.content) {
     if (part.size == 0) return;
     const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(part.first, piece.size()));

@@ -21,7 +21,7 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
   // Requests that wait for their responses: a client that sends more of them goes on without the cache.
   static constexpr std::size_t kMostExchanges = 1024;
-  // What one call answers from the cache, so that a client that asks and does not read holds little.
+  // What one call answers from the cache, heads included and the last answer beyond it, so that a client that asks and does not read holds little.
   static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
 
   // `verified_name`: of the server of a decrypted connection, by its certificate; empty: it is in the clear.
@@ -65,6 +65,7 @@ class Near final : public modules::Module {
   void send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note);
   void send_whole(const RequestHead& request, const Stored& object, Slice head);
   void end_after_answer();
+  void send_head(Slice head);
   void send_content(const Stored& object, Part part);
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);

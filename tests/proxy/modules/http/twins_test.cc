@@ -176,6 +176,32 @@ TEST_CASE("http: a client that has the content gets 304 from the cache") {
   CHECK(twins.at_server == request("/"));
 }
 
+TEST_CASE("http: what one read gets from the cache is bounded, however long its heads are") {
+  for (const char* line : {"", "If-None-Match: \"a\"\r\n"}) {
+    INFO(line);
+    Twins twins(http::kDescriptor, 1, http::kDescriptor.make({.ahead_bytes = 1 << 20, .cache_bytes = 8 << 20, .daemon_number = 1}));
+    Client client(twins);
+    const std::string head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX: " + std::string(60'000, 'x') +
+                             "\r\nContent-Length: 2\r\n\r\n";
+    twins.on_server_bytes = [&, is_said = false]() mutable {
+      if (twins.at_server.ends_with("\r\n\r\n") && !std::exchange(is_said, true)) twins.server_sends(head + "hi");
+    };
+    twins.client_sends(request("/"));
+    twins.run();
+    REQUIRE(client.next() == "hi");
+    std::string many;
+    for (int i = 0; i < 1000; ++i) many += request("/", line);
+    twins.near.from_lan(twins.now, kit::slice_of(many));
+    std::size_t answered = 0, asked = 0;
+    for (const Slice& each : twins.near.to_lan) answered += each.size();
+    for (const auto& each : twins.near.to_twin)
+      if (const auto* bytes = std::get_if<modules::ToStream>(&each)) asked += bytes->bytes.size();
+    CHECK(answered > 3 << 20);
+    CHECK(answered < (4 << 20) + 2 * head.size());
+    CHECK(asked > many.size() / 2);  // the others are the server's
+  }
+}
+
 TEST_CASE("http: a client that wants the connection to end gets its answer and the end") {
   for (const char* line : {"Connection: close\r\n", ""}) {
     Twins twins(http::kDescriptor, 1);
