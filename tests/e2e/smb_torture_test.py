@@ -117,7 +117,8 @@ class Torture(Comparison):
 
 @unittest.skipUnless(domain.is_there(), "samba and kinit are not installed: apt-get install samba-ad-dc krb5-user")
 class Kerberos(Comparison):
-    """At a member of a domain, whose keytab the far side has. The user logs in with Kerberos only."""
+    """At a member of a domain, whose keytab the far side has. The user logs in with Kerberos only. Each combination is a
+    test with a domain of its own, so that they can run at the same time. 2.1 has no encryption."""
 
     def compare_kerberos(self, variants, suites):
         lab = self.enterContext(Lab())
@@ -145,7 +146,7 @@ class Kerberos(Comparison):
         return found
 
     @early
-    def test_a_suite_gives_the_same_list_with_kerberos_signed_and_encrypted(self):
+    def test_two_suites_give_the_same_list_with_kerberos_signed_and_encrypted(self):
         self.compare_kerberos((("SMB3_11", "sign"), ("SMB3_11", "encrypt")), ("smb2.credits", "smb2.compound"))
 
     @long_test
