@@ -161,7 +161,7 @@ def again(bench):
                 name, seed = client(here, Smbclient, PLAIN).fresh("text")
                 source = (here.smbd.share if case[1] == "read" else here.lab.scratch) / name
                 source.write_bytes(b"".join(text(size // 10, 10 * seed + piece) for piece in range(10)))
-                names = [name] if not preset else [name, name if case[1] == "read" else f"{name} again"]
+                names = [name] if not preset else [name, name if case[1] == "read" else f"{name}-again"]
                 taken.append([crossing(case, preset, called, source) for called in names])
                 for path in {source, *(here.smbd.share / called for called in names)}:
                     path.unlink()
