@@ -21,7 +21,8 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
   // Requests that wait for their responses: a client that sends more of them goes on without the cache.
   static constexpr std::size_t kMostExchanges = 1024;
-  // What one call answers from the cache, heads included and the last answer beyond it, so that a client that asks and does not read holds little.
+  // What one call answers from the cache with its heads, but for the last answer, so that a client that asks and does not
+  // read holds little.
   static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
 
   // `verified_name`: of the server of a decrypted connection, by its certificate; empty: it is in the clear.

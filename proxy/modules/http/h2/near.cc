@@ -210,7 +210,10 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 void Near::give_up_memory(TimePoint) {
   if (state_ == State::early) return step_aside(modules::reasons::memory_limit);
-  if (state_ == State::runs) streams_->drop_pending();
+  if (state_ != State::runs) return;
+  streams_->drop_pending();
+  // Two connections with streams of their own cannot be continued without this half.
+  if (streams_->state_bytes() > kMostStateBytes) abort();
 }
 
 void Near::end_lan() {

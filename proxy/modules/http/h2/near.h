@@ -42,6 +42,8 @@ class Near final : public modules::Module {
 
  private:
   static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+  // Of state when memory is short, besides the uploads that the windows allow.
+  static constexpr std::size_t kMostStateBytes = (1 << 20) + Streams::kAllUpWindow;
   enum class State : std::uint8_t {
     early,  // nothing has been said to anybody
     runs,

@@ -113,16 +113,12 @@ struct Callbacks {
     Source& source = *static_cast<Source*>(from->ptr);
     std::size_t done = 0;
     while (done < size && !source.pieces.empty()) {
-      Slice& first = source.pieces.front();
+      const Slice first = source.pieces.front();
       const std::size_t part = std::min(size - done, first.size());
       std::copy_n(first.bytes().data(), part, reinterpret_cast<std::byte*>(out) + done);
       done += part;
-      if (part == first.size())
-        source.pieces.pop_front();
-      else
-        first = first.from(part);
+      source.pieces.drop_until(source.pieces.begin_offset() + part);
     }
-    source.bytes -= done;
     const bool is_end = source.pieces.empty() && source.ended;
     if (done == 0 && !is_end) return NGHTTP2_ERR_DEFERRED;
     if (is_end) *flags |= NGHTTP2_DATA_FLAG_EOF;

@@ -4,14 +4,13 @@
 // until it is consumed().
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "codecs/byte_writer.h"
-#include "codecs/slice.h"
+#include "codecs/slice_queue.h"
 #include "proxy/modules/http/head.h"
 
 struct nghttp2_session;
@@ -27,16 +26,15 @@ inline constexpr std::uint32_t none = 0, protocol = 1, internal = 2, refused = 7
 
 // What is still to be sent on a stream.
 struct Source {
-  std::deque<Slice> pieces;
-  std::uint64_t bytes = 0;  // in pieces
-  bool ended = false;       // nothing follows, but for
+  SliceQueue pieces;
+  bool ended = false;  // nothing follows, but for
   std::optional<Fields> trailers;
 
-  void add(Slice piece) {
-    if (piece.empty()) return;
-    bytes += piece.size();
-    pieces.push_back(std::move(piece));
-  }
+  std::uint64_t bytes() const { return pieces.size(); }
+  void add(Slice piece) { pieces.push(std::move(piece)); }
+  // Small pieces share memory: frames of one byte would otherwise take a hundred times their content.
+  void add_copy(Bytes piece) { pieces.push_copy(piece); }
+  void clear() { pieces.drop_until(pieces.end_offset()); }
 };
 
 class SessionUser {

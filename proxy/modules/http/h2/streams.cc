@@ -164,7 +164,7 @@ void Streams::send_content(Exchange& exchange, const Stored& object, Part rest, 
     rest.size -= sent;
   }
   exchange.down.ended = exchange.responded = exchange.is_from_store = true;
-  client_.respond(exchange.client, block, exchange.down.bytes == 0 ? nullptr : &exchange.down);
+  client_.respond(exchange.client, block, exchange.down.pieces.empty() ? nullptr : &exchange.down);
 }
 
 void Streams::ask(Exchange& exchange) {
@@ -186,7 +186,7 @@ void Streams::ask(Exchange& exchange) {
 void Streams::FromClient::on_data(StreamId stream, Bytes bytes) {
   Exchange* const exchange = all_.of_client(stream);
   if (!exchange || exchange->server == 0) return all_.client_.consumed(stream, bytes.size());
-  exchange->up.add(Slice::copy_of(bytes));
+  exchange->up.add_copy(bytes);
   all_.up_bytes_ += bytes.size();
   all_.server_.resume(exchange->server);
 }
@@ -245,10 +245,17 @@ void Streams::FromServer::on_headers(StreamId stream, Fields block, bool ends) {
   on_end(stream);
 }
 
+void Streams::inform(Exchange& exchange, const Fields& block) {
+  exchange.informed_bytes += memory_of(block);
+  exchange.is_refused = ++exchange.informed > kMostInformed || exchange.informed_bytes > kMostInformedBytes;
+  exchange.is_refused ? server_.reset(exchange.server, errors::protocol) : client_.inform(exchange.client, block);
+}
+
 void Streams::take_response(Exchange& exchange, const Fields& block, bool ends) {
+  if (exchange.is_refused) return;
   const auto response = response_of(block);
   if (!response) return server_.reset(exchange.server, errors::protocol);
-  if (response->status < 200) return client_.inform(exchange.client, block);
+  if (response->status < 200) return inform(exchange, block);
   if (exchange.request && receiving_) place_.invalidate(site_->store, *exchange.request, *response);
   if (response->status == 304 && exchange.asked_about) return take_not_modified(exchange, *response, ends);
   exchange.responded = true;
@@ -295,7 +302,7 @@ void Streams::FromServer::on_data(StreamId stream, Bytes bytes) {
     return all_.server_.consumed(stream, bytes.size());
   if (exchange->incoming && !exchange->incoming->add(bytes)) exchange->incoming.reset();
   if (exchange->document) all_.ahead_->read(all_.now_, *exchange->document, bytes);
-  exchange->down.add(Slice::copy_of(bytes));
+  exchange->down.add_copy(bytes);
   all_.down_bytes_ += bytes.size();
   all_.client_.resume(exchange->client);
 }
@@ -320,10 +327,9 @@ void Streams::FromServer::on_closed(StreamId stream, std::uint32_t error) {
   if (!exchange) return;
   all_.leave(*exchange, stream);
   exchange->incoming.reset();
-  all_.up_bytes_ -= exchange->up.bytes;
-  all_.client_.consumed(exchange->client, static_cast<std::size_t>(exchange->up.bytes));
-  exchange->up.pieces.clear();
-  exchange->up.bytes = 0;
+  all_.up_bytes_ -= exchange->up.bytes();
+  all_.client_.consumed(exchange->client, static_cast<std::size_t>(exchange->up.bytes()));
+  exchange->up.clear();
   if (exchange->client != 0 && !(exchange->responded && exchange->down.ended))
     all_.client_.reset(exchange->client, error == errors::none ? errors::internal : error);
   else if (exchange->client != 0 && exchange->end_sent && !exchange->up.ended)
@@ -344,16 +350,15 @@ void Streams::FromServer::on_sent(StreamId stream, std::size_t bytes) {
 void Streams::forget_down(Exchange& exchange) {
   exchange.incoming.reset();
   if (!exchange.is_from_store) {
-    down_bytes_ -= exchange.down.bytes;
-    server_.consumed(exchange.server, static_cast<std::size_t>(exchange.down.bytes));
+    down_bytes_ -= exchange.down.bytes();
+    server_.consumed(exchange.server, static_cast<std::size_t>(exchange.down.bytes()));
   }
-  exchange.down.pieces.clear();
-  exchange.down.bytes = 0;
+  exchange.down.clear();
 }
 
 void Streams::settle(Exchange& exchange) {
   if (exchange.client != 0 || exchange.server != 0) return;
-  up_bytes_ -= exchange.up.bytes;
+  up_bytes_ -= exchange.up.bytes();
   exchanges_bytes_ -= exchange.bytes;
   std::erase_if(exchanges_, [&](const auto& each) { return each.second.get() == &exchange; });
 }

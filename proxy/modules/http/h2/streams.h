@@ -30,6 +30,11 @@ class Streams {
   // Streams that end with an error: at once, and in each second.
   static constexpr unsigned kMostResets = 1000, kResetsPerSecond = 100;
 
+  // Informational responses (1xx) before one response: how many, and of what size together. Indexed fields make a
+  // thousand times as much of few bytes.
+  static constexpr unsigned kMostInformed = 8;
+  static constexpr std::size_t kMostInformedBytes = Session::kMostBlockBytes;
+
   // Towards a server on the LAN: enough for its full rate.
   static constexpr std::int32_t kLanWindow = 1 << 20, kAllLanWindow = 4 << 20;
 
@@ -77,6 +82,9 @@ class Streams {
     Object asked_about;  // a condition was added for it
     std::uint64_t erasures = 0;
     std::size_t bytes = 0;
+    unsigned informed = 0;  // 1xx that have passed
+    std::size_t informed_bytes = 0;
+    bool is_refused = false;  // its response: the server's stream is being reset
     Source up, down;
     bool responded = false, is_from_store = false, end_sent = false;
     std::optional<Incoming> incoming;
@@ -121,6 +129,7 @@ class Streams {
   void send(Exchange& exchange, const Object& object, std::string_view note);
   void send_content(Exchange& exchange, const Stored& object, Part part, const Fields& block);
   void ask(Exchange& exchange);
+  void inform(Exchange& exchange, const Fields& block);
   void take_response(Exchange& exchange, const Fields& block, bool ends);
   void take_not_modified(Exchange& exchange, const ResponseHead& response, bool ends);
   void store_if_whole(Exchange& exchange);

@@ -10,6 +10,13 @@
 namespace longhaul::http::h2 {
 namespace {
 
+std::string frame(std::uint8_t type, std::uint8_t flags, std::uint8_t stream, const std::string& content) {
+  const std::string size{static_cast<char>(content.size() >> 16), static_cast<char>(content.size() >> 8),
+                         static_cast<char>(content.size())};
+  return size + static_cast<char>(type) + static_cast<char>(flags) + std::string(3, '\0') +
+         static_cast<char>(stream) + content;
+}
+
 struct Pair {
   explicit Pair(unsigned seed) : twins(kDescriptor, seed) {
     twins.on_client_bytes = [this] { client_alive &= client.take(twins.at_client), speak(); };
@@ -215,13 +222,6 @@ TEST_CASE("http/2: floods end the connection of the client that sends them") {
     flood(pair);
     return pair.client.goaway || pair.twins.is_reset() || pair.twins.near.lan_ended;
   };
-  const auto frame = [](std::uint8_t type, std::uint8_t flags, std::uint8_t stream,
-                        const std::string& content) {
-    const std::string size{static_cast<char>(content.size() >> 16), static_cast<char>(content.size() >> 8),
-                           static_cast<char>(content.size())};
-    return size + static_cast<char>(type) + static_cast<char>(flags) + std::string(3, '\0') +
-           static_cast<char>(stream) + content;
-  };
   // Streams opened and reset at once (CVE-2023-44487).
   CHECK(after([](Pair& pair) {
     for (int i = 0; i < 1200 && !pair.client.goaway; ++i) {
@@ -233,7 +233,7 @@ TEST_CASE("http/2: floods end the connection of the client that sends them") {
     CHECK(pair.twins.near.module.state_bytes() < 1'000'000);
   }));
   // A header block without end (CVE-2024-27316), and one that is too large.
-  CHECK(after([&](Pair& pair) {
+  CHECK(after([](Pair& pair) {
     pair.twins.client_sends(frame(1, 1, 3, "\x82"));
     for (int i = 0; i < 1000; ++i) pair.twins.client_sends(frame(9, 0, 3, "\x82"));
     pair.twins.run();
@@ -270,6 +270,88 @@ TEST_CASE("http/2: malformed requests reach no server, and oversized ones neithe
   for (const StreamId stream : bad) CHECK(pair.client.messages[stream].error != errors::none);
   CHECK(pair.web.asked == before);
   CHECK(pair.get("/fresh") == "/fresh version 1");
+}
+
+TEST_CASE("http/2: a few informational responses pass, and a flood of them ends its stream") {
+  struct Outcome {
+    std::size_t informed;
+    std::string content;
+    std::uint32_t error;
+  };
+  const auto after = [](unsigned seed, int count, const Fields& block) {
+    Pair pair(seed);
+    pair.web.on_message = [&](StreamId stream, Peer::Message& message) {
+      if (message.head.value(":path") == "/informs")
+        for (int i = 0; i < count; ++i) pair.web.session.inform(stream, block);
+      message.source.add(kit::slice_of("content"));
+      message.source.ended = true;
+      pair.web.session.respond(stream, response("200"), &message.source);
+    };
+    const StreamId stream = pair.client.asks("/informs");
+    pair.run();
+    CHECK(pair.get("/other") == "content");
+    CHECK_FALSE(pair.twins.is_reset());
+    const Peer::Message& got = pair.client.messages[stream];
+    return Outcome{got.informed.size(), got.content, got.error};
+  };
+  const Fields small = response("103", {{"link", "</a.css>"}});
+  const Fields large = response("103", std::vector<Field>(100, Field{"x", std::string(200, 'x')}));
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    INFO("seed " << seed);
+    const Outcome few = after(seed, 8, small), many = after(seed, 500, small), huge = after(seed, 8, large);
+    CHECK(few.informed == 8);
+    CHECK(few.content == "content");
+    CHECK(many.informed <= 8);
+    CHECK(many.content.empty());
+    CHECK(many.error != errors::none);
+    CHECK(huge.informed < 8);
+    CHECK(huge.error != errors::none);
+  }
+}
+
+TEST_CASE("http/2: content in frames of one byte arrives, and takes little more than itself") {
+  Source source;
+  for (int i = 0; i < 100'000; ++i) source.add_copy(bytes_of("x"));
+  CHECK(source.bytes() == 100'000);
+  int pieces = 0;
+  source.pieces.visit({source.pieces.begin_offset(), source.pieces.end_offset()}, [&](Bytes) { return ++pieces > 0; });
+  CHECK(pieces < 20);
+  source.clear();
+  CHECK(source.bytes() == 0);
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    INFO("seed " << seed);
+    Pair pair(seed);
+    const auto up = pair.client.session.request(request("/there", {}, "PUT"), &source);
+    pair.speak();
+    std::string content;
+    for (int i = 0; i < 3000; ++i) {
+      content += static_cast<char>('a' + i % 26);
+      pair.twins.client_sends(frame(0, 0, 1, content.substr(content.size() - 1)));
+    }
+    pair.twins.client_sends(frame(0, 1, 1, ""));
+    pair.run();
+    CHECK(up == 1);
+    CHECK(pair.web.messages[1].content == content);
+    CHECK(pair.client.messages[1].content == content);
+  }
+}
+
+TEST_CASE("http/2: when memory is short, a connection with much state ends, and an ordinary one goes on") {
+  for (const std::size_t size : {10u, 20'000u}) {
+    INFO("fields of " << size << " bytes");
+    Pair pair(1);
+    for (int i = 0; i < 80; ++i) {
+      pair.client.asks("/silent", {{"x", std::string(size, 'x')}});
+      pair.speak();
+    }
+    pair.run();
+    const bool is_large = pair.twins.near.module.state_bytes() > 2 << 20;
+    CHECK(is_large == (size > 10));
+    pair.twins.near.module.give_up_memory(pair.twins.now);
+    pair.twins.near.collect();
+    CHECK(pair.twins.near.aborted == is_large);
+    if (!is_large) CHECK(pair.get("/fresh") == "/fresh version 1");
+  }
 }
 
 TEST_CASE("http/2: switched off, requests that run go on and the client is asked to connect anew") {
