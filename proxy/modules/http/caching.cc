@@ -18,6 +18,13 @@ bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
 }
 
+// One Host without white space and control characters, as names of servers are.
+bool names_server(const RequestHead& request) {
+  const std::string host = request.fields.value("host");
+  return request.fields.count("host") == 1 &&
+         std::ranges::all_of(host, [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; });
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -169,13 +176,13 @@ bool may_answer(const RequestHead& request) {
   static constexpr std::array<std::string_view, 4> kAsksMore{"if-match", "if-unmodified-since", "if-range", "upgrade"};
   const bool plain = std::ranges::none_of(kAsksMore, [&](std::string_view name) { return request.fields.has(name); });
   const auto framing = framing_of(request);
-  return plain && request.method == "GET" && request.target.starts_with('/') && request.fields.count("host") == 1 &&
+  return plain && request.method == "GET" && request.target.starts_with('/') && names_server(request) &&
          framing && framing->kind == Framing::Kind::none && !directives_of(request.fields).no_store;
 }
 
 bool may_store(const RequestHead& request, const ResponseHead& response, Seconds wall) {
   const Directives says = directives_of(response.fields);
-  const bool asks_little = request.method == "GET" && request.target.starts_with('/') && request.fields.count("host") == 1 &&
+  const bool asks_little = request.method == "GET" && request.target.starts_with('/') && names_server(request) &&
                            (!request.fields.has("authorization") || says.is_for_all()) &&
                            !request.fields.has("range") &&
                            !directives_of(request.fields).no_store;

@@ -6,6 +6,9 @@
 namespace longhaul::http {
 namespace {
 
+// Between the parts of a key: no field and no target has it, so that no part can look like two.
+constexpr char kSeparator = '\0';
+
 // The path of a reference to the same server (RFC 9110, section 10.2.2); empty: it leads elsewhere.
 std::string path_of(std::string_view reference, std::string_view scheme, std::string_view host) {
   if (reference.starts_with("//")) return {};
@@ -27,12 +30,15 @@ Place::Place(const modules::Ends& ends, std::string_view verified_name)
     : scheme_(verified_name.empty() ? "http://" : "https://") {
   server_.assign(reinterpret_cast<const char*>(ends.server.data()), ends.server.size());
   server_ += std::to_string(ends.server_port);
+  server_ += kSeparator;
   // A server that is trusted as one name must not answer for another, whatever Host says.
-  if (!verified_name.empty()) (server_ += " tls ") += verified_name;
+  if (verified_name.empty()) return;
+  (server_ += "tls") += kSeparator;
+  (server_ += verified_name) += kSeparator;
 }
 
 std::string Place::key_of(const RequestHead& request) const {
-  return server_ + ' ' + lower(request.fields.value("host")) + ' ' + request.target;
+  return server_ + lower(request.fields.value("host")) + kSeparator + request.target;
 }
 
 void Place::invalidate(ObjectStore& store, const RequestHead& request, const ResponseHead& response) const {
@@ -41,7 +47,7 @@ void Place::invalidate(ObjectStore& store, const RequestHead& request, const Res
   const std::string host = request.fields.value("host");
   for (const std::string_view name : {"location", "content-location"})
     if (const std::string path = path_of(response.fields.value(name), scheme_, host); !path.empty())
-      store.erase(server_ + ' ' + lower(host) + ' ' + path);
+      store.erase(server_ + lower(host) + kSeparator + path);
 }
 
 }  // namespace longhaul::http

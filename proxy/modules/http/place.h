@@ -23,7 +23,7 @@ class Place {
   // could have its own server's answers stored under another's name.
   std::string key_of(const RequestHead& request) const;
   // The common prefix of all its keys.
-  std::string keys_begin() const { return server_ + ' '; }
+  std::string keys_begin() const { return server_; }
   // A request that changes something has succeeded: its target and what the response names are no longer what
   // is stored (RFC 9111, section 4.4). Any other exchange changes nothing.
   void invalidate(ObjectStore& store, const RequestHead& request, const ResponseHead& response) const;

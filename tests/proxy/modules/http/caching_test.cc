@@ -98,6 +98,22 @@ TEST_CASE("http cache: answers requests that ask for nothing special") {
   CHECK_FALSE(may_answer(get("", "HEAD")));
 }
 
+TEST_CASE("http cache: a Host that is no name of a server has no answer and is not stored") {
+  const auto of_host = [](std::string host) {
+    RequestHead request{.method = "GET", .target = "/a", .minor = 1, .fields = {}};
+    request.fields.add({"Host", std::move(host)});
+    return request;
+  };
+  for (const char* host : {"x", "x:80", "[::1]:80"}) {
+    CHECK(may_answer(of_host(host)));
+    CHECK(may_store(of_host(host), ok("ETag: \"a\"\r\n"), kWall));
+  }
+  for (const std::string& host : {std::string("tls x x"), std::string("x\ty"), std::string("x\x7f"), std::string("x\0y", 3)}) {
+    CHECK_FALSE(may_answer(of_host(host)));
+    CHECK_FALSE(may_store(of_host(host), ok("ETag: \"a\"\r\n"), kWall));
+  }
+}
+
 TEST_CASE("http cache: with credentials only what the server declares to be for all") {
   CHECK(matches(stored("Cache-Control: public, max-age=60\r\n"), get("Authorization: x\r\n")));
   CHECK(matches(stored("Cache-Control: s-maxage=60\r\n"), get("Authorization: x\r\n")));

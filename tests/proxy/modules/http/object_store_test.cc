@@ -2,7 +2,10 @@
 // The store keeps to its size, forgets what was used longest ago, and knows what was erased meanwhile.
 #include <catch2/catch.hpp>
 
+#include <set>
+
 #include "proxy/modules/http/object_store.h"
+#include "proxy/modules/http/place.h"
 
 using namespace longhaul;
 using namespace longhaul::http;
@@ -47,6 +50,25 @@ TEST_CASE("http store: one object for each variant, and a bounded number of them
   CHECK_FALSE(store.find("key", asking("0")));
   CHECK(store.find("key", asking("19")));
   CHECK(store.bytes() < 20'000);
+}
+
+TEST_CASE("http store: keys of a decrypted connection are those of no connection in the clear") {
+  const modules::Ends ends{.server_port = 8443};
+  const Place clear(ends, ""), decrypted(ends, "intranet.corp"), other(ends, "other.corp");
+  const auto asks = [](std::string host, std::string target = "/") {
+    RequestHead request{.method = "GET", .target = std::move(target), .minor = 1, .fields = {}};
+    request.fields.add({"Host", std::move(host)});
+    return request;
+  };
+  const std::string host = "intranet.corp:8443";
+  std::set<std::string> keys;
+  for (const std::string& key :
+       {clear.key_of(asks(host)), decrypted.key_of(asks(host)), other.key_of(asks(host)), clear.key_of(asks(host, "/ /")),
+        clear.key_of(asks("tls intranet.corp " + host)), clear.key_of(asks("tls", "/intranet.corp " + host + " /")),
+        clear.key_of(asks("tlsintranet.corp" + host)), clear.key_of(asks(host + " /"))})
+    CHECK(keys.insert(key).second);
+  CHECK(decrypted.key_of(asks(host)).starts_with(decrypted.keys_begin()));
+  CHECK(clear.key_of(asks(host)).starts_with(clear.keys_begin()));
 }
 
 TEST_CASE("http store: clearing erases everything, also what was asked for before") {
