@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "proxy/modules/http/prefetch/cookies.h"
 
@@ -31,6 +32,21 @@ bool names_connection_scheme(std::string_view value) {
   return false;
 }
 
+std::size_t fields_besides_cookies(const RequestHead& request) {
+  return request.fields.all().size() - request.fields.count("cookie");
+}
+
+// What has to be the same in the request of a prefetch and in the browser's: the values of each name, joined.
+std::map<std::string, std::string> compared(const Fields& fields) {
+  std::map<std::string, std::string> values;
+  for (const Field& field : fields.all()) {
+    if (is_listed(kOfEach, field.name) || same_name(field.name, "cookie")) continue;
+    const auto [place, is_first] = values.try_emplace(lower(field.name));
+    (place->second += is_first ? "" : ", ") += field.value;
+  }
+  return values;
+}
+
 std::string lines_of(const Fields& fields) {
   std::string text;
   for (const Field& field : fields.all()) text += field.name + ": " + field.value + "\r\n";
@@ -40,6 +56,7 @@ std::string lines_of(const Fields& fields) {
 }  // namespace
 
 bool may_lead_to_prefetch(const RequestHead& page) {
+  if (fields_besides_cookies(page) > kMostPageFields) return false;
   const Directives asks = directives_of(page.fields);
   const std::string dest = page.fields.value("sec-fetch-dest"), accept = page.fields.value("accept");
   const bool is_shown = dest.empty() || same_name(dest, "document") || same_name(dest, "iframe") || same_name(dest, "frame");
@@ -90,12 +107,8 @@ std::optional<RequestHead> asked_for_page(const RequestHead& page, const Respons
 }
 
 bool is_same_asked(const RequestHead& asked, const RequestHead& request) {
-  const auto agrees = [](const Fields& one, const Fields& other) {
-    return std::ranges::all_of(one.all(), [&](const Field& field) {
-      return is_listed(kOfEach, field.name) || same_name(field.name, "cookie") || one.value(field.name) == other.value(field.name);
-    });
-  };
-  return request.method == "GET" && cookies_of(asked.fields) == cookies_of(request.fields) && agrees(asked.fields, request.fields) && agrees(request.fields, asked.fields);
+  return request.method == "GET" && fields_besides_cookies(request) <= 2 * kMostPageFields &&
+         cookies_of(asked.fields) == cookies_of(request.fields) && compared(asked.fields) == compared(request.fields);
 }
 
 std::string head_text(const RequestHead& request) {

@@ -9,6 +9,10 @@
 
 namespace longhaul::http {
 
+// Fields of a request besides its cookies, which HTTP/2 splits: a page with more leads to no prefetch, and a request with twice
+// as many equals none, since waiting requests are compared again and again.
+inline constexpr std::size_t kMostPageFields = 64;
+
 // Whether the request is a browser's first for a page to display; requests for its objects follow.
 bool may_lead_to_prefetch(const RequestHead& page);
 // Whether the response is a page that can be parsed.

@@ -92,6 +92,7 @@ std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes
 
 std::optional<Announced> Fetching::announce(TimePoint now, Document& document, const std::vector<std::string>& references,
                                             const std::string& base) {
+  if (references.empty()) return std::nullopt;
   Announced said;
   std::string targets;
   RequestHead asked = *document.asked;

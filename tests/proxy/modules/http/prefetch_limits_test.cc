@@ -2,6 +2,7 @@
 // HTTP/1 prefetch: when objects are discarded, when nothing is fetched, and hostile pages and peers.
 #include <catch2/catch.hpp>
 
+#include "proxy/modules/http/prefetch/asked.h"
 #include "proxy/modules/http/prefetch/messages.h"
 #include "tests/proxy/modules/http/prefetch_visit.h"
 
@@ -80,6 +81,36 @@ TEST_CASE("http prefetch: a hostile page has a bounded number of objects") {
   site.pages["/page"] = page;
   CHECK(Browser(twins).get(asks_page("/page")) == page);
   CHECK(site.asked.size() == 1 + 128);
+}
+
+TEST_CASE("http prefetch: a page that is asked for with very many fields leads to none, and cookies do not count") {
+  for (const bool are_cookies : {false, true}) {
+    Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
+    Server site(twins);
+    site.pages["/page"] = "<img src=a>";
+    std::string more;
+    for (int i = 0; i < 70; ++i) more += (are_cookies ? "Cookie: c" : "X-") + std::to_string(i) + (are_cookies ? "=1\r\n" : ": 1\r\n");
+    CHECK(Browser(twins).get(asks_page("/page", more)) == "<img src=a>");
+    CHECK(site.asked.size() == (are_cookies ? 2 : 1));
+  }
+}
+
+TEST_CASE("http prefetch: requests are compared by all values of each name, in order") {
+  const auto asks_with = [](std::initializer_list<std::pair<const char*, const char*>> fields) {
+    RequestHead request{.method = "GET", .target = "/a", .minor = 1, .fields = {}};
+    for (const auto& [name, value] : fields) request.fields.add({name, value});
+    return request;
+  };
+  const RequestHead asked = asks_with({{"Host", "x"}, {"A", "1"}, {"B", "2"}, {"A", "3"}, {"Cookie", "c=1"}});
+  CHECK(is_same_asked(asked, asks_with({{"host", "x"}, {"b", "2"}, {"a", "1, 3"}, {"cookie", "c=1"}, {"Accept", "image/png"}})));
+  CHECK_FALSE(is_same_asked(asked, asks_with({{"host", "x"}, {"b", "2"}, {"a", "3, 1"}, {"cookie", "c=1"}})));
+  CHECK_FALSE(is_same_asked(asked, asks_with({{"host", "x"}, {"b", "2"}, {"a", "1"}, {"cookie", "c=1"}})));
+  CHECK_FALSE(is_same_asked(asked, asks_with({{"host", "x"}, {"a", "1, 3"}, {"cookie", "c=1"}})));
+  CHECK_FALSE(is_same_asked(asked, asks_with({{"host", "x"}, {"a", "1, 3"}, {"b", "2"}, {"c", "4"}, {"cookie", "c=1"}})));
+  CHECK_FALSE(is_same_asked(asked, asks_with({{"host", "x"}, {"a", "1, 3"}, {"b", "2"}})));
+  RequestHead many = asked;
+  for (int i = 0; i < 200; ++i) many.fields.add({"Accept", "image/png"});
+  CHECK_FALSE(is_same_asked(asked, many));
 }
 
 TEST_CASE("http prefetch: a hostile twin resets its own flow, and no more") {
