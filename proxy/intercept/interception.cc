@@ -140,10 +140,11 @@ void Interception::guard(std::vector<GuardedFlows> flows) {
 
 void Interception::change_soon() {
   if (std::exchange(change_is_due_, true)) return;
-  // However many changes clients cause, they take a small share of the loop's time.
+  // However many changes clients cause, they take a small share of the loop's time. One after a pause does not
+  // wait: a client that is to be guarded may be about to connect.
   constexpr int kShare = 20;
-  change_timer_.expires_after(
-      std::max<std::chrono::steady_clock::duration>(kChangeDelay, kShare * last_change_took_));
+  change_timer_.expires_at(std::max(std::chrono::steady_clock::now() + kChangeDelay,
+                                    last_change_at_ + kShare * last_change_took_));
   change_timer_.async_wait([this](const boost::system::error_code& cancelled) {
     if (!cancelled) change();
   });
@@ -170,13 +171,18 @@ void Interception::change() {
       log::warn("intercept", {{"reason", done.error().message},
                               {"effect", "clients with too many flows are not bypassed"}});
   }
-  last_change_took_ = std::chrono::steady_clock::now() - began;
+  last_change_at_ = std::chrono::steady_clock::now();
+  last_change_took_ = last_change_at_ - began;
 }
 
 void Interception::change_guarded() {
   const bool begins = !listener_ && !rules_.guarded.empty();
   const auto done = begins ? reach(state_) : table_.run(guarded_text(rules_for(state_)));
-  if (!done) warn_unguarded(done.error());
+  if (!done) return warn_unguarded(done.error());
+  if (const auto strays = table_.run(strays_text(rules_for(state_))); !strays)
+    log::warn("intercept",
+              {{"reason", strays.error().message},
+               {"effect", "clients that went past the link just before are not told of lost writes"}});
 }
 
 config::TextResult<void> Interception::set_fast_connect(bool on) {

@@ -84,6 +84,7 @@ class Interception {
   bool crowded_changed_ = false, guarded_changed_ = false;  // not in force yet
   boost::asio::steady_timer change_timer_;
   bool change_is_due_ = false;
+  std::chrono::steady_clock::time_point last_change_at_{};
   std::chrono::steady_clock::duration last_change_took_{};
 };
 

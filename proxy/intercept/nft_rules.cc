@@ -178,13 +178,14 @@ std::string table_text(const RuleSet& rules) {
   const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", net::divert_mark(rules.port));
   // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
   text += "    meta l4proto { tcp, icmp, icmpv6 } socket transparent 1 " + mark;
+  text += "    jump strays\n";
   // If the queue of half-open connections was full the kernel answered with a SYN cookie and kept no state:
   // only the listener can create a socket from the client's next packet.
   if (!quoted.empty()) {
     text += "    iifname != { " + joined(quoted) + " } accept\n";
     for (const SetFamily& family : kSetFamilies) text += again_rule(family);
   }
-  text += "  }\n  chain new_flows {\n";
+  text += "  }\n  chain strays {\n  }\n  chain new_flows {\n";
   if (rules.closed_flows.empty()) text += guarded_rules();
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
   if (!rules.closed_flows.empty()) text += guarded_rules();
@@ -260,6 +261,16 @@ std::string guarded_text(const RuleSet& rules) {
     const auto elements = guarded_elements(rules, family.number == '4');
     if (!elements.empty()) text += "add element " + set + " { " + joined(elements) + " }\n";
   }
+  return text;
+}
+
+// Not in the table's text: a kernel that cannot do this intercepts flows all the same.
+std::string strays_text(const RuleSet& rules) {
+  const std::string chain = "inet " + table_name(rules) + " strays";
+  std::string text = "flush chain " + chain + "\n";
+  if (rules.guarded.empty()) return text;
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("add rule {} {} @guarded{} reject with tcp reset\n", chain, family.ends, family.number);
   return text;
 }
 

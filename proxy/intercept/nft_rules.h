@@ -66,6 +66,9 @@ std::string crowded_text(const RuleSet& rules);
 
 // Commands that install `guarded` of the rules.
 std::string guarded_text(const RuleSet& rules);
+// The same for connections between guarded ends that nobody here relays: they began before their ends were
+// guarded, and are reset, so that their clients come back where they can be told.
+std::string strays_text(const RuleSet& rules);
 
 // SYNs that were let pass because of a limit, counted by the kernel under these names.
 inline constexpr std::array<std::string_view, 4> kBypassCounters{

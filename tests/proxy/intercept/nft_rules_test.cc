@@ -33,9 +33,12 @@ TEST_CASE("the rules of transparent mode match the documentation") {
     meta l4proto udp accept
     tcp flags & (fin | syn | rst | ack) == syn goto new_flows
     meta l4proto { tcp, icmp, icmpv6 } socket transparent 1 meta mark set 0x4c481de2 accept
+    jump strays
     iifname != { "lan0", "lan1.7" } accept
     ip saddr . tcp sport . ip daddr . tcp dport @taken4 update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
     ip6 saddr . tcp sport . ip6 daddr . tcp dport @taken6 update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take
+  }
+  chain strays {
   }
   chain new_flows {
     ip saddr . ip daddr . tcp dport @guarded4 goto guarded
@@ -142,6 +145,11 @@ TEST_CASE("guarded flows are intercepted first, on any interface, unless somethi
         "flush set inet longhaul_7650 guarded4\nadd element inet longhaul_7650 guarded4 { " + v4 +
             " }\nflush set inet longhaul_7650 guarded6\nadd element inet longhaul_7650 guarded6 { " + v6 +
             " }\n");
+  CHECK(strays_text(rules) ==
+        "flush chain inet longhaul_7650 strays\n"
+        "add rule inet longhaul_7650 strays ip saddr . ip daddr . tcp dport @guarded4 reject with tcp reset\n"
+        "add rule inet longhaul_7650 strays ip6 saddr . ip6 daddr . tcp dport @guarded6 reject with tcp reset\n");
+  CHECK(strays_text({}) == "flush chain inet longhaul_7650 strays\n");
   const std::string first = "    ip saddr . ip daddr . tcp dport @guarded4 goto guarded\n",
                     second = "    ip6 saddr . ip6 daddr . tcp dport @guarded6 goto guarded\n",
                     elsewhere = "    iifname != { \"lan0\" } accept\n";

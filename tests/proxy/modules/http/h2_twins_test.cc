@@ -340,7 +340,7 @@ TEST_CASE("http/2: when memory is short, a connection with much state ends, and 
   for (const std::size_t size : {10u, 20'000u}) {
     INFO("fields of " << size << " bytes");
     Pair pair(1);
-    for (int i = 0; i < 80; ++i) {
+    for (int i = 0; i < 120; ++i) {
       pair.client.asks("/silent", {{"x", std::string(size, 'x')}});
       pair.speak();
     }
