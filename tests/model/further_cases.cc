@@ -111,9 +111,11 @@ void add_memory(std::vector<Case>& cases, Extent extent) {
     cases.push_back(make(program + "; the near daemon is short of memory: any one failure", nullptr, {},
                          short_of(any, Short::near)));
     if (extent == Extent::small) continue;
+    const bool is_too_large = policy == Policy::insists;  // at the far half: more than 40 million states
     cases.push_back(
         make(program + " on a second connection; the near daemon is short of memory: any one failure",
              nullptr, {}, with_spare(short_of(any, Short::near))));
+    if (is_too_large) continue;
     cases.push_back(make(
         program + "; the far daemon is short of memory, stays in doubt and shares records: any one failure",
         nullptr, {.shares_records = true}, short_of(any, Short::far)));
