@@ -124,8 +124,8 @@ void Flows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool woul
                             : "add the destination to [link] allow of this site, then longhaul reload");
 }
 
-// A flow that no module reads, of a client that has to be told of lost writes: another near daemon may not
-// know.
+// Resets a flow without a module if its client must be notified of lost writes. The near daemon may be
+// another one than made the promises, and so have no record of them.
 bool Flows::tells_by_reset(const modules::Ends& ends) const {
   bool is_told = false;
   for (modules::Losses* losses : losses_of(ends.server_port)) is_told |= losses->told_by_reset(ends);
@@ -151,7 +151,8 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
                                  ? ends_of(client, opened.destination)
                                  : ends_of_peers_client(flow.record().peer, client, opened.destination);
   const auto* module = modules::find(modules_, opened.module, opened.module_version);
-  // Not a failed connection, after which other clients would be sent past the link.
+  // The answer is "connected", then a reset. After any other answer the flows of all clients to this server
+  // would bypass the link for a while.
   if (!module && tells_by_reset(ends)) co_return flow.refuse_far(ConnectOutcome::connected);
   if (module) {
     answer.module_accepted = true;

@@ -237,7 +237,7 @@ void ModuleHost::take(TimePoint now, modules::ToLan output) {
 }
 
 void ModuleHost::take(TimePoint now, modules::ToStream output) {
-  if (!writable()) return;  // nor is the place where the module has stepped aside
+  if (!writable()) return;  // the StepAside before it was dropped as well
   if (is_mistake(now, stream_over_ || passes(Way::to_stream))) return;
   if (!output.bytes.empty()) put(Item::Kind::raw, std::move(output.bytes));
 }
@@ -277,7 +277,8 @@ void ModuleHost::take(TimePoint now, modules::Redial) {
   lan_ended_.reset();
 }
 
-// Of a module, in the order of its outputs: it ends its own flow, not the daemon. The tests must see it.
+// A module that outputs something in the wrong order loses its own flow; the daemon continues. Builds with
+// sanitizers stop instead, so that tests find the mistake.
 bool ModuleHost::is_mistake(TimePoint now, bool is_one) {
 #ifdef __SANITIZE_ADDRESS__
   assert(!is_one);

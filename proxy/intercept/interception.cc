@@ -140,8 +140,8 @@ void Interception::guard(std::vector<GuardedFlows> flows) {
 
 void Interception::change_soon() {
   if (std::exchange(change_is_due_, true)) return;
-  // However many changes clients cause, they take a small share of the loop's time. One after a pause does not
-  // wait: a client that is to be guarded may be about to connect.
+  // However many changes clients cause, they take a small share of the loop's time. The first change after a
+  // pause is made without that delay: a client that must be notified may reconnect within 0.2 s.
   constexpr int kShare = 20;
   change_timer_.expires_at(std::max(std::chrono::steady_clock::now() + kChangeDelay,
                                     last_change_at_ + kShare * last_change_took_));
@@ -182,7 +182,7 @@ void Interception::change_guarded() {
   if (const auto strays = table_.run(strays_text(rules_for(state_))); !strays)
     log::warn("intercept",
               {{"reason", strays.error().message},
-               {"effect", "clients that went past the link just before are not told of lost writes"}});
+               {"effect", "connections that bypass the link already are not reset to report lost writes"}});
 }
 
 config::TextResult<void> Interception::set_fast_connect(bool on) {

@@ -264,7 +264,7 @@ std::string guarded_text(const RuleSet& rules) {
   return text;
 }
 
-// Not in the table's text: a kernel that cannot do this intercepts flows all the same.
+// Separate from the table's text, so that a kernel without `reject` can still install the table.
 std::string strays_text(const RuleSet& rules) {
   const std::string chain = "inet " + table_name(rules) + " strays";
   std::string text = "flush chain " + chain + "\n";

@@ -66,8 +66,8 @@ std::string crowded_text(const RuleSet& rules);
 
 // Commands that install `guarded` of the rules.
 std::string guarded_text(const RuleSet& rules);
-// The same for connections between guarded ends that nobody here relays: they began before their ends were
-// guarded, and are reset, so that their clients come back where they can be told.
+// Commands that reset connections between guarded ends that this daemon does not relay. They began before the
+// ends were guarded; the client's next connection is intercepted, and the client is notified in it.
 std::string strays_text(const RuleSet& rules);
 
 // SYNs that were let pass because of a limit, counted by the kernel under these names.

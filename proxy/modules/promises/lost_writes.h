@@ -158,9 +158,9 @@ class LostWrites {
   Unfinished finish_others(const File& file, const LiveLedger& own, Reach reach = Reach::itself);
   // This client replaced or deleted the content.
   void forget(const File& file);
-  // Nothing but the reset that follows can tell the client. A program that logs in again and continues has
-  // not understood it: every further connection is reset too, for this long, unless an answer tells it
-  // before. Then the file is forgotten. Longer than Windows and most libraries try again.
+  // The connection is reset next, because no response can report the loss. A program may log in again and
+  // continue, so later connections are reset as well for this time, unless a response reports the loss
+  // earlier. Then the record is removed. Windows and most libraries retry for a shorter time.
   static constexpr std::chrono::seconds kResetsFor{120};
   void told_by_reset(const File& file);
   // The same of every file between these addresses; false: there is none (any more).
