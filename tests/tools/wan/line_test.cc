@@ -87,8 +87,12 @@ TEST_CASE("a full line delivers its rate, and every packet is accounted for") {
     const Rig rig;
     RunningLine line{rig, LONGHAUL_WAN, {"--rate", "20mbit", "--queue", "100ms"}};
     const Received received = send_and_count(
-        rig, {.rate_bits = 30e6, .duration = 800ms, .settle = 50ms, .quiet = 500ms, .ipv6 = ipv6});
+        rig, {.rate_bits = 30e6, .duration = 800ms, .settle = 50ms, .quiet = 2s, .ipv6 = ipv6});
     const auto stats = line.finish();
+    // On a host that stands still for a while the receiver may give up before the emulator has read all packets, and
+    // less than a second does not show the line's rate.
+    if (stats.at("a_to_b").at("lateness_us").at("max").to_number<double>() > 2000 && !is_last_try)
+      return false;
     CHECK(count(stats, "a_to_b", "dropped_queue") + received.all_packets == received.sent);
     CHECK(count(stats, "a_to_b", "dropped_queue") > 0);
     CHECK(count(stats, "a_to_b", "queue_peak_bytes") <= 250'000);
@@ -96,9 +100,6 @@ TEST_CASE("a full line delivers its rate, and every packet is accounted for") {
     for (const char* counter :
          {"oversized", "dropped_ring", "dropped_memory", "send_failed", "lost", "packets_inside"})
       CHECK(count(stats, "a_to_b", counter) == 0);
-    // A host that stands still for a while: less than a second shows that, and not the line's rate.
-    if (stats.at("a_to_b").at("lateness_us").at("max").to_number<double>() > 2000 && !is_last_try)
-      return false;
     CHECK(received.rate_bits(1500) == Approx(20e6).epsilon(0.01));
     return true;
   };
@@ -112,7 +113,7 @@ TEST_CASE("a clean line does not lose, repeat or invent packets") {
   const Rig rig;
   RunningLine line{rig, LONGHAUL_WAN, {"--delay", "5ms"}};
   const Received received = send_and_count(
-      rig, {.rate_bits = 40e6, .packet_bytes = 200, .packets = 10'000, .duration = 20s, .quiet = 500ms});
+      rig, {.rate_bits = 40e6, .packet_bytes = 200, .packets = 10'000, .duration = 20s, .quiet = 2s});
   CHECK(received.sent == 10'000);
   CHECK(received.all_packets == 10'000);
   const auto stats = line.finish();
@@ -124,7 +125,7 @@ TEST_CASE("losses and duplicates at the far end are those that the line counts")
   const Rig rig;
   RunningLine line{rig, LONGHAUL_WAN, {"--a-to-b-loss", "10%", "--a-to-b-duplicate", "5%", "--delay", "2ms"}};
   const Received received = send_and_count(
-      rig, {.rate_bits = 40e6, .packet_bytes = 200, .packets = 5'000, .duration = 20s, .quiet = 500ms});
+      rig, {.rate_bits = 40e6, .packet_bytes = 200, .packets = 5'000, .duration = 20s, .quiet = 2s});
   const auto stats = line.finish();
   const auto lost = count(stats, "a_to_b", "lost");
   CHECK(lost == Approx(500).margin(100));
@@ -189,7 +190,7 @@ TEST_CASE("offloaded checksums arrive completed, and oversized segments are refu
                                                    .packet_bytes = 777,
                                                    .packets = 200,
                                                    .duration = 5s,
-                                                   .quiet = 300ms,
+                                                   .quiet = 2s,
                                                    .ipv6 = ipv6});
     CHECK(received.all_packets == 200);
   }
