@@ -10,22 +10,29 @@
 namespace longhaul::intercept {
 
 // Pure: whether the time since the last heartbeat is the loop's fault. If the machine was suspended, or the
-// process was stopped (SIGSTOP, debugger) or got no CPU, the watchdog did not run either; such gaps do not
-// count.
+// process was stopped (SIGSTOP, debugger), the watchdog did not run either; such gaps do not count. Nor does
+// the time in which the loop waits for a CPU: on an overloaded host all flows would be reset for a delay that
+// a new daemon would suffer, too.
 class StandstillClock {
  public:
   using Duration = std::chrono::steady_clock::duration;
   using TimePoint = std::chrono::steady_clock::time_point;
+  struct Loop {
+    std::uint64_t beats = 0;   // so far
+    Duration on_cpu{0};        // so far
+    bool is_runnable = false;  // has a CPU or waits for one
+  };
   StandstillClock(Duration tick, Duration limit, TimePoint now) : tick_(tick), limit_(limit), looked_(now) {}
 
-  // Called about every tick. `beats` is how often the loop has beaten so far. True: the loop is blocked.
-  bool look(TimePoint now, std::uint64_t beats);
+  // Called about every tick. True: the loop is blocked.
+  bool look(TimePoint now, const Loop& loop);
 
  private:
   const Duration tick_;
   const Duration limit_;
   TimePoint looked_;
   std::uint64_t beats_ = 0;
+  Duration on_cpu_{0};
   Duration still_{0};
 };
 
@@ -34,8 +41,8 @@ class Watchdog {
   static constexpr std::chrono::milliseconds kTick{100};
   static constexpr std::chrono::milliseconds kLimit{1000};
 
-  // `on_standstill` runs on the watchdog's thread; by default it writes one line to stderr and calls
-  // _exit(70).
+  // Made by the thread that will run the loop. `on_standstill` runs on the watchdog's thread; by default it
+  // writes one line to stderr and calls _exit(70).
   explicit Watchdog(boost::asio::io_context& io, std::function<void()> on_standstill = {});
   ~Watchdog();  // before the loop's last turn: a loop that has ended sends no heartbeat
   Watchdog(const Watchdog&) = delete;
