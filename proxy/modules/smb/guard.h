@@ -2,7 +2,7 @@
 // Stands between client and server of a flow that does not use the link, and answers the first open that
 // would continue with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside;
 // each dialect's open_guard.h decides what is answered. What cannot be read or answered is reset
-// (LostWrites::kResetsFor).
+// (LostRecord::kResetsFor).
 #pragma once
 #include <memory>
 

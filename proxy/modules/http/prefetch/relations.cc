@@ -11,7 +11,8 @@ std::size_t hash_of(std::string_view text) { return std::hash<std::string_view>{
 
 }  // namespace
 
-void Relations::learn(TimePoint now, std::string_view page, std::string_view target, std::string_view client) {
+void Relations::learn(TimePoint now, std::string_view page, std::string_view target,
+                      std::string_view client) {
   const auto [place, is_new] = pages_.try_emplace(hash_of(page));
   if (is_new) order_.push_back(place->first);
   std::deque<Object>& objects = place->second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which objects browsers fetch because of a page or script although nothing that is parsed names them: learnt from the Referer
-// of their requests. Bounded; a forgotten relation costs a prefetch that is not made.
+// Which objects browsers fetch because of a page or script although nothing that is parsed names them: learnt
+// from the Referer of their requests. Bounded; a forgotten relation costs a prefetch that is not made.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -20,11 +20,11 @@ class Relations {
   // How long a relation holds after the last browser showed it.
   static constexpr link::Duration kLifetime = std::chrono::hours(24);
 
-  // A browser of `client` has fetched `target`, and named `page` in its Referer. `page` and `client`: any text that is the same
-  // for the same one.
+  // A browser of `client` has fetched `target`, and named `page` in its Referer. `page` and `client`: any
+  // text that is the same for the same one.
   void learn(TimePoint now, std::string_view page, std::string_view target, std::string_view client);
-  // The targets that at least two clients have fetched, so that what only one of them may know is not asked for on behalf of
-  // another; the longest known first.
+  // The targets that at least two clients have fetched, so that what only one of them may know is not asked
+  // for on behalf of another; the longest known first.
   std::vector<std::string> of(TimePoint now, std::string_view page) const;
   // The server did not have it.
   void forget(std::string_view page, std::string_view target);

@@ -50,14 +50,17 @@ TEST_CASE("http relations: what the server does not have is forgotten, and all a
 TEST_CASE("http relations: a page keeps the latest ones, and all pages a number of bytes") {
   http::Relations relations;
   for (int i = 0; i < 100; ++i)
-    for (const char* client : {"one", "two"}) relations.learn(kStart + std::chrono::seconds(i), "page", "/" + std::to_string(i), client);
+    for (const char* client : {"one", "two"})
+      relations.learn(kStart + std::chrono::seconds(i), "page", "/" + std::to_string(i), client);
   const Targets kept = relations.of(kStart + std::chrono::seconds(100), "page");
   CHECK(kept.size() == http::Relations::kMostOfPage);
   CHECK(kept.back() == "/99");
   CHECK(kept.front() == "/68");
 
   for (int page = 0; page < 5'000; ++page)
-    for (int i = 0; i < 4; ++i) relations.learn(kStart, std::to_string(page), '/' + std::string(2'000, static_cast<char>('a' + i)), "one");
+    for (int i = 0; i < 4; ++i)
+      relations.learn(kStart, std::to_string(page), '/' + std::string(2'000, static_cast<char>('a' + i)),
+                      "one");
   CHECK(relations.bytes() <= http::Relations::kMostBytes);
   CHECK(relations.of(kStart, "page").empty());
   for (const char* client : {"two", "three"}) relations.learn(kStart, "4999", "/new", client);
@@ -68,14 +71,16 @@ namespace {
 
 struct Visit {
   Visit(const std::shared_ptr<modules::Instance>& shared, int client)
-      : twins(http::kWithPrefetch, static_cast<unsigned>(client), shared, ends_of(client)), site(twins), browser(twins) {}
+      : twins(http::kWithPrefetch, static_cast<unsigned>(client), shared, ends_of(client)),
+        site(twins),
+        browser(twins) {}
   Twins twins;
   Server site;
   Browser browser;
 };
 
-// Whether a third client is answered from a prefetch after two have fetched the target because of the page, which does not
-// name it.
+// Whether a third client is answered from a prefetch after two have fetched the target because of the page,
+// which does not name it.
 bool is_learnt(const std::string& target, const std::string& fields, std::vector<int> clients = {1, 2},
                const std::string& browser_fields = "") {
   const auto shared = instance();
@@ -95,7 +100,8 @@ bool is_learnt(const std::string& target, const std::string& fields, std::vector
 }  // namespace
 
 TEST_CASE("http relations: a third client is answered with what scripts of the page loaded for two others") {
-  const std::string script = "Content-Type: text/javascript\r\n", kept = "Cache-Control: private\r\nETag: \"1\"\r\n";
+  const std::string script = "Content-Type: text/javascript\r\n",
+                    kept = "Cache-Control: private\r\nETag: \"1\"\r\n";
   CHECK(is_learnt("/late.js", script + kept));
   CHECK(is_learnt("/late.png?v=3", "Content-Type: image/png\r\n" + kept));
   CHECK_FALSE(is_learnt("/late.js", script + kept, {1}));
@@ -115,7 +121,8 @@ TEST_CASE("http relations: a target that has gone is requested once more and the
   const auto asked_ahead = [&](int client, bool is_there) {
     Visit made(shared, client);
     made.site.pages["/page"] = "<p>see the script</p>";
-    made.site.extra["/late.js"] = "Content-Type: text/javascript\r\nCache-Control: private\r\nETag: \"1\"\r\n";
+    made.site.extra["/late.js"] =
+        "Content-Type: text/javascript\r\nCache-Control: private\r\nETag: \"1\"\r\n";
     if (!is_there) made.site.statuses["/late.js"] = "404 Not Found";
     made.browser.get(asks_page("/page"));
     const std::size_t ahead = made.site.count("/late.js");
