@@ -46,7 +46,7 @@ class Guard final : public modules::Guard {
   LostWrites::Ends ends_;
   std::shared_ptr<LostWrites> lost_;
   FrameSplitter client_, server_;
-  // Bytes from there pass unchanged. Of the client: as LostWrites::enter_unguarded() says.
+  // Bytes from there pass unchanged. Of the client: as LiveFlows::enter_unguarded() says.
   bool client_passes_ = false, server_passes_ = false;
   Telling telling_;
   smb1::OpenGuard smb1_;
