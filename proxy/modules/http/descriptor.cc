@@ -54,6 +54,7 @@ class Installed final : public modules::Instance {
   std::uint64_t clear_cache() override {
     site_->pushed.clear();
     site_->known.clear();
+    site_->relations.clear();
     return site_->store.clear();
   }
 

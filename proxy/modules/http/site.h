@@ -7,6 +7,7 @@
 #include "proxy/modules/http/object_store.h"
 #include "proxy/modules/http/prefetch/known.h"
 #include "proxy/modules/http/prefetch/pushed.h"
+#include "proxy/modules/http/prefetch/relations.h"
 
 namespace longhaul::http {
 
@@ -14,8 +15,9 @@ struct Site {
   // Both stores together use at most that; pushed objects evict stored ones.
   explicit Site(std::uint64_t most_bytes) : store(most_bytes), pushed(most_bytes / 4) {}
   ObjectStore store;
-  PushedStore pushed;  // near halves
-  Known known;         // far halves
+  PushedStore pushed;               // near halves
+  Known known;                      // far halves
+  Relations relations;              // far halves
   std::uint64_t pending_bytes = 0;  // content of responses that are still coming, of all flows
   std::function<Seconds()> wall;    // seconds since 1970
 };

@@ -7,10 +7,10 @@ namespace longhaul::promises {
 
 Doubts::Doubts(std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
     : lost_(std::move(lost)), ends_(ends), telling_(*lost_), marks_(lost_) {
-  lost_->enter_names(ends_, this);
+  lost_->live().enter_names(ends_, this);
 }
 
-Doubts::~Doubts() { lost_->leave_names(ends_, this); }
+Doubts::~Doubts() { lost_->live().leave_names(ends_, this); }
 
 void Doubts::allowed(Allowed now) {
   allowed_.early |= now.early;
@@ -57,7 +57,7 @@ bool Doubts::tells_all_by_reset() {
 void Doubts::lose(Cause cause, std::span<const LostWrites::File> files) {
   if (!allowed_.early) return;
   // The client of one flow never gets more reports.
-  std::size_t left = LostWrites::kMost;
+  std::size_t left = LostRecords::kMost;
   const auto add = [&](const LostWrites::File& file) {
     if (left == 0 || (cause == Cause::flow_cut && lost_->has_record(file))) return;
     --left;

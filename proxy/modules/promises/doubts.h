@@ -35,7 +35,7 @@ class Doubts final : private OpenNames {
   // far half's own oplock.
   // Not while its client has a flow here that nobody reads, and in which it could go on after a loss.
   bool may_promise(bool on_behalf) const {
-    return may_have_promised(on_behalf) && !lost_->has_unguarded(ends_);
+    return may_have_promised(on_behalf) && !lost_->live().has_unguarded(ends_);
   }
   bool may_have_promised(bool on_behalf) const { return allowed_.early && (on_behalf || allowed_.cached); }
 

@@ -13,12 +13,12 @@ LivePromises::LivePromises(std::shared_ptr<LostWrites> lost, const LostWrites::E
       file_of_(std::move(file_of)),
       end_(std::move(end)),
       marks_(lost_) {
-  lost_->enter(ends_, this);
+  lost_->live().enter(ends_, this);
 }
 
 LivePromises::~LivePromises() {
   lose(Cause::flow_cut);
-  lost_->leave(ends_, this);
+  lost_->live().leave(ends_, this);
 }
 
 std::optional<bool> LivePromises::is_marked(const OpenKey& open) const {

@@ -46,7 +46,7 @@ std::vector<modules::LostFile> LossReports::files(const modules::Ends& ends, std
   std::vector<modules::LostFile> files;
   if (!lost_->any(ends)) return files;
   for (const LostWrites::Record& record : lost_->records()) {
-    if (LostWrites::any_port(record.file.ends) != LostWrites::any_port(ends)) continue;
+    if (any_port(record.file.ends) != any_port(ends)) continue;
     if (files.size() == most) break;
     files.push_back(shown(record.file, record.loss));
   }
@@ -57,7 +57,7 @@ std::vector<modules::ToldFile> LossReports::told(const modules::Ends& ends, std:
   std::vector<modules::ToldFile> found;
   for (const modules::ToldFile& told : told_) {
     if (found.size() == most) break;
-    if (LostWrites::any_port(told.file.ends) == LostWrites::any_port(ends)) found.push_back(told);
+    if (any_port(told.file.ends) == any_port(ends)) found.push_back(told);
   }
   return found;
 }
@@ -68,8 +68,8 @@ std::unique_ptr<modules::Guard> LossReports::make_guard(const modules::Ends& end
 }
 
 std::shared_ptr<void> LossReports::unguarded(const modules::Ends& ends) {
-  lost_->enter_unguarded(ends);
-  return {nullptr, [lost = lost_, ends](void*) { lost->leave_unguarded(ends); }};
+  lost_->live().enter_unguarded(ends);
+  return {nullptr, [lost = lost_, ends](void*) { lost->live().leave_unguarded(ends); }};
 }
 
 modules::LostFile LossReports::shown(const LostWrites::File& file) const {

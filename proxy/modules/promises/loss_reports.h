@@ -36,7 +36,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   std::shared_ptr<void> unguarded(const modules::Ends& ends) override;
   std::vector<modules::Ends> guarded() const override { return lost_->all_ends(); }
   void on_guarded(std::function<void()> call) override { lost_->on_change(std::move(call)); }
-  void on_given_up(std::function<void()> call) override { lost_->on_given_up(std::move(call)); }
+  void on_given_up(std::function<void()> call) override { lost_->live().on_given_up(std::move(call)); }
 
   // State
   std::string text() const override;

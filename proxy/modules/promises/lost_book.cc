@@ -72,7 +72,7 @@ class LineReader {
     for (std::string_view list = field(); !list.empty();) {
       const std::string_view one = cut(list, ',');
       const auto dash = one.find('-');
-      if (dash == std::string_view::npos || result.size() == LostWrites::kMostRanges) return fail(), result;
+      if (dash == std::string_view::npos || result.size() == Loss::kMostRanges) return fail(), result;
       const Interval range{to_number<std::uint64_t>(one.substr(0, dash)),
                            to_number<std::uint64_t>(one.substr(dash + 1))};
       if (range.begin >= range.end) return fail(), result;
@@ -145,7 +145,7 @@ std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view 
   std::vector<LostWrites::Record> records;
   for (auto rest = summed.substr(kTitle.size()); !rest.empty();) {
     const auto end = rest.find('\n');
-    if (end == std::string_view::npos || records.size() == LostWrites::kMost) return std::nullopt;
+    if (end == std::string_view::npos || records.size() == LostRecords::kMost) return std::nullopt;
     LineReader line(rest.substr(0, end));
     rest.remove_prefix(end + 1);
     LostWrites::Record record;

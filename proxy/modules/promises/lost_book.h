@@ -12,7 +12,7 @@
 namespace longhaul::promises {
 
 // Bounds the size that is read: names are most of it, and take two digits a byte.
-inline constexpr std::size_t kMostLostBookBytes = 2 * LostWrites::kMostNameBytes + (1 << 20);
+inline constexpr std::size_t kMostLostBookBytes = 2 * LostRecords::kMostNameBytes + (1 << 20);
 
 std::string lost_book_text(const std::vector<LostWrites::Record>& records);
 // No result for any text that lost_book_text() did not produce.

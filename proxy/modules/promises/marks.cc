@@ -53,7 +53,7 @@ std::string_view next_line(std::string_view& text) {
 
 bool Marks::Before::operator()(const File& a, const File& b) const {
   const auto key = [](const File& file) { return std::tie(file.share, file.path); };
-  const auto ends_a = LostWrites::any_port(a.ends), ends_b = LostWrites::any_port(b.ends);
+  const auto ends_a = any_port(a.ends), ends_b = any_port(b.ends);
   return ends_a != ends_b ? ends_a < ends_b : key(a) < key(b);
 }
 
@@ -61,8 +61,8 @@ bool Marks::Before::operator()(const File& a, const File& b) const {
 
 bool Marks::has_room(const File& file) const {
   const auto client = of_client_.find(file.ends.client);
-  return marks_.size() + lost_.waiting() < LostWrites::kMost &&
-         name_bytes_ + lost_.name_bytes() + bytes_of_name(file) <= LostWrites::kMostNameBytes &&
+  return marks_.size() + lost_.waiting() < LostRecords::kMost &&
+         name_bytes_ + lost_.name_bytes() + file.name_bytes() <= LostRecords::kMostNameBytes &&
          (client == of_client_.end() || client->second < kMostOfClient);
 }
 
@@ -72,7 +72,7 @@ std::optional<Marks::All::iterator> Marks::add(const File& file, const OpenKey& 
   if (!has_room(file)) return std::nullopt;
   const auto mark =
       marks_.emplace(file, Mark{.near = near, .owner = &owner, .open = open, .durable = !on_new_});
-  name_bytes_ += bytes_of_name(file);
+  name_bytes_ += file.name_bytes();
   ++of_client_[file.ends.client];
   put(file, mark->second);
   if (on_new_) pending_.emplace(mark->second.number, mark);
@@ -107,7 +107,7 @@ void Marks::erase(All::iterator mark) {
   count_work(kWorkPerMark);
   pending_.erase(mark->second.number);
   drop(mark->first, mark->second);
-  name_bytes_ -= bytes_of_name(mark->first);
+  name_bytes_ -= mark->first.name_bytes();
   const auto client = of_client_.find(mark->first.ends.client);
   if (--client->second == 0) of_client_.erase(client);
   marks_.erase(mark);
@@ -132,15 +132,15 @@ void Marks::moved(const File& file, const File& to) {
     const Mark before = each->second;
     const File from = each->first;
     const File target = *name_after(from, file, to);
-    if (name_bytes_ + lost_.name_bytes() + bytes_of_name(target) >
-        LostWrites::kMostNameBytes + bytes_of_name(from)) {
+    if (name_bytes_ + lost_.name_bytes() + target.name_bytes() >
+        LostRecords::kMostNameBytes + from.name_bytes()) {
       if (OpenMarks* owner = before.owner) owner->refuse(before.open);
       erase(each);
       continue;
     }
     pending_.erase(before.number);
     auto node = marks_.extract(each);
-    name_bytes_ += bytes_of_name(target) - bytes_of_name(from);
+    name_bytes_ += target.name_bytes() - from.name_bytes();
     node.key() = target;
     const auto mark = marks_.insert(std::move(node));
     put(target, mark->second);  // first, so that at any time one of the two names is there
@@ -156,8 +156,8 @@ void Marks::moved(const File& file, const File& to) {
 }
 
 bool Marks::any(const modules::Ends& ends) const {
-  const auto first = marks_.lower_bound(File{.ends = LostWrites::any_port(ends), .share = {}, .path = {}});
-  return first != marks_.end() && LostWrites::any_port(first->first.ends) == LostWrites::any_port(ends);
+  const auto first = marks_.lower_bound(File{.ends = any_port(ends), .share = {}, .path = {}});
+  return first != marks_.end() && any_port(first->first.ends) == any_port(ends);
 }
 
 // ---- the file
@@ -230,7 +230,7 @@ bool Marks::restore(std::string_view text) {
     if (!lost_.has_record(file)) lost_.add(file, {.cause = Cause::interrupted, .near = near});
     if (!lost_.has_record(file)) continue;  // too many
     const auto kept = marks_.emplace(file, Mark{.near = near});
-    name_bytes_ += bytes_of_name(file);
+    name_bytes_ += file.name_bytes();
     ++of_client_[file.ends.client];
     put(file, kept->second);
   }

@@ -49,7 +49,7 @@ class Marks final : public modules::Journal {
 
   // What takes the file beyond kMostFileBytes replaces it by what still counts. In all, what lost_writes.h
   // could take over after a failure: one client may have a quarter of it.
-  static constexpr std::size_t kMostFileBytes = 8 << 20, kMostOfClient = LostWrites::kMost / 4;
+  static constexpr std::size_t kMostFileBytes = 8 << 20, kMostOfClient = LostRecords::kMost / 4;
   std::size_t size() const { return marks_.size(); }
   bool any(const modules::Ends& ends) const;
 

@@ -33,7 +33,7 @@ class OpenGate {
   // An open of this file has come, or a rename (`below`). True: hold it, and everything after it.
   using Reach = LostWrites::Reach;
   bool shuts_for(link::TimePoint now, const LostWrites::File& file, Reach reach = Reach::itself) {
-    if (lost_.finish_others(file, own_, reach).bytes == 0) return false;
+    if (lost_.live().finish_others(file, own_, reach).bytes == 0) return false;
     file_ = file;
     reach_ = reach;
     look_at_ = now + kLookEvery;
@@ -47,11 +47,11 @@ class OpenGate {
   // Returns held frames when there is nothing to wait for any more; one of them may shut the gate again.
   std::vector<Frame> poll_open(link::TimePoint now) {
     if (!is_shut()) return {};
-    const auto unfinished = lost_.finish_others(*file_, own_, reach_);
+    const auto unfinished = lost_.live().finish_others(*file_, own_, reach_);
     const bool patient = now - unfinished.moved_at < kPatience && held_bytes_ <= kMostHeldBytes;
     look_at_ = now + kLookEvery;
     if (unfinished.bytes != 0 && patient) return {};
-    if (unfinished.bytes != 0) lost_.end_live(*file_, Cause::server_gone, &own_, reach_);
+    if (unfinished.bytes != 0) lost_.live().end(*file_, Cause::server_gone, &own_, reach_);
     file_.reset();
     held_bytes_ = 0;
     return std::exchange(held_, {});

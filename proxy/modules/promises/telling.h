@@ -20,7 +20,7 @@ class Telling {
   explicit Telling(LostWrites& lost) : lost_(lost) {}
 
   bool has(const LostWrites::File& file, LostWrites::Use use) const { return lost_.has(file, use); }
-  void end_live(const LostWrites::File& file) { lost_.end_live(file); }
+  void end_live(const LostWrites::File& file) { lost_.live().end(file); }
   // The answer that reports it is sent now. `answer`: its number, for went_on_behind().
   void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = 0) {
     const Sent sent{std::move(file), use, answer, ++awaited_};

@@ -15,7 +15,7 @@ Guard::Guard(const LostWrites::Ends& ends, std::shared_ptr<LostWrites> lost)
       smb2_(ends, telling_) {}
 
 Guard::~Guard() {
-  if (client_passes_) lost_->leave_unguarded(ends_);
+  if (client_passes_) lost_->live().leave_unguarded(ends_);
 }
 
 void Guard::from_client(Slice bytes, Out& out) {
@@ -72,7 +72,7 @@ bool Guard::understands(From from, const Frame& frame, Out& out) {
 void Guard::pass(From from, Out& out) {
   const bool asks = from == From::client;
   if (std::exchange(asks ? client_passes_ : server_passes_, true)) return;
-  if (asks) lost_->enter_unguarded(ends_);
+  if (asks) lost_->live().enter_unguarded(ends_);
   for (Slice& rest : (asks ? client_ : server_).take_rest())
     (asks ? out.to_server : out.to_client).push_back(std::move(rest));
 }

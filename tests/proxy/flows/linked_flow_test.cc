@@ -130,10 +130,10 @@ TEST_CASE("nothing is promised to the client of a linked flow without its module
       SocketPair pair = co_await w.bench.connected();
       CHECK(w.bench.near_flow().reason == reasons::module_not_at_peer);
       CHECK(w.bench.near_flow().peer == "far");
-      CHECK(w.lost->has_unguarded(w.ends()));
+      CHECK(w.lost->live().has_unguarded(w.ends()));
     }
     co_await w.ended();
-    CHECK_FALSE(w.lost->has_unguarded(w.ends()));
+    CHECK_FALSE(w.lost->live().has_unguarded(w.ends()));
     w.lost->add({.ends = w.ends(), .share = u"S", .path = u"F"}, {});
     {
       SocketPair pair = co_await w.bench.connected();
@@ -151,7 +151,7 @@ TEST_CASE("nothing is promised to the client of a linked flow without its module
     CHECK(nothing.empty());
     CHECK(w.lost->has_records(w.ends()));
     co_await w.ended();
-    now += promises::LostWrites::kResetsFor;
+    now += promises::LostRecord::kResetsFor;
     CHECK_FALSE(w.lost->has_records(w.ends()));
     SocketPair pair = co_await w.bench.connected();
     CHECK(w.bench.near_flow().peer == "far");
@@ -170,13 +170,13 @@ TEST_CASE("nothing is promised to a client from the moment that the module steps
   run(with.bench.io, [](BenchWithLosses& w) -> asio::awaitable<void> {
     {
       SocketPair pair = co_await w.bench.connected();
-      CHECK_FALSE(w.lost->has_unguarded(w.ends()));
+      CHECK_FALSE(w.lost->live().has_unguarded(w.ends()));
       co_await write(pair.near, "?");
       co_await read_exactly(pair.far, 1);
-      CHECK(w.lost->has_unguarded(w.ends()));
+      CHECK(w.lost->live().has_unguarded(w.ends()));
     }
     co_await w.ended();
-    CHECK_FALSE(w.lost->has_unguarded(w.ends()));
+    CHECK_FALSE(w.lost->live().has_unguarded(w.ends()));
   }(with));
 }
 

@@ -2,6 +2,9 @@
 #include "proxy/modules/http/prefetch/fetching.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
 
 #include "proxy/modules/http/prefetch/asked.h"
 
@@ -16,6 +19,23 @@ std::string_view chars_of(Bytes bytes) { return {reinterpret_cast<const char*>(b
 std::optional<Gunzip> decoder_of(const ResponseHead& response) {
   if (!same_name(response.fields.value("content-encoding"), "gzip")) return std::nullopt;
   return Gunzip(Fetching::kMostReadBytes);
+}
+
+// What a page consists of. Other content may be the answer to a question with an effect, or about the client.
+bool is_part_of_page(const ResponseHead& response) {
+  static constexpr std::array<std::string_view, 7> kTypes{
+      "text/css", "text/javascript",  "application/javascript",   "image/",
+      "font/",    "application/wasm", "application/manifest+json"};
+  const std::string type = lower(response.fields.value("content-type"));
+  return std::ranges::any_of(kTypes, [&](std::string_view each) { return type.starts_with(each); });
+}
+
+// Files that a server keeps have a tag, a date or a lifetime; what it makes for each request mostly has none.
+bool is_kept_by_server(const RequestHead& request, const ResponseHead& response, link::TimePoint now,
+                       Seconds wall) {
+  const Stored stored = to_store(request, response, now, wall);
+  const bool forbids = response.fields.has("set-cookie") || directives_of(response.fields).no_store;
+  return !forbids && (stored.can_be_asked_about() || stored.lifetime > 0);
 }
 
 }  // namespace
@@ -40,6 +60,7 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
   }
   if (!may_lead_to_prefetch(request) || !is_page_to_read(response)) {
     note(now, request, response);
+    learn(now, request, response);
     return std::nullopt;
   }
   // The client has left the previous page.
@@ -52,8 +73,10 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
                     ? kLeastPageBytes
                     : std::clamp(line_bytes_per_second_ * static_cast<std::uint64_t>(seconds), kLeastPageBytes, kMostPageBytes);
   return Document{.asked = std::make_shared<const RequestHead>(*std::move(asked)),
-                  .origin = {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))},
-                  .gunzip = decoder_of(response), .links = PageLinks()};
+                  .origin = origin_of(request),
+                  .gunzip = decoder_of(response),
+                  .links = PageLinks(),
+                  .related = site_->relations.of(now, known_to_site(place_.key_of(request)))};
 }
 
 // Records what the client or its site now has in a cache. Browsers also keep responses that have only a tag or a date.
@@ -69,6 +92,27 @@ void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHea
     site_->known.note(known_to_client(key), until);
 }
 
+// Only what any browser may fetch: a file of the server, at a plain target.
+void Fetching::learn(TimePoint now, const RequestHead& request, const ResponseHead& response) {
+  if (request.method != "GET" || response.status != 200 || !is_part_of_page(response)) return;
+  if (!is_kept_by_server(request, response, now, site_->wall())) return;
+  if (resolve(origin_of(request), "/", request.target) != request.target) return;
+  if (const auto page = referring_page(request)) site_->relations.learn(now, *page, request.target, client_);
+}
+
+Origin Fetching::origin_of(const RequestHead& request) const {
+  return {.scheme = std::string(place_.scheme()), .authority = lower(request.fields.value("host"))};
+}
+
+std::optional<std::string> Fetching::referring_page(const RequestHead& request) const {
+  if (request.fields.count("referer") != 1 || request.fields.count("host") != 1) return std::nullopt;
+  auto target = resolve(origin_of(request), "/", request.fields.value("referer"));
+  if (!target) return std::nullopt;
+  RequestHead page{.method = "GET", .target = *std::move(target), .minor = 1, .fields = {}};
+  page.fields.add({"Host", request.fields.value("host")});
+  return known_to_site(place_.key_of(page));
+}
+
 std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
   const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
   std::string_view text = document.gunzip ? std::string_view(decoded) : chars_of(content);
@@ -77,38 +121,41 @@ std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes
   return std::visit(
       [&](auto& links) {
         links.feed(text);
-        std::string base = document.asked->target;
+        std::vector<std::string> targets;
+        std::optional<std::string> base =
+            document.asked->target;  // nothing: all references are relative to another origin
         if constexpr (requires { links.base(); }) {
-          if (!links.base().empty()) {
-            const auto resolved = resolve(document.origin, base, links.base());
-            if (!resolved) return std::optional<Announced>();  // all references are relative to another origin
-            base = *resolved;
-          }
+          if (!links.base().empty()) base = resolve(document.origin, *base, links.base());
         }
-        return announce(now, document, links.take(), base);
+        for (const std::string& each : links.take())
+          if (auto target = base ? resolve(document.origin, *base, each) : std::nullopt)
+            targets.push_back(*std::move(target));
+        // What scripts will ask for comes after what the page names.
+        std::ranges::move(std::exchange(document.related, {}), std::back_inserter(targets));
+        return announce(now, document, targets);
       },
       document.links);
 }
 
-std::optional<Announced> Fetching::announce(TimePoint now, Document& document, const std::vector<std::string>& references,
-                                            const std::string& base) {
-  if (references.empty()) return std::nullopt;
+std::optional<Announced> Fetching::announce(TimePoint now, Document& document,
+                                            const std::vector<std::string>& found) {
+  if (found.empty()) return std::nullopt;
   Announced said;
   std::string targets;
   RequestHead asked = *document.asked;
   const std::size_t most = document.depth == 0 ? kMostObjects : kMostOfStyle;
-  for (const std::string& each : references) {
-    const auto target = resolve(document.origin, base, each);
-    if (!target || *target == document.asked->target || objects_left_ == 0 || document.found == most) continue;
-    if (targets.size() + target->size() + 1 > Announced::kMostBytes) break;
-    asked.target = *target;
+  for (const std::string& target : found) {
+    if (target == document.asked->target || objects_left_ == 0 || document.found == most) continue;
+    if (targets.size() + target.size() + 1 > Announced::kMostBytes) break;
+    asked.target = target;
     const std::string key = place_.key_of(asked);
     if (site_->known.has(known_to_client(key), now) || site_->known.has(known_to_site(key), now)) continue;
     site_->known.note(known_to_client(key), now + kJustSent);
     --objects_left_;
     ++document.found;
-    waiting_.push_back({.number = numbers_++, .asked = document.asked, .target = *target, .depth = document.depth + 1});
-    (targets += *target) += '\n';
+    waiting_.push_back(
+        {.number = numbers_++, .asked = document.asked, .target = target, .depth = document.depth + 1});
+    (targets += target) += '\n';
   }
   if (targets.empty()) return std::nullopt;
   asked.target = "*";
@@ -134,12 +181,16 @@ std::optional<Fetching::Document> Fetching::begins(const Next& object, const Res
   const bool is_style = type.starts_with("text/css") && object.depth <= 2 && (coding.empty() || coding == "gzip");
   if (!is_style) return std::nullopt;
   return Document{.asked = std::make_shared<const RequestHead>(object.asked),
-                  .origin = {.scheme = std::string(place_.scheme()), .authority = lower(object.asked.fields.value("host"))},
-                  .depth = object.depth, .gunzip = decoder_of(response), .links = StyleLinks()};
+                  .origin = origin_of(object.asked),
+                  .depth = object.depth,
+                  .gunzip = decoder_of(response),
+                  .links = StyleLinks()};
 }
 
 void Fetching::fetched(TimePoint now, const Next& object, const ResponseHead& response) {
   note(now, object.asked, response);
+  if (response.status == 200) return;
+  if (const auto page = referring_page(object.asked)) site_->relations.forget(*page, object.asked.target);
 }
 
 void Fetching::drop_all() {

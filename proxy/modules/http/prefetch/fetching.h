@@ -43,6 +43,7 @@ class Fetching {
     unsigned depth = 0;  // 0: the page itself
     std::optional<Gunzip> gunzip;
     std::variant<PageLinks, StyleLinks> links;
+    std::vector<std::string> related;  // targets that were learnt, not yet announced
     std::size_t read = 0, found = 0;
   };
   // For a response to the client. Nothing: it is not parsed.
@@ -72,10 +73,14 @@ class Fetching {
     std::string target;
     unsigned depth;
   };
-  std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& references, const std::string& base);
+  std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& found);
   std::string known_to_client(const std::string& key) const { return client_ + key; }
   std::string known_to_site(const std::string& key) const { return owner_ + key; }
   void note(TimePoint now, const RequestHead& request, const ResponseHead& response);
+  void learn(TimePoint now, const RequestHead& request, const ResponseHead& response);
+  Origin origin_of(const RequestHead& request) const;
+  // The name of the page in Relations. Nothing: Referer names none of this server.
+  std::optional<std::string> referring_page(const RequestHead& request) const;
 
   std::shared_ptr<Site> site_;
   Place place_;

@@ -135,10 +135,10 @@ void LostFiles::on_request(const Message& request) {
   auto change = change_of(request);
   if (!change) return;
   if (asked_.size() >= kMostAsked) {
-    if (!untracked_) untracked_ = lost_.begin_rename(ends_);
+    if (!untracked_) untracked_ = lost_.live().begin_rename(ends_);
     return;
   }
-  if (change->to) change->under_way = lost_.begin_rename(ends_);
+  if (change->to) change->under_way = lost_.live().begin_rename(ends_);
   asked_.insert_or_assign(number_of(request.header), std::move(*change));
 }
 

@@ -38,9 +38,9 @@ class LostFiles final : private OpenNames {
   // The connection whose files these are, and `lost`, outlive this object.
   LostFiles(LostWrites& lost, const LostWrites::Ends& ends, Connection& connection)
       : lost_(lost), ends_(ends), connection_(connection) {
-    lost_.enter_names(ends_, this);
+    lost_.live().enter_names(ends_, this);
   }
-  ~LostFiles() override { lost_.leave_names(ends_, this); }
+  ~LostFiles() override { lost_.live().leave_names(ends_, this); }
   LostFiles(const LostFiles&) = delete;
   LostFiles& operator=(const LostFiles&) = delete;
 
@@ -55,7 +55,7 @@ class LostFiles final : private OpenNames {
   }
 
   // As in smb2/lost_files.h.
-  bool may_be_misnamed() const { return !shares_.knows_all() || lost_.is_renaming(ends_); }
+  bool may_be_misnamed() const { return !shares_.knows_all() || lost_.live().is_renaming(ends_); }
 
   LostWrites::File of(const Open& open) const {
     return open.moved_to.empty() ? of(open.name)

@@ -45,7 +45,7 @@ void Near::review_undecided() {
 
 // As in smb2/near_writes.cc.
 void Near::answer_held() {
-  if (stops_ || files_.may_be_misnamed() || lost_->has_unguarded(ends_)) return;
+  if (stops_ || files_.may_be_misnamed() || lost_->live().has_unguarded(ends_)) return;
   while (const auto next = promises_.poll_answerable())
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
 }
@@ -61,7 +61,7 @@ bool Near::write(const Frame& frame, const Message& message) {
     return false;
   // Its mark would have the old name at one of the halves.
   if (files_.may_be_misnamed()) return false;
-  if (lost_->has_unguarded(ends_)) return policy_.declines(*open, reasons::smb_other_paths, counters_);
+  if (lost_->live().has_unguarded(ends_)) return policy_.declines(*open, reasons::smb_other_paths, counters_);
   const OpenKey key = open->key;
   const auto marked = live_.is_marked(key);
   if (!marked.value_or(true)) return policy_.declines(*open, reasons::smb_not_recorded, counters_);

@@ -106,10 +106,10 @@ void LostFiles::on_request(const Message& message) {
     if (!change) continue;
     const std::size_t bytes = change->path.size() * sizeof(char16_t);
     if (asked_.size() >= kMostAsked || asked_bytes_ + bytes > kMostAskedBytes) {
-      if (!untracked_) untracked_ = lost_.begin_rename(ends_);
+      if (!untracked_) untracked_ = lost_.live().begin_rename(ends_);
       continue;
     }
-    if (change->kind == Change::Kind::renamed) change->under_way = lost_.begin_rename(ends_);
+    if (change->kind == Change::Kind::renamed) change->under_way = lost_.live().begin_rename(ends_);
     if (asked_.try_emplace(element.header.message_id, std::move(*change)).second) asked_bytes_ += bytes;
   }
 }

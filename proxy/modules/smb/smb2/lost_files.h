@@ -45,9 +45,9 @@ class LostFiles final : private OpenNames {
   using ConnectionOf = std::function<Connection&()>;
   LostFiles(LostWrites& lost, const LostWrites::Ends& ends, ConnectionOf connection)
       : lost_(lost), ends_(ends), connection_(std::move(connection)) {
-    lost_.enter_names(ends_, this);
+    lost_.live().enter_names(ends_, this);
   }
-  ~LostFiles() override { lost_.leave_names(ends_, this); }
+  ~LostFiles() override { lost_.live().leave_names(ends_, this); }
   LostFiles(const LostFiles&) = delete;
   LostFiles& operator=(const LostFiles&) = delete;
 
@@ -60,7 +60,7 @@ class LostFiles final : private OpenNames {
   std::vector<GoesOn> gone_on_with(const Message& message, Connection& connection) const;
   // Files of this client may have other names than these parts know: nothing may be promised that would be
   // recorded.
-  bool may_be_misnamed() const { return !shares_.knows_all() || lost_.is_renaming(ends_); }
+  bool may_be_misnamed() const { return !shares_.knows_all() || lost_.live().is_renaming(ends_); }
 
   LostWrites::File of(const Open& open) const;
 

@@ -123,7 +123,7 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
 bool NearWrites::policy_allows(Open& open) {
   modules::Counters& counters = side_.counters();
   if (!policy_.allows(open, side_.surroundings().features, counters)) return false;
-  if (lost_->has_unguarded(ends_)) return policy_.declines(open, reasons::smb_other_paths, counters);
+  if (lost_->live().has_unguarded(ends_)) return policy_.declines(open, reasons::smb_other_paths, counters);
   const auto bypassed = side_.may_be_bypassed(open.session);
   if (bypassed.value_or(false)) return policy_.declines(open, reasons::smb_other_paths, counters);
   // If that is not known yet, neither is the room, which is reported afterwards: the answer waits for both.
@@ -178,7 +178,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
 
 // What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
-  if (stops_ || files_.may_be_misnamed() || lost_->has_unguarded(ends_)) return;
+  if (stops_ || files_.may_be_misnamed() || lost_->live().has_unguarded(ends_)) return;
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 

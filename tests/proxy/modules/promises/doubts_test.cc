@@ -116,9 +116,9 @@ TEST_CASE("nothing may be promised to a client with a flow here that nobody read
   Doubts doubts(host.lost, named(u"A").ends);
   doubts.allowed({.early = true});
   CHECK(doubts.may_promise(true));
-  host.lost->enter_unguarded(named(u"A").ends);
+  host.lost->live().enter_unguarded(named(u"A").ends);
   CHECK_FALSE(doubts.may_promise(true));
-  host.lost->leave_unguarded(named(u"A").ends);
+  host.lost->live().leave_unguarded(named(u"A").ends);
   CHECK(doubts.may_promise(true));
 }
 

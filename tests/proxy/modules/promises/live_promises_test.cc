@@ -61,9 +61,9 @@ TEST_CASE("what a flow owes when it ends is lost, with its ranges, and what was 
 TEST_CASE("a flow is given up for a file of which it owes something, and for no other") {
   PromisingFlow flow;
   flow.promise(open_key(1), 1);
-  flow.lost->end_live(named(u"B"));
+  flow.lost->live().end(named(u"B"));
   CHECK(flow.ended == 0);
-  flow.lost->end_live(named(u"A"));
+  flow.lost->live().end(named(u"A"));
   CHECK(flow.ended == 1);
   CHECK(flow.lost->take(named(u"A")));
 }
@@ -74,7 +74,7 @@ TEST_CASE("a flow whose client opens the file elsewhere promises nothing more fo
   flow.promise(open_key(1), 1);
   const auto moved = link::TimePoint{} + std::chrono::seconds(3);
   flow.live.moved(moved);
-  const auto unfinished = flow.lost->finish_others(named(u"A"), other.live);
+  const auto unfinished = flow.lost->live().finish_others(named(u"A"), other.live);
   CHECK(unfinished.bytes != 0);
   CHECK(unfinished.moved_at == moved);
   CHECK(flow.ledger.promise(open_key(1), 2, {.offset = 0, .length = 10}) != Ledger::Verdict::now);
@@ -84,12 +84,12 @@ TEST_CASE("a folder that gets another name waits for what it contains, and one t
   PromisingFlow flow, other(flow.lost);
   flow.opens[open_key(1)] = named(u"A\\B");
   flow.promise(open_key(1), 1);
-  CHECK(flow.lost->finish_others(named(u"A"), other.live).bytes == 0);
-  CHECK(flow.lost->finish_others(named(u"A\\"), other.live, LostWrites::Reach::below).bytes == 0);
-  CHECK(flow.lost->finish_others(named(u"A"), other.live, LostWrites::Reach::below).bytes != 0);
-  flow.lost->end_live(named(u"A"), Cause::server_gone, &other.live);
+  CHECK(flow.lost->live().finish_others(named(u"A"), other.live).bytes == 0);
+  CHECK(flow.lost->live().finish_others(named(u"A\\"), other.live, LostWrites::Reach::below).bytes == 0);
+  CHECK(flow.lost->live().finish_others(named(u"A"), other.live, LostWrites::Reach::below).bytes != 0);
+  flow.lost->live().end(named(u"A"), Cause::server_gone, &other.live);
   CHECK(flow.ended == 0);
-  flow.lost->end_live(named(u"A"), Cause::server_gone, &other.live, LostWrites::Reach::below);
+  flow.lost->live().end(named(u"A"), Cause::server_gone, &other.live, LostWrites::Reach::below);
   CHECK(flow.ended == 1);
 }
 

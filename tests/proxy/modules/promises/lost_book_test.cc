@@ -68,16 +68,16 @@ TEST_CASE("a book of lost writes that is truncated or changed anywhere is reject
 
 TEST_CASE("the maximum of lost writes can be written and read back") {
   LostWrites lost;
-  for (std::size_t n = 0; n < LostWrites::kMost; ++n) {
+  for (std::size_t n = 0; n < LostRecords::kMost; ++n) {
     LostWrites::Loss loss;
-    for (std::uint64_t i = 0; i < LostWrites::kMostRanges; ++i)
+    for (std::uint64_t i = 0; i < Loss::kMostRanges; ++i)
       loss.ranges.push_back({~0ull - 100 + 2 * i, ~0ull - 99 + 2 * i});
     lost.add({.share = u"S", .path = std::u16string(500, static_cast<char16_t>(n + 1))}, loss);
   }
-  REQUIRE(lost.waiting() == LostWrites::kMost);
+  REQUIRE(lost.waiting() == LostRecords::kMost);
   const std::string text = lost_book_text(lost.records());
   CHECK(text.size() <= kMostLostBookBytes);
-  CHECK(parse_lost_book(text)->size() == LostWrites::kMost);
+  CHECK(parse_lost_book(text)->size() == LostRecords::kMost);
 }
 
 }  // namespace longhaul::promises

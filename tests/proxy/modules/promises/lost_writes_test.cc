@@ -88,13 +88,13 @@ TEST_CASE("without room, the client with the most files loses its oldest record"
   Heard heard;
   lost.set_journal(&heard);
   lost.add(file(u"THE OTHERS", 2), {});
-  for (std::size_t n = 0; n < LostWrites::kMost + 10; ++n)
+  for (std::size_t n = 0; n < LostRecords::kMost + 10; ++n)
     lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1))), {});
-  CHECK(lost.waiting() == LostWrites::kMost);
+  CHECK(lost.waiting() == LostRecords::kMost);
   CHECK(lost.counters().evicted == 11);
   CHECK(lost.take(file(u"THE OTHERS", 2)));
   CHECK_FALSE(lost.take(file(std::u16string(1, u'\1'))));
-  CHECK(lost.take(file(std::u16string(1, static_cast<char16_t>(LostWrites::kMost + 10)))));
+  CHECK(lost.take(file(std::u16string(1, static_cast<char16_t>(LostRecords::kMost + 10)))));
   for (std::size_t n = 0; n < 400; ++n)
     lost.add(file(std::u16string(4096, static_cast<char16_t>(n + 1)), 3), {});
   CHECK(lost.waiting() < 300);
@@ -106,9 +106,9 @@ TEST_CASE("records caused by one peer do not evict records of others") {
                   [](const LostWrites::Client& client) { return client[0] == std::byte{1} ? "" : "rogue"; });
   for (char16_t n = 1; n <= 8; ++n) lost.add(file(std::u16string(1, n)), {});
   SECTION("in many files of as many clients") {
-    for (unsigned n = 0; n < 2 * LostWrites::kMost; ++n)
+    for (unsigned n = 0; n < 2 * LostRecords::kMost; ++n)
       lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1)), 2 + n % 200 + (n % 4) * 256), {});
-    CHECK(lost.waiting() == LostWrites::kMost);
+    CHECK(lost.waiting() == LostRecords::kMost);
   }
   SECTION("in few files with long names") {
     for (unsigned n = 0; n < 50; ++n)
@@ -185,9 +185,9 @@ TEST_CASE("a client's flows may lose writes while one of them is alive, a file i
     CHECK_FALSE(lost->may_lose(file(u"A", 2).ends));
   }
   CHECK_FALSE(lost->may_lose(ends));
-  lost->enter(ends, nullptr);
+  lost->live().enter(ends, nullptr);
   CHECK(lost->may_lose(ends));
-  lost->leave(ends, nullptr);
+  lost->live().leave(ends, nullptr);
   CHECK_FALSE(lost->may_lose(ends));
   lost->add(file(u"A"), {});
   CHECK(lost->may_lose(ends));

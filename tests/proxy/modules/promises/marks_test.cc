@@ -161,15 +161,15 @@ TEST_CASE("a renamed file stays marked where there are as many marks as may be")
     for (int i = 0; i < 4; ++i, number /= 10) text += static_cast<char16_t>(u'0' + number % 10);
     return text;
   };
-  for (std::uint64_t i = 0; i < LostWrites::kMost; ++i)
+  for (std::uint64_t i = 0; i < LostRecords::kMost; ++i)
     flow.mark(open(i), named(name(i), static_cast<std::uint8_t>(i / Marks::kMostOfClient)));
-  REQUIRE(host.marks().size() == LostWrites::kMost);
+  REQUIRE(host.marks().size() == LostRecords::kMost);
   host.write();
   host.lost->moved(named(name(7), 0), named(u"NEW", 0));
   host.write();
   Host next(2, host.synced);
   CHECK(next.lost->has_record(named(u"NEW", 0)));
-  CHECK(next.lost->waiting() == LostWrites::kMost);
+  CHECK(next.lost->waiting() == LostRecords::kMost);
 }
 
 TEST_CASE("where the disk fails nothing is marked, and it is asked again for the next file") {

@@ -250,7 +250,7 @@ TEST_CASE(
   CHECK(flow.take_server().empty());
   CHECK(flow.lost->has_record(lost_file(u"OTHER")));
   for (const bool is_over : {false, true}) {
-    if (is_over) now += LostWrites::kResetsFor;
+    if (is_over) now += LostRecord::kResetsFor;
     Guarded next({});
     next.lost = flow.lost;
     next.guard = std::make_unique<Guard>(kEnds, next.lost);
@@ -280,7 +280,7 @@ TEST_CASE("SMB2: an encrypted request may open any file: the client is reset for
   flow.client(Slice::copy_of(as_bytes(sealed)));
   CHECK(flow.is_reset);
   CHECK(flow.lost->counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 2);
-  now += LostWrites::kResetsFor;
+  now += LostRecord::kResetsFor;
   CHECK_FALSE(flow.lost->any(kEnds));
 }
 
@@ -327,24 +327,24 @@ TEST_CASE(
     "a guard stays while another flow of its client may lose writes, and nothing is promised when it "
     "leaves") {
   Guarded flow({});
-  flow.lost->enter(kEnds, nullptr);
+  flow.lost->live().enter(kEnds, nullptr);
   connect_smb2(flow);
   CHECK_FALSE(flow.guard->is_done());
-  CHECK_FALSE(flow.lost->has_unguarded(kEnds));
+  CHECK_FALSE(flow.lost->live().has_unguarded(kEnds));
   SECTION("it loses some") {
     flow.lost->add(lost_file(u"ROBBED"), {});
-    flow.lost->leave(kEnds, nullptr);
+    flow.lost->live().leave(kEnds, nullptr);
     flow.client(create_request(3, "robbed"));
     expect_echo(flow, 3);
     expect_told(flow, 3);
   }
   SECTION("it ends without a loss") {
-    flow.lost->leave(kEnds, nullptr);
+    flow.lost->live().leave(kEnds, nullptr);
     passes(flow, echo(3));
     CHECK(flow.guard->is_done());
-    CHECK(flow.lost->has_unguarded(kEnds));
+    CHECK(flow.lost->live().has_unguarded(kEnds));
     flow.guard.reset();
-    CHECK_FALSE(flow.lost->has_unguarded(kEnds));
+    CHECK_FALSE(flow.lost->live().has_unguarded(kEnds));
   }
 }
 

@@ -20,7 +20,7 @@ TEST_CASE("a promise lost with its near proxy is reported when the file is opene
     REQUIRE(visit.status(visit.send_write(a, 0, "new")) == Status::success);
     REQUIRE(visit.promises(a, "newer"));
     // Also if the client has meanwhile gone on in a flow that nobody reads.
-    if (GENERATE(false, true)) far->enter_unguarded({.server_port = 445});
+    if (GENERATE(false, true)) far->live().enter_unguarded({.server_port = 445});
     visit.near_fails();
     CHECK(visit.server.files["a"] == "new");
   }
@@ -168,9 +168,9 @@ TEST_CASE("a flow that owes writes of a file is given up when the file is opened
   visit.link_cut = true;
   REQUIRE(visit.status(visit.send_write(a, 0, "new")) == Status::success);
   CHECK(lost->any({.server_port = 139}));
-  lost->end_live({.share = u"X", .path = u"B"});
+  lost->live().end({.share = u"X", .path = u"B"});
   CHECK(lost->waiting() == 0);
-  lost->end_live({.share = u"X", .path = u"A"});
+  lost->live().end({.share = u"X", .path = u"A"});
   CHECK(lost->take({.share = u"X", .path = u"A"}));
   visit.pass(milliseconds(1));
   CHECK(visit.aborted);

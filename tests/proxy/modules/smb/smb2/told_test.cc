@@ -255,7 +255,7 @@ TEST_CASE("a connection that can be parsed no more is reset if its client is owe
   visit.near().lan_opaque(visit.now);
   visit.pass(milliseconds(0));
   CHECK(visit.aborted == owes);
-  CHECK(lost->has_unguarded({.server_port = 445}));
+  CHECK(lost->live().has_unguarded({.server_port = 445}));
 }
 
 TEST_CASE("what waits for room is not promised once a connection of its client is not read") {
@@ -269,12 +269,12 @@ TEST_CASE("what waits for room is not promised once a connection of its client i
   const MessageId held = visit.send_write(b, 0, much);
   visit.settle();
   REQUIRE_FALSE(visit.answers.contains(held));
-  lost->enter_unguarded({.server_port = 445});
+  lost->live().enter_unguarded({.server_port = 445});
   const auto made = visit.near().writes().audit().made;
   visit.server_idle = false;
   CHECK(visit.status(held) == Status::success);
   CHECK(visit.near().writes().audit().made == made);
-  lost->leave_unguarded({.server_port = 445});
+  lost->live().leave_unguarded({.server_port = 445});
 }
 
 TEST_CASE(
@@ -325,11 +325,11 @@ TEST_CASE("nothing is promised to a client with a connection that no guard reads
   const auto lost = near_daemon(1);
   Visit visit(lost, std::make_shared<LostWrites>());
   const FileId a = visit.open("a");
-  lost->enter_unguarded({.server_port = 445});
+  lost->live().enter_unguarded({.server_port = 445});
   CHECK_FALSE(visit.promises(a, "1"));
   CHECK(visit.near().reason() == smb::reasons::smb_other_paths);
   visit.settle();
-  lost->leave_unguarded({.server_port = 445});
+  lost->live().leave_unguarded({.server_port = 445});
   CHECK(visit.promises(a, "2"));
 }
 
