@@ -124,6 +124,41 @@ TEST_CASE("tls: a client may change its keys now and then, and not all the time"
   }
 }
 
+TEST_CASE("tls: a server may change its keys now and then, and not all the time") {
+  const World world;
+  struct Case {
+    int updates;
+    std::size_t data;  // after each
+    bool is_at_once, is_flood;
+  };
+  for (const Case& is :
+       {Case{20, 0, false, false}, {40, 0, false, true}, {40, 0, true, true}, {40, 64 << 10, false, false}}) {
+    CAPTURE(is.updates, is.data, is.is_at_once);
+    Play play(world, world.real, "a.corp", 1, Play::Until::answered,
+              [](Play& p) { SSL_CTX_set_min_proto_version(p.server_context.get(), TLS1_3_VERSION); });
+    REQUIRE(play.client.heard == play.answer);
+    std::string wanted = play.answer;
+    for (int i = 0; i < is.updates; ++i) {
+      REQUIRE(SSL_key_update(play.server->ssl(),
+                             i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+      SSL_do_handshake(play.server->ssl());
+      play.server->say(std::string(is.data, 'x'));
+      wanted += std::string(is.data, 'x');
+      play.twins.server_sends(play.server->out());
+      if (!is.is_at_once) play.twins.run();
+    }
+    play.twins.run();
+    CHECK(play.twins.is_reset() == is.is_flood);
+    CHECK(play.twins.far.module.reason() ==
+          (is.is_flood ? modules::Reason(reasons::tls_server_floods) : modules::Reason()));
+    if (is.is_flood) continue;
+    play.server->say("more");
+    play.speak();
+    play.twins.run();
+    CHECK(play.client.heard == wanted + "more");
+  }
+}
+
 TEST_CASE("tls: the status of a certificate is copied to the client if it is the one that the client gets") {
   const World world;
   Play same(world, world.shown, "a.corp", 1);
