@@ -51,8 +51,7 @@ inline constexpr ReasonText tls_not_minted{
 inline constexpr ReasonText tls_server_floods{
     "tls_server_floods",
     "The server sent more than 32 handshake messages (such as KeyUpdate) with hardly any data between them, "
-    "so the connection "
-    "was reset.",
+    "so the connection was reset.",
     "look at the server: TLS libraries do not do that by themselves"};
 
 inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,        &tls_not_listed,
