@@ -253,6 +253,7 @@ void Near::give_up_memory(TimePoint) {
 void Near::review() {
   if (aborted_) return;
   if (requests_pass_ && !responses_pass_ && exchanges_.empty() && !in_response_) responses_pass();
+  if (stream_ended_ && !responses_wait_) responses_ended();
   if (!twin_aside_ || !responses_pass_ || ended_lan_ || std::exchange(stepped_aside_to_lan_, true)) return;
   out_.push_back(modules::StepAside{modules::Way::to_lan});
 }
