@@ -56,7 +56,10 @@ void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
 
 void Far::give_up_memory(TimePoint now) {
   now_ = now;
-  if (state_ == State::hello) splice(modules::reasons::memory_limit);
+  if (state_ == State::hello) return splice(modules::reasons::memory_limit);
+  if (!reader_ || state_ == State::over) return;
+  reader_->give_up_memory(now);
+  read_outputs();
 }
 
 // -------------------------------------------------------------------------------------------- from the client
