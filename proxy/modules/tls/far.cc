@@ -271,6 +271,7 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
 void Far::ask_server() {
   state_ = State::asking;
   server_ = std::make_unique<Upstream>(entry_->to_server.get(), name_, protocols_, asks_status_);
+  if (!entry_->mint) server_->verify_alternative_names();  // Mint::leaf() copies no other names, and says so
   shake_with_server();
 }
 

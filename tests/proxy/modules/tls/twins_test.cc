@@ -216,6 +216,28 @@ TEST_CASE("tls: where the server does not verify, the client shakes hands with i
     }
 }
 
+TEST_CASE("tls: what is wrong with a server's certificate is said, and a common name is no name") {
+  const World world;
+  const Issued expired = issue("a.corp", &world.authority, {.begins = -7200, .ends = -3600});
+  const Issued other_name = issue("b.corp", &world.authority);
+  const Issued common_name = issue("a.corp", &world.authority, {.has_alternative_names = false});
+  const std::pair<const Issued*, int> cases[] = {{&expired, X509_V_ERR_CERT_HAS_EXPIRED},
+                                                 {&other_name, X509_V_ERR_HOSTNAME_MISMATCH},
+                                                 {&common_name, X509_V_ERR_HOSTNAME_MISMATCH}};
+  for (const auto& [shown, error] : cases) {
+    const std::string why = X509_verify_cert_error_string(error);
+    CAPTURE(why);
+    Play play(world, *shown, "a.corp", 1, Play::Until::closed,
+              [](Play& p) { SSL_set_verify(p.client.ssl(), SSL_VERIFY_NONE, nullptr); });
+    CHECK(play.redials == 1);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.sees(*shown));
+    CHECK(play.twins.far.module.reason() == modules::Reason(reasons::tls_server_refused));
+    CHECK(play.twins.far.module.detail() ==
+          "TLS for a.corp not decrypted: certificate verify failed: " + why);
+  }
+}
+
 TEST_CASE("tls: a client that takes any certificate talks to the server that did not verify, and its bytes are its own") {
   const World world;
   const Issued other_authority = issue("other"), forged = issue("a.corp", &other_authority);
