@@ -12,7 +12,7 @@ namespace longhaul::http {
 // Fields of a request besides its cookies, which HTTP/2 splits: a page with more leads to no prefetch, and a request with twice
 // as many equals none, since waiting requests are compared again and again.
 inline constexpr std::size_t kMostPageFields = 64;
-// The head of a prefetch, which both sides keep once for each object. A page with a longer one leads to none.
+// The head of a prefetch, which the near side keeps for each object. A page with a longer one leads to none.
 inline constexpr std::size_t kMostAskedBytes = 16 * 1024;
 
 // Whether the request is a browser's first for a page to display; requests for its objects follow.
