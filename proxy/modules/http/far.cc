@@ -6,16 +6,6 @@
 #include "proxy/modules/http/prefetch/asked.h"
 
 namespace longhaul::http {
-namespace {
-
-std::size_t bytes_of(const RequestHead& request) {
-  std::size_t bytes = sizeof request + request.target.size();
-  for (const Field& field : request.fields.all()) bytes += sizeof field + field.name.size() + field.value.size();
-  return bytes;
-}
-
-}  // namespace
-
 // Without prefetch nothing needs to be parsed. Switched on later, it applies to new connections.
 void Far::on_surroundings(TimePoint, const modules::Surroundings& told) {
   fetching_.on_surroundings(told);
@@ -95,7 +85,7 @@ bool Far::take_request(Bytes head) {
   // A server that does not read the body would parse it as requests: a response could then be paired with the wrong request.
   if (has_body) fetching_.give_up();
   request_body_ = Body(*framing);
-  owed_bytes_ += bytes_of(*request);
+  owed_bytes_ += memory_bytes(*request);
   owed_.push_back(*std::move(request));
   return true;
 }
@@ -206,7 +196,7 @@ void Far::response_done(TimePoint now) {
   in_response_ = false;
   document_.reset();
   if (!ours_) {
-    owed_bytes_ -= bytes_of(owed_.front());
+    owed_bytes_ -= memory_bytes(owed_.front());
     owed_.pop_front();
     return;
   }

@@ -2,6 +2,7 @@
 #include "proxy/modules/http/head.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul::http {
 namespace {
@@ -140,6 +141,13 @@ std::string Fields::value(std::string_view name) const {
 bool Fields::lists(std::string_view name, std::string_view member) const {
   const std::string list = value(name);
   return std::ranges::any_of(members(list), [&](std::string_view each) { return same_name(each, member); });
+}
+
+std::size_t memory_bytes(const RequestHead& request) {
+  std::size_t bytes = sizeof request + request.target.size();
+  for (const Field& field : request.fields.all())
+    bytes += sizeof field + field.name.size() + field.value.size();
+  return bytes;
 }
 
 std::size_t head_size(Bytes bytes) {

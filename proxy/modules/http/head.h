@@ -48,6 +48,9 @@ struct RequestHead {
   Fields fields;
 };
 
+// With its own structure.
+std::size_t memory_bytes(const RequestHead& request);
+
 struct ResponseHead {
   unsigned minor = 1, status = 0;
   std::string phrase;

@@ -10,12 +10,6 @@ namespace {
 
 Slice slice_of(std::string_view text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
 
-std::size_t memory_of(const RequestHead& request) {
-  std::size_t bytes = sizeof request + request.target.size();
-  for (const Field& field : request.fields.all()) bytes += sizeof field + field.name.size() + field.value.size();
-  return bytes;
-}
-
 }  // namespace
 
 Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name)
@@ -207,7 +201,7 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
     to_server(head);
   }
   Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
-  const std::size_t bytes = sizeof(Exchange) + memory_of(request) + key.size() + own_head.size();
+  const std::size_t bytes = sizeof(Exchange) + memory_bytes(request) + key.size() + own_head.size();
   exchanges_bytes_ += bytes;
   exchanges_.push_back({.request = std::move(request),
                         .key = std::move(key),
@@ -253,6 +247,7 @@ void Near::give_up_memory(TimePoint) {
 void Near::review() {
   if (aborted_) return;
   if (requests_pass_ && !responses_pass_ && exchanges_.empty() && !in_response_) responses_pass();
+  if (stream_ended_ && !responses_wait_) responses_ended();
   if (!twin_aside_ || !responses_pass_ || ended_lan_ || std::exchange(stepped_aside_to_lan_, true)) return;
   out_.push_back(modules::StepAside{modules::Way::to_lan});
 }

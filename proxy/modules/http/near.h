@@ -21,8 +21,9 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
   // Requests that wait for their responses: a client that sends more of them goes on without the cache.
   static constexpr std::size_t kMostExchanges = 1024;
-  // What one call answers from the cache with its heads, but for the last answer, so that a client that asks and does not
-  // read holds little.
+  // What one call answers from the cache with its heads, but for the last answer, so that a client that asks
+  // and does not read holds little. Requests after that go to the server; responses that confirm what is
+  // stored wait until the client has read (on_room()).
   static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
 
   // `verified_name`: of the server of a decrypted connection, by its certificate; empty: it is in the clear.
@@ -38,6 +39,7 @@ class Near final : public modules::Module {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
   void on_timeout(TimePoint now) override;
+  void on_room(TimePoint now, const modules::Room& room) override;
   std::optional<modules::Output> poll_output() override;
   std::optional<TimePoint> next_timeout() const override { return look_at_; }
   std::size_t held_bytes() const override { return request_.size() + response_.size(); }
@@ -72,11 +74,14 @@ class Near final : public modules::Module {
   void requests_pass(modules::Reason reason);
   void to_server(Bytes bytes);
 
+  void read_on(TimePoint now);
   void read_responses(TimePoint now);
+  void count_pending();
   bool take_response(TimePoint now, Bytes head);
   void response_done(TimePoint now);
   void finish_exchange();
   void responses_pass();
+  void responses_ended();
   void drop_pending();
   void to_lan(Slice bytes);
   void end_lan();
@@ -88,7 +93,8 @@ class Near final : public modules::Module {
   Receiving receiving_;
   std::deque<modules::Output> out_;
 
-  Buffer request_, response_;  // heads that are not complete
+  Buffer request_, response_;                // heads that are not complete, and responses that wait for room
+  std::optional<TimePoint> responses_wait_;  // since then
   std::size_t at_server_ = 0;  // bytes of requests not yet read that the server has: of request_, its beginning
   Body request_body_, response_body_;
   std::deque<Exchange> exchanges_;

@@ -29,17 +29,31 @@ void Near::from_stream(TimePoint now, Slice bytes) {
     bytes = bytes.from(*size);
   }
   append(response_, bytes.bytes());
+  if (!responses_wait_) read_on(now);
+}
+
+// As of when they came: waiting makes nothing fresher.
+void Near::on_room(TimePoint, const modules::Room& room) {
+  if (responses_wait_ && room.lan && !aborted_) read_on(*responses_wait_);
+}
+
+void Near::read_on(TimePoint now) {
+  answered_bytes_ = 0;
   read_responses(now);
-  if (storing_ && content_.size() > site_->store.most_object_bytes()) drop_pending();
-  if (storing_) {
-    site_->pending_bytes += content_.size() - pending_bytes_;
-    pending_bytes_ = content_.size();
-    if (site_->pending_bytes > 2 * site_->store.most_object_bytes()) drop_pending();
-  }
+  count_pending();
   review();
 }
 
+void Near::count_pending() {
+  if (storing_ && content_.size() > site_->store.most_object_bytes()) drop_pending();
+  if (!storing_) return;
+  site_->pending_bytes += content_.size() - pending_bytes_;
+  pending_bytes_ = content_.size();
+  if (site_->pending_bytes > 2 * site_->store.most_object_bytes()) drop_pending();
+}
+
 void Near::read_responses(TimePoint now) {
+  responses_wait_.reset();
   std::size_t at = 0;
   const auto keep = [&] { response_.erase(response_.begin(), response_.begin() + static_cast<std::ptrdiff_t>(at)); };
   while (at < response_.size() && !responses_pass_ && !aborted_) {
@@ -54,6 +68,10 @@ void Near::read_responses(TimePoint now) {
       at += *size;
       if (response_body_.done()) response_done(now);
       continue;
+    }
+    if (answered_bytes_ >= kMostAnsweredBytes && !exchanges_.empty()) {
+      responses_wait_ = now;
+      break;
     }
     const std::size_t size = head_size(rest);
     const bool too_long = (size == 0 ? rest.size() : size) > kMostHeadBytes;
@@ -138,6 +156,7 @@ void Near::finish_exchange() {
 // Nothing can be told apart any more; a client that waits for the answer to a question of ours cannot get it.
 void Near::responses_pass() {
   if (responses_pass_) return;
+  responses_wait_.reset();
   const std::size_t begun = in_response_ ? 1 : 0;
   const auto first = exchanges_.begin() + static_cast<std::ptrdiff_t>(std::min(begun, exchanges_.size()));
   const bool owes = std::any_of(first, exchanges_.end(), [](const Exchange& each) { return each.asked_about != nullptr; });
@@ -161,8 +180,12 @@ void Near::drop_pending() {
 void Near::stream_ended(TimePoint, modules::Ending ending) {
   stream_ended_ = true;
   receiving_.end();
-  drop_pending();  // what has not ended by itself is not complete
   if (ending == modules::Ending::reset) return abort();
+  if (!responses_wait_) responses_ended();
+}
+
+void Near::responses_ended() {
+  drop_pending();  // what has not ended by itself is not complete
   if (!response_.empty()) to_lan(Slice::copy_of(response_));
   response_ = {};
   end_lan();

@@ -56,7 +56,10 @@ void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
 
 void Far::give_up_memory(TimePoint now) {
   now_ = now;
-  if (state_ == State::hello) splice(modules::reasons::memory_limit);
+  if (state_ == State::hello) return splice(modules::reasons::memory_limit);
+  if (!reader_ || state_ == State::over) return;
+  reader_->give_up_memory(now);
+  read_outputs();
 }
 
 // -------------------------------------------------------------------------------------------- from the client
@@ -268,6 +271,7 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
 void Far::ask_server() {
   state_ = State::asking;
   server_ = std::make_unique<Upstream>(entry_->to_server.get(), name_, protocols_, asks_status_);
+  if (!entry_->mint) server_->verify_alternative_names();  // Mint::leaf() copies no other names, and says so
   shake_with_server();
 }
 

@@ -101,6 +101,7 @@ class Far final : public modules::Module, private LegUser {
   void read_client();
   void tell_said(Bytes plain);
   void read_server();
+  void server_failed();
   void to_server(Bytes plain);
   void end_server(bool orderly);
   void begin_to_read();

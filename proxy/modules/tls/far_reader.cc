@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Far: plaintext from and to the server, and the far half of the module that reads it (HTTP).
 #include "proxy/modules/tls/far.h"
+#include "proxy/modules/tls/reasons.h"
 
 namespace longhaul::tls {
 
@@ -53,12 +54,17 @@ void Far::read_server() {
     if (!plain.empty()) reader_->from_lan(now_, Slice::copy_of(plain));
     if (got == Leg::Read::closed && !std::exchange(server_done_, true)) reader_->lan_ended(now_, modules::Ending::closed);
     read_outputs();
-    return got == Leg::Read::failed ? fail() : void();
+    return got == Leg::Read::failed ? server_failed() : void();
   }
   if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
   say_to_server();
-  if (got == Leg::Read::failed) return fail();
+  if (got == Leg::Read::failed) return server_failed();
   if (got == Leg::Read::closed) out_.end_stream();
+}
+
+void Far::server_failed() {
+  if (server_->leg().is_flooded()) reason_ = reasons::tls_server_floods;
+  fail();
 }
 
 void Far::to_server(Bytes plain) {

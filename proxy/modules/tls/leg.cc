@@ -135,7 +135,18 @@ std::size_t Leg::unread() const { return BIO_ctrl_pending(in_); }
 int Leg::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
-  return result == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), result);
+  if (result != 1) return SSL_get_error(ssl_.get(), result);
+  SSL_set_msg_callback_arg(ssl_.get(), this);
+  SSL_set_msg_callback(ssl_.get(), [](int is_ours, int, int type, const void*, std::size_t, SSL*, void* leg) {
+    if (is_ours == 0 && type == SSL3_RT_HANDSHAKE) static_cast<Leg*>(leg)->count_message();
+  });
+  return SSL_ERROR_NONE;
+}
+
+// One SSL_read_ex() reads all messages that there are: without further input it ends.
+void Leg::count_message() {
+  is_flooded_ |= ++messages_ > kMostMessages + read_bytes_ / kDataForOneMessage;
+  if (is_flooded_) BIO_reset(in_);
 }
 
 Leg::Read Leg::read(Buffer& plain) {
@@ -150,8 +161,10 @@ Leg::Read Leg::read(Buffer& plain) {
     plain.resize(before + (result == 1 ? got : 0));
     if (result == 1) {
       any = true;
+      read_bytes_ += got;
       continue;
     }
+    if (is_flooded_) return Read::failed;
     switch (SSL_get_error(ssl_.get(), result)) {
       case SSL_ERROR_WANT_READ:
         return any ? Read::bytes : Read::nothing;

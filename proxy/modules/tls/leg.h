@@ -59,7 +59,13 @@ std::string last_error();  // OpenSSL's words for the oldest error of this threa
 
 class Leg {
  public:
+  // Of the other end's handshake messages after its handshake (KeyUpdate, NewSessionTicket, HelloRequest): so
+  // many, and one more for so many bytes of data. libssl answers each of them with work, and some with a
+  // record.
+  static constexpr std::uint64_t kMostMessages = 32, kDataForOneMessage = 64 << 10;
+
   Leg(SSL_CTX* context, LegUser& user);
+  Leg(Leg&&) = delete;  // libssl refers to it
 
   SSL* ssl() const { return ssl_.get(); }
   void feed(Bytes from_network);
@@ -70,6 +76,8 @@ class Leg {
   int shake_hands();
   enum class Read : std::uint8_t { bytes, nothing, closed, failed };
   Read read(Buffer& plain);  // appends all that there is
+  // read() has failed for that reason: there were more messages.
+  bool is_flooded() const { return is_flooded_; }
   bool write(Bytes plain);
   void close();  // close_notify
 
@@ -77,9 +85,13 @@ class Leg {
   struct Free {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
+  void count_message();
+
   std::unique_ptr<SSL, Free> ssl_;
   BIO* in_;   // the SSL's
   BIO* out_;
+  std::uint64_t messages_ = 0, read_bytes_ = 0;  // after the handshake
+  bool is_flooded_ = false;
 };
 
 }  // namespace longhaul::tls

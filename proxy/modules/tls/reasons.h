@@ -47,7 +47,15 @@ inline constexpr ReasonText tls_not_minted{
     "may not sign for this name, or the server's certificate has no alternative name (SAN) for it.",
     "look for tls_not_minted in this side's log, which says which of them; run longhaul check"};
 
-inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,           &tls_not_listed,     &tls_version,
-                                 &tls_server_refused, &tls_client_certificate, &tls_client_refused, &tls_not_minted};
+// The connection was decrypted, and reset:
+inline constexpr ReasonText tls_server_floods{
+    "tls_server_floods",
+    "The server sent more than 32 handshake messages (such as KeyUpdate) with hardly any data between them, "
+    "so the connection was reset.",
+    "look at the server: TLS libraries do not do that by themselves"};
+
+inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,        &tls_not_listed,
+                                 &tls_version,        &tls_server_refused, &tls_client_certificate,
+                                 &tls_client_refused, &tls_not_minted,     &tls_server_floods};
 
 }  // namespace longhaul::tls::reasons

@@ -2,6 +2,7 @@
 #include "proxy/modules/tls/upstream.h"
 
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 #include <new>
 
@@ -17,6 +18,10 @@ Upstream::Upstream(SSL_CTX* context, const std::string& name, Bytes protocols, b
   if (asks_status) SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
 }
 
+void Upstream::verify_alternative_names() {
+  SSL_set_hostflags(leg_.ssl(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+}
+
 Upstream::Next Upstream::shake_hands() {
   const int result = leg_.shake_hands();
   if (wants_certificate_) {
@@ -28,6 +33,8 @@ Upstream::Next Upstream::shake_hands() {
   if (result == SSL_ERROR_WANT_READ) return Next::more;
   const bool is_by_client = ERR_GET_REASON(ERR_peek_error()) == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL;
   why_ = last_error();
+  if (const long verified = SSL_get_verify_result(leg_.ssl()); verified != X509_V_OK)
+    (why_ += ": ") += X509_verify_cert_error_string(verified);
   return is_by_client ? Next::no_protocol : Next::refused;
 }
 

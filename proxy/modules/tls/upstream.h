@@ -13,6 +13,9 @@ class Upstream final : private LegUser {
   // `protocols`: as the client offers them (hello_protocols()). `asks_status`: for what the authority says of the certificate.
   Upstream(SSL_CTX* context, const std::string& name, Bytes protocols, bool asks_status);
 
+  // As browsers do: by subjectAltName alone, and by wildcards for whole labels alone.
+  void verify_alternative_names();
+
   enum class Next : std::uint8_t {
     more,       // to be sent with drain(), and then it waits
     done,       // the same; it is verified

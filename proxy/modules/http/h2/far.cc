@@ -93,6 +93,16 @@ void Far::lan_ended(TimePoint, modules::Ending ending) {
   pump();
 }
 
+// No further prefetch. Two connections with streams of their own cannot be continued without this half.
+void Far::give_up_memory(TimePoint) {
+  if (is_over_) return;
+  fetching_.give_up();
+  fetching_.drop_all();
+  pushing_.dropped(fetching_);
+  streams_->drop_pending();
+  if (streams_->state_bytes() > kMostStateBytes) abort();
+}
+
 void Far::end_lan() {
   if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
 }

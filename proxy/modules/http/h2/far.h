@@ -33,11 +33,14 @@ class Far final : public modules::Module {
   // Input of the server that waits for room in the stream.
   std::size_t held_bytes() const override { return streams_->queued_bytes(); }
   std::size_t state_bytes() const override { return streams_->state_bytes(); }
+  void give_up_memory(TimePoint) override;
   const modules::Counters& counters() const override;
   std::string_view detail() const override { return "HTTP/2"; }
 
  private:
   static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024;
+  // As in Near.
+  static constexpr std::size_t kMostStateBytes = (1 << 20) + Streams::kAllLanWindow;
   void pump();
   void end_lan();
   void end_stream();

@@ -372,7 +372,10 @@ void Streams::use_store(bool on) {
 }
 
 void Streams::drop_pending() {
-  for (const auto& [stream, exchange] : exchanges_) exchange->incoming.reset();
+  for (const auto& [stream, exchange] : exchanges_) {
+    exchange->incoming.reset();
+    exchange->document.reset();
+  }
 }
 
 // What it has answered is still delivered; the other streams end with the connection, as they would without

@@ -59,7 +59,7 @@ class Streams {
   void to_server(Buffer& out, std::size_t enough) { server_.drain(out, enough); }
 
   void use_store(bool on);  // off: no request is answered here, and the client is asked to connect anew
-  void drop_pending();      // does not store what is coming
+  void drop_pending();      // does not store what is coming, nor parse it for prefetch
   void server_ended();
   void client_ended() { server_.terminate(errors::none); }
   // After output: a server with which nothing can be said any more is one that has ended.

@@ -103,12 +103,15 @@ std::optional<RequestHead> asked_for_page(const RequestHead& page, const Respons
   }
   asked.fields.add({"Accept", "*/*"});
   asked.fields.add({"Referer", std::string(scheme) + page.fields.value("host") + page.target});
+  if (head_text(asked).size() > kMostAskedBytes) return std::nullopt;
   return asked;
 }
 
 bool is_same_asked(const RequestHead& asked, const RequestHead& request) {
   return request.method == "GET" && fields_besides_cookies(request) <= 2 * kMostPageFields &&
-         cookies_of(asked.fields) == cookies_of(request.fields) && compared(asked.fields) == compared(request.fields);
+         cookie_bytes(request.fields) <= kMostCookieBytes &&
+         cookies_of(asked.fields) == cookies_of(request.fields) &&
+         compared(asked.fields) == compared(request.fields);
 }
 
 std::string head_text(const RequestHead& request) {

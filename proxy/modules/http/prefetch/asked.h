@@ -12,6 +12,8 @@ namespace longhaul::http {
 // Fields of a request besides its cookies, which HTTP/2 splits: a page with more leads to no prefetch, and a request with twice
 // as many equals none, since waiting requests are compared again and again.
 inline constexpr std::size_t kMostPageFields = 64;
+// The head of a prefetch, which the near side keeps for each object. A page with a longer one leads to none.
+inline constexpr std::size_t kMostAskedBytes = 16 * 1024;
 
 // Whether the request is a browser's first for a page to display; requests for its objects follow.
 bool may_lead_to_prefetch(const RequestHead& page);
@@ -20,7 +22,8 @@ bool is_page_to_read(const ResponseHead& response);
 // Whether the connection, not the request, is authenticated: equal requests may then get different responses.
 bool authenticates_connection(const Fields& fields);
 
-// The request for the page's objects, still with the page's target. Nothing: the browser's cookies cannot be predicted.
+// The request for the page's objects, still with the page's target. Nothing: the browser's cookies cannot be
+// predicted, or it is too long.
 std::optional<RequestHead> asked_for_page(const RequestHead& page, const ResponseHead& response, std::string_view scheme,
                                           Seconds wall);
 

@@ -62,11 +62,20 @@ std::string cookies_of(const Fields& request) {
   return all;
 }
 
+std::size_t cookie_bytes(const Fields& request) {
+  std::size_t bytes = 0;
+  for (const Field& field : request.all())
+    if (same_name(field.name, "cookie")) bytes += field.value.size();
+  return bytes;
+}
+
 std::optional<std::vector<std::string>> cookies_after(const RequestHead& page, const ResponseHead& response, bool is_secure,
                                                       Seconds wall) {
+  if (cookie_bytes(page.fields) > kMostCookieBytes) return std::nullopt;
   std::vector<std::string> cookies;
   const std::string before = cookies_of(page.fields);
   for (const std::string_view each : parts_of(before)) cookies.emplace_back(each);
+  if (cookies.size() > kMostCookies) return std::nullopt;
   for (const Field& field : response.fields.all()) {
     if (!same_name(field.name, "set-cookie")) continue;
     const auto parts = parts_of(field.value);
@@ -83,6 +92,9 @@ std::optional<std::vector<std::string>> cookies_after(const RequestHead& page, c
       cookies.push_back(pair_of(parts[0]));
     }
   }
+  std::size_t bytes = 0;
+  for (const std::string& each : cookies) bytes += each.size();
+  if (cookies.size() > kMostCookies || bytes > kMostCookieBytes) return std::nullopt;
   return cookies;
 }
 

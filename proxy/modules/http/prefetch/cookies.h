@@ -10,10 +10,17 @@
 
 namespace longhaul::http {
 
+// A prefetch has no more than that: as much as common servers accept in one field, and more than browsers
+// keep for a site.
+inline constexpr std::size_t kMostCookieBytes = 8 * 1024, kMostCookies = 200;
+
 // All Cookie fields in one line: HTTP/2 may split them (RFC 9113, section 8.2.3).
 std::string cookies_of(const Fields& request);
+// The size of about that.
+std::size_t cookie_bytes(const Fields& request);
 
-// One "name=value" each, valid for all paths of the page's server. Nothing: they cannot be predicted.
+// One "name=value" each, valid for all paths of the page's server. Nothing: they cannot be predicted, or are
+// too many.
 std::optional<std::vector<std::string>> cookies_after(const RequestHead& page, const ResponseHead& response, bool is_secure,
                                                       Seconds wall);
 

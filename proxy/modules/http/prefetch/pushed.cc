@@ -17,17 +17,24 @@ PushedObject PushedStore::announce(TimePoint now, const modules::Address& client
   sweep(now);
   const std::string of_client = text_of(client);
   if (const auto earlier = objects_.find(of_client + key); earlier != objects_.end()) drop(PushedObject(earlier->second));
-  if (objects_.size() >= kMost || clients_[of_client].objects >= kMostOfClient) {
-    if (clients_[of_client].objects == 0) clients_.erase(of_client);
+  const std::size_t asked_bytes = sizeof(Pushed) + memory_bytes(asked) + 2 * (of_client.size() + key.size());
+  Client& counted = clients_[of_client];
+  const bool fits = objects_.size() < kMost && counted.objects < kMostOfClient &&
+                    bytes_ + asked_bytes <= most_bytes_ && counted.bytes + asked_bytes <= most_bytes_ / 2;
+  if (!fits) {
+    if (counted.objects == 0) clients_.erase(of_client);
     return nullptr;
   }
   const auto object = std::make_shared<Pushed>();
   object->asked = std::move(asked);
+  object->asked_bytes = asked_bytes;
+  counted.bytes += asked_bytes;
+  bytes_ += asked_bytes;
   object->progress = std::move(progress);
   object->key = of_client + key;
   object->until = now + kMostComing;
   object->place = coming_.insert(coming_.end(), object);
-  ++clients_[of_client].objects;
+  ++counted.objects;
   objects_[object->key] = object;
   return object;
 }
@@ -62,11 +69,12 @@ void PushedStore::finish(TimePoint now, const PushedObject& object, Stored respo
 void PushedStore::remove(const PushedObject& object) {
   if (object->state == Pushed::State::gone) return;
   const auto client = clients_.find(object->key.substr(0, kClientBytes));
-  client->second.bytes -= object->bytes;
-  bytes_ -= object->bytes;
+  client->second.bytes -= object->bytes + object->asked_bytes;
+  bytes_ -= object->bytes + object->asked_bytes;
   if (--client->second.objects == 0) clients_.erase(client);
   (object->state == Pushed::State::coming ? coming_ : whole_).erase(object->place);
   object->state = Pushed::State::gone;
+  object->asked = {};
   object->head = {};
   object->content = {};
   objects_.erase(object->key);

@@ -31,6 +31,7 @@ struct Pushed {
  private:
   friend class PushedStore;
   std::string key;
+  std::size_t asked_bytes = 0;  // of memory, with the key
   link::TimePoint until{};
   std::list<std::shared_ptr<Pushed>>::iterator place;
 };
@@ -45,7 +46,8 @@ class PushedStore {
 
   explicit PushedStore(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // `client` and `key` together identify it; an earlier object with the same is dropped. Null: there are too many.
+  // `client` and `key` together identify it; an earlier object with the same is dropped. Null: there are too
+  // many, or no memory for its request.
   PushedObject announce(TimePoint now, const modules::Address& client, const std::string& key, RequestHead asked, Progress progress);
   // False: it exceeds a limit and has been dropped.
   bool add(Pushed& object, Bytes content);

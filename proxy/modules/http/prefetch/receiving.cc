@@ -47,6 +47,7 @@ bool Receiving::from_twin(TimePoint now, Bytes bytes) {
 bool Receiving::announce(TimePoint now, const Announced& said) {
   const auto asked = read_request(said.asked.bytes());
   if (!asked || said.targets.size() > Announced::kMostBytes) return false;
+  const bool is_used = is_on_ && said.asked.size() <= kMostAskedBytes;
   std::string_view rest = lines_in(said.targets.bytes());
   std::size_t count = 0;
   while (!rest.empty()) {
@@ -57,9 +58,11 @@ bool Receiving::announce(TimePoint now, const Announced& said) {
     each.target = std::string(rest.substr(0, end));
     rest.remove_prefix(end + 1);
     const std::string key = place_.key_of(each);
-    announced_.push_back(is_on_ ? site_->pushed.announce(now, client_, key, std::move(each), progress_) : nullptr);
+    announced_.push_back(is_used ? site_->pushed.announce(now, client_, key, std::move(each), progress_)
+                                 : nullptr);
     if (announced_.back()) announced_.back()->erasures = site_->store.erasures();
   }
+  site_->store.leave_room(site_->pushed.bytes());
   return true;
 }
 

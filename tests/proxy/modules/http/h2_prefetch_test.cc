@@ -6,6 +6,7 @@
 #include <map>
 
 #include "proxy/modules/http/descriptor.h"
+#include "proxy/modules/http/h2/ahead.h"
 #include "tests/proxy/modules/http/h2_peers.h"
 #include "tests/proxy/modules/http/with_prefetch.h"
 
@@ -115,6 +116,50 @@ TEST_CASE("http/2 prefetch: requests that come while objects are on their way ge
       REQUIRE(visit.browser.messages[stream].content == Visit::content_of(path));
     }
     REQUIRE(visit.count("/large") == (seed % 2 == 0 ? 2 : 1));
+  }
+}
+
+TEST_CASE("http/2 prefetch: when memory is short nothing more is fetched, and the connection goes on") {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    INFO("seed " << seed);
+    Visit visit(seed);
+    const auto give_up = [&] {
+      visit.twins.far.module.give_up_memory(visit.twins.now), visit.twins.far.collect();
+    };
+    visit.get("/other");
+    const bool is_before = seed % 2 == 0;
+    if (is_before) give_up();
+    // Otherwise when the server is asked for the first object of the page.
+    visit.twins.on_server_bytes = [&] {
+      visit.alive &= visit.server.take(visit.twins.at_server);
+      visit.speak();
+      if (visit.asked.size() > 2) give_up();
+    };
+    REQUIRE(visit.get("/page", "text/html").content == Visit::content_of("/page"));
+    const std::uint64_t fetched = visit.twins.far.module.counters().injected;
+    REQUIRE(fetched <= (is_before ? 0 : Ahead::kMostStreams));
+    REQUIRE((fetched == 0) == is_before);
+    for (const std::string path : {"/a.css", "/large", "/tail"})
+      REQUIRE(visit.get(path).content == Visit::content_of(path));
+    REQUIRE(visit.twins.far.module.counters().injected == fetched);
+    REQUIRE(visit.alive);
+    REQUIRE_FALSE(visit.twins.is_reset());
+  }
+}
+
+TEST_CASE("http/2 prefetch: when memory is short a connection with very much state at the far side ends") {
+  for (const int requests : {8, 80}) {
+    CAPTURE(requests);
+    Visit visit(1);
+    visit.get("/other");
+    visit.server.on_message = {};  // no answers
+    for (int i = 0; i < requests; ++i)
+      visit.ask("/large", "image/png", {{"x-more", std::string(48 << 10, 'x')}});
+    visit.speak();
+    visit.twins.run();
+    REQUIRE_FALSE(visit.twins.is_reset());
+    visit.twins.far.module.give_up_memory(visit.twins.now), visit.twins.far.collect();
+    CHECK(visit.twins.far.aborted == (requests == 80));
   }
 }
 

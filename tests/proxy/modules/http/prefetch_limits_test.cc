@@ -4,6 +4,7 @@
 
 #include "proxy/modules/http/prefetch/asked.h"
 #include "proxy/modules/http/prefetch/messages.h"
+#include "proxy/modules/http/prefetch/pushed.h"
 #include "tests/proxy/modules/http/prefetch_visit.h"
 
 namespace longhaul::http::prefetch_visit {
@@ -111,6 +112,78 @@ TEST_CASE("http prefetch: requests are compared by all values of each name, in o
   RequestHead many = asked;
   for (int i = 0; i < 200; ++i) many.fields.add({"Accept", "image/png"});
   CHECK_FALSE(is_same_asked(asked, many));
+  const std::string large = "c=" + std::string(9000, 'x');
+  CHECK_FALSE(is_same_asked(asks_with({{"Host", "x"}, {"Cookie", large.c_str()}}),
+                            asks_with({{"host", "x"}, {"cookie", large.c_str()}})));
+}
+
+TEST_CASE("http prefetch: a page with very large or very many cookies, before it or after, leads to none") {
+  const auto cookies = [](int count, std::size_t size) {
+    std::string text = "Cookie: ";
+    for (int i = 0; i < count; ++i)
+      text += (i > 0 ? "; c" : "c") + std::to_string(i) + '=' + std::string(size, 'x');
+    return text + "\r\n";
+  };
+  const auto sets = [](std::size_t size) {
+    return "Set-Cookie: s=" + std::string(size, 'x') + "; Path=/\r\n";
+  };
+  struct Case {
+    std::string of_request, of_response;
+    bool is_fetched;
+  };
+  for (const Case& is :
+       {Case{cookies(1, 7000), "", true}, Case{cookies(1, 9000), "", false}, Case{cookies(150, 4), "", true},
+        Case{cookies(250, 4), "", false}, Case{"", sets(7000), true}, Case{"", sets(9000), false},
+        Case{cookies(1, 5000), sets(2000), true}, Case{cookies(1, 5000), sets(5000), false},
+        Case{"X-Large: " + std::string(17'000, 'x') + "\r\n", "", false}}) {
+    CAPTURE(is.of_request.size(), is.of_response.size());
+    Twins twins(http::kWithPrefetch, 1, instance(), ends_of(1));
+    Server site(twins);
+    site.pages["/page"] = "<img src=a>";
+    site.extra["/page"] = is.of_response;
+    CHECK(Browser(twins).get(asks_page("/page", is.of_request)) == "<img src=a>");
+    CHECK(site.asked.size() == (is.is_fetched ? 2 : 1));
+  }
+}
+
+TEST_CASE("http prefetch: announced requests count as memory, and a client has half of it") {
+  http::PushedStore pushed(1 << 20);
+  const link::TimePoint now{std::chrono::hours(1)};
+  const auto progress = std::make_shared<link::TimePoint>(now);
+  RequestHead asked{.method = "GET", .target = "/a", .minor = 1, .fields = {}};
+  asked.fields.add({"Cookie", std::string(10'000, 'x')});
+  int accepted = 0;
+  while (pushed.announce(now, ends_of(1).client, std::to_string(accepted), asked, progress)) ++accepted;
+  CHECK(accepted > 40);
+  CHECK(accepted < 53);
+  CHECK(pushed.bytes() <= 512 << 10);
+  // Again is not more, and another client has its own half.
+  CHECK(pushed.announce(now, ends_of(1).client, "0", asked, progress));
+  CHECK(pushed.announce(now, ends_of(2).client, "0", asked, progress));
+  pushed.clear();
+  CHECK(pushed.bytes() == 0);
+}
+
+TEST_CASE("http prefetch: objects that are announced with a very long request are not accepted") {
+  for (const std::size_t size : {10'000, 20'000}) {
+    const auto shared = instance();
+    kit::Watched near(shared->make_near(ends_of(1)));
+    const link::TimePoint now{std::chrono::hours(1)};
+    modules::Surroundings told;
+    static const config::FeatureTable table{http::kWithPrefetch.features};
+    told.features.modules = config::ModuleFeatures::standard(table);
+    near.module.on_surroundings(now, told), near.collect();
+    const std::string head = "GET * HTTP/1.1\r\nHost: x\r\nCookie: " + std::string(size, 'x') + "\r\n\r\n";
+    near.module.from_twin(now, twin::encode(http::Message(http::Announced{
+                                   .asked = kit::slice_of(head), .targets = kit::slice_of("/a\n/b\n")})));
+    near.collect();
+    CHECK((shared->ahead_bytes() > 0) == (size == 10'000));
+    for (const std::uint64_t number : {0, 1})
+      near.module.from_twin(now, twin::encode(http::Message(http::Dropped{.number = number})));
+    near.collect();
+    CHECK(shared->ahead_bytes() == 0);
+    CHECK_FALSE(near.aborted);
+  }
 }
 
 TEST_CASE("http prefetch: a hostile twin resets its own flow, and no more") {

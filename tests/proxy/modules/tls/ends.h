@@ -16,7 +16,8 @@ namespace longhaul::tls {
 struct Asked final : LegUser {
   Bytes choose_protocol() const override { return std::as_bytes(std::span(protocol)); }
   Bytes certificate_status(const X509*) const override { return std::as_bytes(std::span(status)); }
-  std::string protocol = "echo/1", status;
+  void on_secret(std::string_view line) override { (secrets += line) += '\n'; }
+  std::string protocol = "echo/1", status, secrets;
 };
 
 // An end of the connection that uses libssl as any program does.
@@ -65,6 +66,12 @@ class End {
     const long size = SSL_get_tlsext_status_ocsp_resp(ssl(), &status);
     return size > 0 ? std::string(reinterpret_cast<const char*>(status), static_cast<std::size_t>(size)) : "";
   }
+  // With log_secrets(): the line of the key log that begins so.
+  std::string secret(const std::string& label) const {
+    const std::size_t at = asked_.secrets.find(label + ' ');
+    REQUIRE(at != std::string::npos);
+    return asked_.secrets.substr(at, asked_.secrets.find('\n', at) - at);
+  }
   std::string out() {
     const Slice slice = leg_.drain();
     return {reinterpret_cast<const char*>(slice.bytes().data()), slice.size()};
@@ -78,6 +85,13 @@ class End {
   Asked asked_;
   Leg leg_;
 };
+
+// Of a client; the context of a server does it anyway.
+inline void log_secrets(SSL_CTX* context) {
+  SSL_CTX_set_keylog_callback(context, [](const SSL* ssl, const char* line) {
+    static_cast<LegUser*>(SSL_get_app_data(ssl))->on_secret(line);
+  });
+}
 
 struct World {
   // Without the system's authorities, which take longer to read than a test.

@@ -93,6 +93,16 @@ TEST_CASE("tls: what a page embeds is fetched ahead on a decrypted HTTP/2 connec
     CHECK(visit.asked.size() == 4);
     CHECK(visit.twins.near.module.counters().objects_ahead_used == 3);
     CHECK(visit.twins.near.module.reason() == modules::Reason());
+    // When memory is short nothing more is fetched, and the connection goes on.
+    visit.twins.far.module.give_up_memory(visit.twins.now), visit.twins.far.collect();
+    const auto again = visit.browser.asks("/page", {{"accept", "text/html"}}, "https");
+    const auto other = visit.browser.asks("/other", {{"accept", "*/*"}}, "https");
+    visit.speak();
+    visit.twins.run();
+    CHECK_FALSE(visit.twins.is_reset());
+    CHECK(visit.browser.messages[again].content == PageVisit::content_of("/page"));
+    CHECK(visit.browser.messages[other].content == PageVisit::content_of("/other"));
+    CHECK(visit.asked.size() == 6);
   }
 }
 

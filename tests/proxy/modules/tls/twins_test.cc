@@ -124,6 +124,41 @@ TEST_CASE("tls: a client may change its keys now and then, and not all the time"
   }
 }
 
+TEST_CASE("tls: a server may change its keys now and then, and not all the time") {
+  const World world;
+  struct Case {
+    int updates;
+    std::size_t data;  // after each
+    bool is_at_once, is_flood;
+  };
+  for (const Case& is :
+       {Case{20, 0, false, false}, {40, 0, false, true}, {40, 0, true, true}, {40, 64 << 10, false, false}}) {
+    CAPTURE(is.updates, is.data, is.is_at_once);
+    Play play(world, world.real, "a.corp", 1, Play::Until::answered,
+              [](Play& p) { SSL_CTX_set_min_proto_version(p.server_context.get(), TLS1_3_VERSION); });
+    REQUIRE(play.client.heard == play.answer);
+    std::string wanted = play.answer;
+    for (int i = 0; i < is.updates; ++i) {
+      REQUIRE(SSL_key_update(play.server->ssl(),
+                             i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+      SSL_do_handshake(play.server->ssl());
+      play.server->say(std::string(is.data, 'x'));
+      wanted += std::string(is.data, 'x');
+      play.twins.server_sends(play.server->out());
+      if (!is.is_at_once) play.twins.run();
+    }
+    play.twins.run();
+    CHECK(play.twins.is_reset() == is.is_flood);
+    CHECK(play.twins.far.module.reason() ==
+          (is.is_flood ? modules::Reason(reasons::tls_server_floods) : modules::Reason()));
+    if (is.is_flood) continue;
+    play.server->say("more");
+    play.speak();
+    play.twins.run();
+    CHECK(play.client.heard == wanted + "more");
+  }
+}
+
 TEST_CASE("tls: the status of a certificate is copied to the client if it is the one that the client gets") {
   const World world;
   Play same(world, world.shown, "a.corp", 1);
@@ -179,6 +214,28 @@ TEST_CASE("tls: where the server does not verify, the client shakes hands with i
       CHECK(SSL_get_verify_result(play.client.ssl()) != X509_V_OK);
       CHECK(play.server->heard.empty());
     }
+}
+
+TEST_CASE("tls: what is wrong with a server's certificate is said, and a common name is no name") {
+  const World world;
+  const Issued expired = issue("a.corp", &world.authority, {.begins = -7200, .ends = -3600});
+  const Issued other_name = issue("b.corp", &world.authority);
+  const Issued common_name = issue("a.corp", &world.authority, {.has_alternative_names = false});
+  const std::pair<const Issued*, int> cases[] = {{&expired, X509_V_ERR_CERT_HAS_EXPIRED},
+                                                 {&other_name, X509_V_ERR_HOSTNAME_MISMATCH},
+                                                 {&common_name, X509_V_ERR_HOSTNAME_MISMATCH}};
+  for (const auto& [shown, error] : cases) {
+    const std::string why = X509_verify_cert_error_string(error);
+    CAPTURE(why);
+    Play play(world, *shown, "a.corp", 1, Play::Until::closed,
+              [](Play& p) { SSL_set_verify(p.client.ssl(), SSL_VERIFY_NONE, nullptr); });
+    CHECK(play.redials == 1);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.sees(*shown));
+    CHECK(play.twins.far.module.reason() == modules::Reason(reasons::tls_server_refused));
+    CHECK(play.twins.far.module.detail() ==
+          "TLS for a.corp not decrypted: certificate verify failed: " + why);
+  }
 }
 
 TEST_CASE("tls: a client that takes any certificate talks to the server that did not verify, and its bytes are its own") {
