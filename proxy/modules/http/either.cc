@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/http/either.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "proxy/modules/http/h2/early.h"
 #include "proxy/modules/http/h2/near.h"
 #include "proxy/modules/http/near.h"
 
 namespace longhaul::http {
-namespace {
-
-// How long the SETTINGS of a server that speaks first wait for its client, which speaks at once.
-constexpr modules::Duration kClientsTime = std::chrono::seconds(1);
-
-}  // namespace
 
 void Either::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   told_ = told;
@@ -23,15 +16,13 @@ void Either::on_surroundings(TimePoint now, const modules::Surroundings& told) {
 
 void Either::from_lan(TimePoint now, Slice bytes) {
   if (half_) return half_->from_lan(now, std::move(bytes));
-  append(first_, bytes.bytes());
-  read_first(now);
+  hold_first(now, bytes.bytes());
 }
 
 void Either::from_lan_seen_late(TimePoint now, Slice bytes) {
   if (half_) return half_->from_lan_seen_late(now, std::move(bytes));
-  append(first_, bytes.bytes());
   at_server_ += bytes.size();
-  read_first(now);
+  hold_first(now, bytes.bytes());
 }
 
 void Either::seen_late_is_over(TimePoint now) {
@@ -39,27 +30,9 @@ void Either::seen_late_is_over(TimePoint now) {
   if (half_) half_->seen_late_is_over(now);
 }
 
-void Either::read_first(TimePoint now) {
-  const std::string_view text(reinterpret_cast<const char*>(first_.data()), first_.size());
-  const bool is_2 = text.starts_with(h2::kPreface);
-  if (is_2 || !h2::kPreface.starts_with(text)) choose(now, is_2);
-}
-
 void Either::from_stream(TimePoint now, Slice bytes) {
   if (half_) return half_->from_stream(now, std::move(bytes));
-  append(of_server_, bytes.bytes());
-  if (!h2::may_be_server(of_server_) || of_server_.size() > 64 * 1024) return choose(now, false);
-  if (!held_until_) held_until_ = now + kClientsTime;
-}
-
-void Either::on_timeout(TimePoint now) {
-  if (half_) return half_->on_timeout(now);
-  if (held_until_ && now >= *held_until_) choose(now, false);
-}
-
-modules::Module& Either::chosen(TimePoint now) {
-  if (!half_) choose(now, false);
-  return *half_;
+  hold_of_server(now, bytes.bytes());
 }
 
 void Either::choose(TimePoint now, bool is_2) {

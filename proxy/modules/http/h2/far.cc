@@ -46,31 +46,14 @@ void Far::from_lan(TimePoint now, Slice bytes) {
 
 void Far::on_room(TimePoint, const modules::Room& room) {
   if (is_over_) return;
-  if (room.lan) lan_room_ = kRoom;
-  if (room.stream) stream_room_ = kRoom;
+  pump_.on_room(room);
   pump();
 }
 
-// As in the near half, frames are made only if there is room for them.
 void Far::pump() {
-  for (bool moved = true; std::exchange(moved, false) && !is_over_;) {
-    Buffer lan, stream;
-    if (stream_room_ > 0 && !ended_stream_) streams_->to_client(stream, std::min(stream_room_, kPiece));
-    if (lan_room_ > 0 && !ended_lan_) streams_->to_server(lan, std::min(lan_room_, kPiece));
-    moved = !lan.empty() || !stream.empty();
-    lan_room_ -= std::min(lan_room_, lan.size());
-    stream_room_ -= std::min(stream_room_, stream.size());
-    if (!lan.empty()) out_.push_back(modules::ToLan{Slice::copy_of(lan)});
-    if (!stream.empty()) out_.push_back(modules::ToStream{Slice::copy_of(stream)});
-    if (!moved) streams_->review();
-  }
-  if (is_over_ || stream_room_ == 0 || !streams_->is_over()) return;
-  streams_->client_ended();
-  Buffer last;
-  streams_->to_server(last, kPiece);
-  if (!last.empty() && !ended_lan_) out_.push_back(modules::ToLan{Slice::copy_of(last)});
+  if (is_over_ || !pump_.run(*streams_)) return;
   is_over_ = true;
-  end_lan();
+  pump_.end_lan();
   end_stream();
 }
 
@@ -83,7 +66,7 @@ void Far::stream_ended(TimePoint, modules::Ending ending) {
     is_over_ = true;
     end_stream();
   }
-  end_lan();
+  pump_.end_lan();
 }
 
 void Far::lan_ended(TimePoint, modules::Ending ending) {
@@ -103,13 +86,9 @@ void Far::give_up_memory(TimePoint) {
   if (streams_->state_bytes() > kMostStateBytes) abort();
 }
 
-void Far::end_lan() {
-  if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
-}
-
 void Far::end_stream() {
   pushing_.end();
-  if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
+  pump_.end_stream();
 }
 
 void Far::abort() {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 
+#include "proxy/modules/http/h2/pump.h"
 #include "proxy/modules/http/h2/streams.h"
 #include "proxy/modules/module.h"
 
@@ -38,11 +39,9 @@ class Far final : public modules::Module {
   std::string_view detail() const override { return "HTTP/2"; }
 
  private:
-  static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024;
   // As in Near.
   static constexpr std::size_t kMostStateBytes = (1 << 20) + Streams::kAllLanWindow;
   void pump();
-  void end_lan();
   void end_stream();
   void abort();
 
@@ -52,8 +51,8 @@ class Far final : public modules::Module {
   Pushing pushing_;
   Ahead ahead_;
   std::unique_ptr<Streams> streams_;
-  std::size_t lan_room_ = kRoom, stream_room_ = kRoom;
-  bool is_over_ = false, ended_lan_ = false, ended_stream_ = false;
+  Pump pump_{out_, Pump::Client::at_stream};
+  bool is_over_ = false;
   mutable modules::Counters shown_;
 };
 

@@ -51,7 +51,7 @@ void Near::from_lan(TimePoint now, Slice bytes) {
     case State::runs:
       return feed_client(now, bytes.bytes());
     case State::aside:
-      if (!ended_stream_) out_.push_back(modules::ToStream{std::move(bytes)});
+      if (!pump_.has_ended_stream()) out_.push_back(modules::ToStream{std::move(bytes)});
       return;
     case State::over:
       return;
@@ -103,7 +103,7 @@ void Near::pass_held() {
 // bytes are those that it passed before.
 void Near::twin_stepped_aside(TimePoint) {
   step_aside(reasons::http_begun);
-  if (state_ != State::aside || ended_lan_ || std::exchange(passes_to_lan_, true)) return;
+  if (state_ != State::aside || pump_.has_ended_lan() || std::exchange(passes_to_lan_, true)) return;
   out_.push_back(modules::StepAside{modules::Way::to_lan});
 }
 
@@ -146,7 +146,7 @@ void Near::from_stream(TimePoint now, Slice bytes) {
       if (!streams_->from_server(now, bytes.bytes())) streams_->server_ended();
       return pump();
     case State::aside:
-      if (!ended_lan_) out_.push_back(modules::ToLan{std::move(bytes)});
+      if (!pump_.has_ended_lan()) out_.push_back(modules::ToLan{std::move(bytes)});
       return;
     case State::over:
       return;
@@ -155,33 +155,15 @@ void Near::from_stream(TimePoint now, Slice bytes) {
 
 void Near::on_room(TimePoint, const modules::Room& room) {
   if (state_ != State::runs) return;
-  if (room.lan) lan_room_ = kRoom;
-  if (room.stream) stream_room_ = kRoom;
+  pump_.on_room(room);
   pump();
 }
 
-// Content becomes frames only when there is room for them, so that a client that does not read holds what its
-// windows and those towards the server allow, and not what the store has.
 void Near::pump() {
-  for (bool moved = true; std::exchange(moved, false) && state_ == State::runs;) {
-    Buffer lan, stream;
-    if (lan_room_ > 0 && !ended_lan_) streams_->to_client(lan, std::min(lan_room_, kPiece));
-    if (stream_room_ > 0 && !ended_stream_) streams_->to_server(stream, std::min(stream_room_, kPiece));
-    moved = !lan.empty() || !stream.empty();
-    lan_room_ -= std::min(lan_room_, lan.size());
-    stream_room_ -= std::min(stream_room_, stream.size());
-    if (!lan.empty()) out_.push_back(modules::ToLan{Slice::copy_of(lan)});
-    if (!stream.empty()) out_.push_back(modules::ToStream{Slice::copy_of(stream)});
-    if (!moved) streams_->review();
-  }
-  if (state_ != State::runs || lan_room_ == 0 || !streams_->is_over()) return;
-  streams_->client_ended();
-  Buffer last;
-  streams_->to_server(last, kPiece);
-  if (!last.empty() && !ended_stream_) out_.push_back(modules::ToStream{Slice::copy_of(last)});
+  if (state_ != State::runs || !pump_.run(*streams_)) return;
   state_ = State::over;
-  end_stream();
-  end_lan();
+  pump_.end_stream();
+  pump_.end_lan();
 }
 
 // ------------------------------------------------------------------------------------------------------ ends
@@ -194,16 +176,16 @@ void Near::lan_ended(TimePoint, modules::Ending ending) {
     streams_->client_ended();
     pump();
     state_ = State::over;
-    end_lan();
+    pump_.end_lan();
   }
-  end_stream();
+  pump_.end_stream();
 }
 
 void Near::stream_ended(TimePoint, modules::Ending ending) {
   if (ending == modules::Ending::reset) return abort();
   receiving_.end();
   if (state_ == State::early) step_aside({});
-  if (state_ != State::runs) return end_lan();
+  if (state_ != State::runs) return pump_.end_lan();
   streams_->server_ended();
   pump();
 }
@@ -214,14 +196,6 @@ void Near::give_up_memory(TimePoint) {
   streams_->drop_pending();
   // Two connections with streams of their own cannot be continued without this half.
   if (streams_->state_bytes() > kMostStateBytes) abort();
-}
-
-void Near::end_lan() {
-  if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
-}
-
-void Near::end_stream() {
-  if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
 }
 
 void Near::abort() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "proxy/modules/http/h2/pump.h"
 #include "proxy/modules/http/h2/streams.h"
 #include "proxy/modules/module.h"
 
@@ -41,7 +42,7 @@ class Near final : public modules::Module {
   std::string_view detail() const override { return state_ == State::runs ? "HTTP/2" : ""; }
 
  private:
-  static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+  static constexpr std::size_t kMostEarlyBytes = 256 * 1024;
   // Of state when memory is short, besides the uploads that the windows allow.
   static constexpr std::size_t kMostStateBytes = (1 << 20) + Streams::kAllUpWindow;
   enum class State : std::uint8_t {
@@ -57,8 +58,6 @@ class Near final : public modules::Module {
   void feed_client(TimePoint now, Bytes bytes);
   void look(TimePoint now);
   void pump();
-  void end_lan();
-  void end_stream();
   void abort();
 
   Place place_;
@@ -70,9 +69,9 @@ class Near final : public modules::Module {
   std::size_t at_server_ = 0;  // of early_, its beginning
   bool late_is_over_ = false, is_on_ = true;
   std::unique_ptr<Streams> streams_;
-  std::size_t lan_room_ = kRoom, stream_room_ = kRoom;
-  bool lan_ended_ = false, ended_lan_ = false, ended_stream_ = false, passes_to_lan_ = false;
+  bool lan_ended_ = false, passes_to_lan_ = false;
   std::deque<modules::Output> out_;
+  Pump pump_{out_, Pump::Client::at_lan};
   modules::Reason reason_{};
   mutable modules::Counters shown_;
 };
