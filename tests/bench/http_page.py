@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page of 60 objects in Chromium with a cold cache, until its load event, at 100 ms: over HTTP/1 on six connections, and over TLS
 and HTTP/2 on one. On the bare line; through the pair without the module; with it the first visitor, without and with prefetch,
-and a later one."""
+and a later one, who is also compared with a visitor on the server's own LAN: the least that the browser itself needs."""
 
 import base64
 import itertools
@@ -60,11 +60,18 @@ def visit(lab, base, page):
         return browser.value("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
 
 
+def visits_on_lan(base, times):
+    with Lab() as lab:
+        server = Server(lab, tls.Authority(lab.scratch / "ca").issue(NAME))
+        return [visit(lab, base, server.page()) for _ in range(times)]
+
+
 def run(bench):
     times = bench.times(5)
     for label, base in (("HTTP/1, 6 connections", f"http://{SERVER}:8080"), ("HTTP/2 over TLS, 1 connection", f"https://{NAME}")):
         if not bench.wants(label):
             continue
+        lan = visits_on_lan(base, times)
         with Lab(f"{LINE},{ROUND_TRIP_MS}") as lab:
             authority = tls.Authority(lab.scratch / "ca")
             certificate = authority.issue(NAME)
@@ -89,5 +96,6 @@ def run(bench):
         for row in (Row(f"{label}: without the module", "s", without, None, bare, conditions=where),
                     Row(f"{label}: first visitor", "s", first, None, bare, beside_goal=at_most(0.4), note=note, conditions=where),
                     Row(f"{label}: first visitor, with prefetch", "s", ahead, None, bare, beside_goal=at_most(0.4), conditions=where),
-                    Row(f"{label}: later visitor", "s", later, None, bare, beside_goal=at_most(0.15), conditions=where)):
+                    Row(f"{label}: later visitor", "s", later, None, bare, beside_goal=at_most(0.15), conditions=where),
+                    Row(f"{label}: later visitor, beside one on the server's LAN", "s", later, None, lan, conditions=where)):
             bench.report(row)
