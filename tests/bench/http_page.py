@@ -97,5 +97,5 @@ def run(bench):
                     Row(f"{label}: first visitor", "s", first, None, bare, beside_goal=at_most(0.4), note=note, conditions=where),
                     Row(f"{label}: first visitor, with prefetch", "s", ahead, None, bare, beside_goal=at_most(0.4), conditions=where),
                     Row(f"{label}: later visitor", "s", later, None, bare, beside_goal=at_most(0.15), conditions=where),
-                    Row(f"{label}: later visitor, beside one on the server's LAN", "s", later, None, lan, conditions=where)):
+                    Row(f"{label}: later visitor, beside one on the LAN", "s", later, None, lan, beside_name="LAN", conditions=where)):
             bench.report(row)
