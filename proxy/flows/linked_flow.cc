@@ -310,7 +310,7 @@ void LinkedFlow::finish_if_done() {
 
 void LinkedFlow::count() {
   if (!stream_) return;
-  record_.bytes.wan_out = stream_->wire_sent();
+  record_.bytes.wan_out = stream_->output().sending().end_offset();
   record_.bytes.wan_in = stream_->wire_received();
   record_.blocks = stream_->blocks();
 }
@@ -318,7 +318,7 @@ void LinkedFlow::count() {
 void LinkedFlow::finish(End end) {
   if (std::exchange(finished_, true)) return;
   // Data still to be sent is counted, too: the counters are read for the last time.
-  if (stream_ && end == End::closed) stream_->encode_all();
+  if (stream_ && end == End::closed) stream_->output().encode_all();
   count();
   lan_.up = lan_.down = Pump::done;
   auto executor = lan_.executor();

@@ -58,10 +58,11 @@ void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chu
     const std::size_t turn =
         std::min(scheduler_.empty() ? std::max(chunk, kAlone) : chunk, kMaxStreamPayload);
     const std::size_t room = std::min(turn, std::max<std::size_t>(end - out.size(), 512));
-    const bool begins = stream->prepare_to_send(room);
-    std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
-    stream->on_sent(sent, context_.now);
-    if (stream->wants_to_send()) wants_to_send(*stream, Turn::last);
+    StreamOutput& output = stream->output();
+    const bool begins = output.prepare_to_send(room);
+    std::size_t sent = write_chunk(output.sending(), *id, room, carrier, out);
+    output.on_sent(sent, context_.now);
+    if (output.wants_to_send()) wants_to_send(*stream, Turn::last);
     stream->tell_if_writable();
     // The line is idle until this is sealed and sent: later blocks are encoded meanwhile.
     if (begins) return;
@@ -100,10 +101,11 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
     stream->marks.queued = false;
     std::size_t before = out.size();
     // A stream with nothing left to send was reset while it waited.
-    stream->prepare_to_send(end - out.size());
-    bool fits = fill_chunk(stream->sending(), *id, carrier, end, out, content);
-    if (fits) stream->on_sent(out.size() - before, now);
-    if (stream->wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
+    StreamOutput& output = stream->output();
+    output.prepare_to_send(end - out.size());
+    bool fits = fill_chunk(output.sending(), *id, carrier, end, out, content);
+    if (fits) output.on_sent(out.size() - before, now);
+    if (output.wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
     stream->tell_if_writable();
     if (!fits) return;
   }
@@ -117,8 +119,9 @@ std::optional<std::size_t> Outgoing::place_for_helper(CarrierId carrier) const {
     const auto id = scheduler_.bulk_at(place);
     if (!id) break;
     const Stream* stream = streams_.find(*id);
-    if (stream && stream->wants_to_send() && !stream->sending().repeats() && stream->unsent_bytes() > *above)
-      return place;
+    if (!stream) continue;
+    const StreamOutput& output = stream->output();
+    if (output.wants_to_send() && !output.sending().repeats() && output.unsent_bytes() > *above) return place;
   }
   return std::nullopt;
 }
@@ -129,10 +132,11 @@ void Outgoing::fill_as_helper(CarrierId carrier, std::size_t end, Buffer& out, P
     scheduler_.take_bulk(*place);
     stream.marks.queued = false;
     const std::size_t before = out.size();
-    stream.prepare_to_send(end - before);
-    const bool fits = fill_chunk(stream.sending(), stream.id(), carrier, end, out, content);
-    if (fits) stream.on_sent(out.size() - before, context_.now);
-    if (stream.wants_to_send()) wants_to_send(stream, fits ? Turn::last : Turn::first);
+    StreamOutput& output = stream.output();
+    output.prepare_to_send(end - before);
+    const bool fits = fill_chunk(output.sending(), stream.id(), carrier, end, out, content);
+    if (fits) output.on_sent(out.size() - before, context_.now);
+    if (output.wants_to_send()) wants_to_send(stream, fits ? Turn::last : Turn::first);
     stream.tell_if_writable();
     if (!fits) return;
   }
@@ -202,8 +206,9 @@ void Outgoing::on_lost(CarrierId carrier, const PacketContent& content, TimePoin
     if (id == kControlStream) {
       control_.sending().on_lost(bytes, carrier);
     } else if (Stream* stream = streams_.find(id)) {
-      stream->sending().on_lost(bytes, carrier);
-      if (stream->sending().wants_to_send()) wants_to_send(*stream, Turn::first);
+      SendStream& sending = stream->output().sending();
+      sending.on_lost(bytes, carrier);
+      if (sending.wants_to_send()) wants_to_send(*stream, Turn::first);
     }
   }
 }
@@ -213,7 +218,7 @@ void Outgoing::on_arrived(const PacketContent& content) {
     if (id == kControlStream) {
       control_.sending().on_arrived(bytes);
     } else if (Stream* stream = streams_.find(id)) {
-      stream->sending().on_arrived(bytes);
+      stream->output().sending().on_arrived(bytes);
     }
   }
 }
@@ -230,9 +235,9 @@ void Outgoing::set_line_rate(std::uint64_t bytes_per_second) {
 void Outgoing::wants_to_send(Stream& stream, Turn turn) {
   if (std::exchange(stream.marks.queued, true)) return;
   if (turn == Turn::first) {
-    scheduler_.add_first(stream.id(), stream.stream_class(context_.now));
+    scheduler_.add_first(stream.id(), stream.output().stream_class(context_.now));
   } else {
-    scheduler_.add(stream.id(), stream.stream_class(context_.now));
+    scheduler_.add(stream.id(), stream.output().stream_class(context_.now));
   }
 }
 

@@ -1,112 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session's input for a stream: wire bytes, records, blocks that may have to wait, and the fate of sent
-// data.
+// What the peer's frames do to a stream: the meaning of each record, and the fate of sent data.
 #include "proxy/link/stream.h"
 
 namespace longhaul::link {
 
 Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
   received_at_ = now;
-  // How much credit a stream's wire bytes use is not known before they are parsed, so waiting bytes are
-  // bounded for all streams together: no honest peer sends more ahead than its credit.
-  const std::uint64_t most = context_.owner.waiting_allowance(), before = receiving_.waiting_cost();
-  std::uint64_t in_order = receiving_.contiguous();
-  std::uint64_t room = most > context_.waiting_cost ? most - context_.waiting_cost : 0;
-  auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
-    // The rest of a stream that is no longer read is acknowledged and dropped.
-    if (discarding_) return {};
-    if (parked_) return park(fresh);
-    auto rest = parser_.feed(fresh, *this);
-    if (!rest) return rest.error();
-    return park(*rest);
-  });
-  count_waiting();
-  if (taken && context_.waiting_cost > most) taken = LinkError::too_fragmented;
-  bool moved = receiving_.contiguous() != in_order;
-  if (before && moved && receive_credit_) receive_credit_->on_stall(now - stalled_since_);
-  if (receiving_.waiting_cost() && (moved || !before)) stalled_since_ = now;
-  return taken;
-}
-
-// Like bytes behind gaps: it is not known yet how much credit they use.
-Result<void> Stream::park(Bytes wire) {
-  if (wire.empty() || discarding_) return {};
-  if (!parked_) parked_ = std::make_unique<Parked>();
-  parked_->behind.push_copy(wire);
-  if (!waits_for_block()) context_.owner.reads_later(*this);
+  const auto stall = input_.take(offset, payload, now, *this);
+  if (!stall) return stall.error();
+  if (input_.has_unread()) context_.owner.reads_later(*this);
+  if (*stall && receive_credit()) receive_credit()->on_stall(**stall);
   return {};
 }
 
-void Stream::count_waiting() {
-  std::uint64_t waiting = receiving_.waiting_cost() + parser_.held_bytes();
-  if (parked_) waiting += parked_->block.size() + parked_->behind.size();
-  context_.waiting_cost += waiting - std::exchange(counted_waiting_, waiting);
-}
-
 Result<void> Stream::resume(TimePoint now) {
-  if (!waits_for_block()) return {};
+  if (!input_.waits_for_block()) return {};
   received_at_ = now;
-  Slice block = parked_->block;
+  const Slice block = input_.waiting_block();
   if (!decode(*parse_block(block.bytes()))) return {};
-  if (parked_) parked_->block = {};
+  input_.on_decoded();
   return read_on(now);
 }
 
 Result<void> Stream::read_on(TimePoint now) {
   received_at_ = now;
-  Result<void> result;
-  while (parked_ && !waits() && !parked_->behind.empty()) {
-    Slice piece = parked_->behind.front();
-    auto rest = parser_.feed(piece.bytes(), *this);
-    if (!rest) {
-      result = rest.error();
-      break;
-    }
-    // If the stream is no longer read, nothing is parked.
-    if (parked_) parked_->behind.drop_until(parked_->behind.begin_offset() + piece.size() - rest->size());
-  }
-  if (parked_ && !waits_for_block()) {
-    if (parked_->behind.empty()) {
-      parked_.reset();
-    } else {
-      context_.owner.reads_later(*this);
-    }
-  }
-  count_waiting();
-  return result;
+  const auto read = input_.read_on(*this);
+  if (input_.has_unread()) context_.owner.reads_later(*this);
+  return read;
 }
 
-void Stream::deliver(Slice plain) {
-  readable_.push(std::move(plain));
-  context_.owner.tell(*this, EventKind::readable);
-}
+// ------------------------------------------------------------------------------------------------- records
 
 Result<void> Stream::on_data(Bytes plain) {
-  if (discarding_) return {};
-  if (!request_ || !receive_credit_ || read_state_ != ReadState::open) return LinkError::malformed_record;
-  if (opened_here_ && !answer_) return LinkError::malformed_record;
-  if (auto within = receive_credit_->on_received(plain.size(), received_at_); !within) return within;
-  readable_.push_copy(plain);
+  if (input_.discards()) return {};
+  if (!opening_.permits(RecordType::data) || !receive_credit() || read_state_ != ReadState::open)
+    return LinkError::malformed_record;
+  if (auto within = inbox_.add(plain, received_at_); !within) return within;
   context_.owner.tell(*this, EventKind::readable);
   return {};
 }
 
 Result<void> Stream::on_record(RecordType type, Bytes body) {
-  if (discarding_) return {};
-  // The opener's first record is OPEN, the other side's is ANSWER; only the end may come before.
-  bool begun = opened_here_ ? answer_.has_value() : request_ != nullptr;
-  if (type == RecordType::open) return opened_here_ || begun ? LinkError::malformed_record : on_open(body);
-  if (type == RecordType::answer) {
-    if (!opened_here_ || begun) return LinkError::malformed_record;
-    auto parsed = parse_answer(body);
-    if (!parsed) return parsed.error();
-    answer_ = *parsed;
-    context_.owner.tell(*this, EventKind::answered);
-    return {};
-  }
-  bool over = type == RecordType::end || type == RecordType::abort;
-  if (!begun && !(over && opened_here_)) return LinkError::malformed_record;
+  if (input_.discards()) return {};
+  if (!opening_.permits(type)) return LinkError::malformed_record;
   switch (type) {
+    case RecordType::open:
+      return on_open(body);
+    case RecordType::answer:
+      return on_answer(body);
     case RecordType::block:
       return on_block(body);
     case RecordType::module:
@@ -128,9 +69,9 @@ Result<void> Stream::on_open(Bytes body) {
   count_work(kWorkPerOpen);
   auto parsed = parse_open(body, context_.keys);
   if (!parsed) return parsed.error();
-  request_ = std::make_unique<OpenRequest>(std::move(*parsed));
-  std::uint64_t floor = context_.pool.floor_bytes();
-  std::uint64_t forward = request_->forward_credit;
+  opening_.on_open(std::move(*parsed));
+  output_.use(request().features);
+  const std::uint64_t floor = context_.pool.floor_bytes(), forward = request().forward_credit;
   if (auto taken = context_.owner.take_open_credit(forward > floor ? forward - floor : 0); !taken)
     return taken;
   if (!context_.owner.admits(*this)) {
@@ -138,39 +79,39 @@ Result<void> Stream::on_open(Bytes body) {
     marks.released = true;
     return {};
   }
-  receive_credit_.emplace(context_.pool, context_.credit, forward, request_->features.window_bytes);
-  if (receive_credit_->open_up(received_at_)) context_.owner.announce_credit(*this);
-  send_credit_ = SendCredit(request_->reverse_credit);
+  ReceiveCredit& credit =
+      inbox_.open(context_.pool, context_.credit, forward, request().features.window_bytes);
+  if (credit.open_up(received_at_)) context_.owner.announce_credit(*this);
+  send_credit_ = SendCredit(request().reverse_credit);
   context_.owner.tell(*this, EventKind::opened);
   if (send_state_ == SendState::reset) context_.owner.tell(*this, EventKind::stopped);
+  return {};
+}
+
+Result<void> Stream::on_answer(Bytes body) {
+  auto parsed = parse_answer(body);
+  if (!parsed) return parsed.error();
+  opening_.on_answer(*parsed);
+  context_.owner.tell(*this, EventKind::answered);
   return {};
 }
 
 Result<void> Stream::on_block(Bytes body) {
   auto block = parse_block(body);
   if (!block) return block.error();
-  if (auto within = receive_credit_->on_received(block->header.plain_bytes, received_at_); !within)
-    return within;
-  if (decode(*block)) return {};
-  if (!parked_) parked_ = std::make_unique<Parked>();
-  parked_->block = Slice::copy_of(body);
+  if (auto within = inbox_.charge(block->header.plain_bytes, received_at_); !within) return within;
+  if (!decode(*block)) input_.wait_for(body);
   return {};
 }
 
 // False: not yet.
 bool Stream::decode(const ParsedBlock& block) {
-  if (context_.codec) {
-    known_to_codec_ = true;
-    auto plain = context_.codec->decode(id_.number(), block.header, block.encoded);
-    if (plain && !*plain) return false;
-    if (plain && (*plain)->size() == block.header.plain_bytes) {
-      blocks_.in += {.blocks = 1,
-                     .plain = block.header.plain_bytes,
-                     .deduped = context_.codec->last_decoded().after_dedup_bytes,
-                     .encoded = block.encoded.size()};
-      deliver(std::move(**plain));
-      return true;
-    }
+  auto plain = blocks_.decode(block);
+  if (plain && !*plain) return false;
+  if (plain) {
+    inbox_.add(std::move(**plain));
+    context_.owner.tell(*this, EventKind::readable);
+    return true;
   }
   // Wrong bytes are never delivered: the flow ends here, the session goes on.
   reset(ResetCode::undecodable);
@@ -179,37 +120,38 @@ bool Stream::decode(const ParsedBlock& block) {
 }
 
 Result<void> Stream::on_message(Bytes body) {
-  if (auto within = receive_credit_->on_received(message_cost(body.size()), received_at_); !within)
-    return within;
-  messages_.push_back({readable_.end_offset(), Slice::copy_of(body)});
+  if (auto within = inbox_.add_message(body, received_at_); !within) return within;
   context_.owner.tell(*this, EventKind::readable);
   return {};
 }
 
 void Stream::finish_reading(ReadState state) {
   read_state_ = state;
-  receive_credit_->finish();
+  receive_credit()->finish();
   if (state == ReadState::aborted) {
     // The peer's connection has ended: our remaining data has no reader. The data that it sent before is
     // delivered first.
-    drop_unsent();
-    stop_encoding();
+    output_.drop();
+    blocks_.stop_encoding();
     send_state_ = SendState::reset;
     reset_code_ = ResetCode::connection_reset;
   }
   context_.owner.tell(*this, EventKind::readable);
 }
 
+// --------------------------------------------------------------------------------------- fate of sent data
+
 void Stream::on_acknowledged(std::uint64_t offset) {
-  context_.retained.remove(sending_.on_acknowledged(offset));
+  output_.on_acknowledged(offset);
   tell_if_writable();
 }
 
 void Stream::on_carriers_left(std::span<const CarrierId> carriers) {
-  sending_.on_carriers_left(carriers);
+  SendStream& sending = output_.sending();
+  sending.on_carriers_left(carriers);
   // The peer may have forgotten this stream, and may have sent its last acknowledgement on a lost carrier.
-  if (send_state_ != SendState::open) sending_.repeat_last_byte();
-  if (wants_to_send()) context_.owner.wants_to_send(*this);
+  if (send_state_ != SendState::open) sending.repeat_last_byte();
+  if (output_.wants_to_send()) context_.owner.wants_to_send(*this);
 }
 
 SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t limit) {
@@ -219,21 +161,21 @@ SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t li
 }
 
 void Stream::on_reset(ResetCode code) {
-  drop_unsent();
+  output_.drop();
   send_state_ = SendState::reset;
   // This side's own remaining data must still be sent as intended.
   if (!marks.reset_pending) reset_code_ = code;
   if (code == ResetCode::no_reader) {
     // A stream that was aborted here has no reader either: then both directions are over.
-    stop_encoding();
-    if (discarding_) {
+    blocks_.stop_encoding();
+    if (input_.discards()) {
       read_state_ = ReadState::reset;
     } else {
       context_.owner.tell(*this, EventKind::stopped);
     }
     return;
   }
-  forget_in_codec();
+  blocks_.forget();
   if (read_state_ == ReadState::reset) return;
   read_state_ = ReadState::reset;
   stop_reading();

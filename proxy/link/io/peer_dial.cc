@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/io/peer_dial.h"
 
-#include <openssl/rand.h>
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
@@ -13,6 +10,7 @@
 #include <random>
 
 #include "proxy/link/io/cipher_choice.h"
+#include "proxy/link/io/session_token.h"
 #include "proxy/log/log.h"
 #include "proxy/net/marks.h"
 
@@ -26,23 +24,6 @@ constexpr Duration kConnectLimit = 10s, kHandshakeLimit = 10s;
 // There are others to try.
 constexpr Duration kPathConnectLimit = 4s;
 constexpr Duration kFirstBackOff = 250ms, kLastBackOff = 5s;
-
-Token random_token() {
-  Token token;
-  RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token);
-  return token;
-}
-
-// The same on both sides: both nonces are in it, the dialler's first.
-Token new_session_id(const Token& dialler, const Token& acceptor) {
-  Buffer both(dialler.begin(), dialler.end());
-  both.insert(both.end(), acceptor.begin(), acceptor.end());
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(both.data()), both.size(), digest);
-  Token id;
-  std::memcpy(id.data(), digest, sizeof id);
-  return id;
-}
 
 Duration with_jitter(Duration time) {
   thread_local std::minstd_rand random{std::random_device{}()};
@@ -250,10 +231,8 @@ asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
     terms.cipher = *cipher;
     terms.peer = {connection.socket().remote_endpoint(error).address(), theirs->udp_port};
     if (error) terms.endpoint = nullptr;
-    for (UdpTerms::Path& path : paths)
-      if (std::ranges::find(theirs->paths, path.name) != theirs->paths.end())
-        terms.paths.push_back(std::move(path));
-    note_paths(terms.paths);
+    terms.paths = PathAgreement::answered(std::move(paths), theirs->paths);
+    agreement_.note(peer_, terms.paths);
   }
   const Token id = resumed ? hello.session : new_session_id(hello.nonce, theirs->nonce);
   if (!co_await host_.may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return false;
@@ -296,30 +275,6 @@ asio::awaitable<std::vector<UdpTerms::Path>> PeerDial::paths_to_offer() {
   co_return offered;
 }
 
-// Those that this side knows, too. They arrive where everything arrives.
-std::vector<UdpTerms::Path> PeerDial::paths_to_answer(const std::vector<std::string>& offered) {
-  std::vector<UdpTerms::Path> paths;
-  for (std::size_t number = 0; number < offered.size(); ++number)
-    if (std::ranges::find(peer_.paths, offered[number], &config::PeerPath::name) != peer_.paths.end())
-      paths.push_back({number, offered[number], shared_.udp.get(), {}});
-  return paths;
-}
-
-// Once for each set of names that one side does not have.
-void PeerDial::note_paths(const std::vector<UdpTerms::Path>& agreed) {
-  std::string missing;
-  for (const config::PeerPath& path : peer_.paths)
-    if (std::ranges::find(agreed, path.name, &UdpTerms::Path::name) == agreed.end())
-      missing += (missing.empty() ? "" : ", ") + path.name;
-  if (std::exchange(unknown_paths_, missing) == missing || missing.empty()) return;
-  log::warn(
-      "paths_not_agreed",
-      {{"peer", peer_.name},
-       {"paths", missing},
-       {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]" : "the other paths are used"},
-       {"remedy", "give both sites a [[peer.path]] of each name, and a release that knows paths"}});
-}
-
 asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
   auto self = self_;
   auto frame = co_await connection.read_frame(kHandshakeLimit);
@@ -358,9 +313,9 @@ asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
     answer.epoch = terms.epoch;
     answer.ciphers = static_cast<std::uint8_t>(terms.cipher);
     last_epoch_ = std::max(last_epoch_, terms.epoch);
-    terms.paths = paths_to_answer(hello->paths);
+    terms.paths = PathAgreement::to_answer(hello->paths, peer_.paths, shared_.udp.get());
     for (const UdpTerms::Path& path : terms.paths) answer.paths.push_back(path.name);
-    note_paths(terms.paths);
+    agreement_.note(peer_, terms.paths);
   }
   const Token id = resumed ? own : new_session_id(hello->nonce, answer.nonce);
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;

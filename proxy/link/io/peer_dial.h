@@ -8,26 +8,11 @@
 #include <string>
 
 #include "proxy/link/io/link_shared.h"
+#include "proxy/link/io/path_agreement.h"
 #include "proxy/link/io/udp_paths.h"
 #include "proxy/net/local_end.h"
 
 namespace longhaul::link {
-
-// The two HELLOs' agreement on packets; no endpoint: no UDP.
-struct UdpTerms {
-  udp::UdpEndpoint* endpoint = nullptr;
-  std::uint64_t epoch = 0;
-  udp::Cipher cipher = udp::Cipher::aes_128_gcm;
-  UdpAddress peer{};  // unspecified where this side did not dial
-  // One of several, which both sides know by its name.
-  struct Path {
-    std::uint64_t number;
-    std::string name;
-    udp::UdpEndpoint* endpoint;
-    UdpAddress peer{};  // as above
-  };
-  std::vector<Path> paths{};  // none: one line, with the endpoint and the peer above
-};
 
 // A connection on which both sides have said HELLO.
 struct Agreed {
@@ -83,8 +68,6 @@ class PeerDial {
                                                                               net::LocalEnd local,
                                                                               Duration most);
   boost::asio::awaitable<std::vector<UdpTerms::Path>> paths_to_offer();
-  std::vector<UdpTerms::Path> paths_to_answer(const std::vector<std::string>& offered);
-  void note_paths(const std::vector<UdpTerms::Path>& agreed);
   boost::asio::awaitable<bool> greet(TlsConnection connection);
   bool wants_to_dial() const { return peer_.address && host_.wants_connection(); }
   bool own_dial_stays(const TlsEngine& against) const;
@@ -100,7 +83,7 @@ class PeerDial {
   boost::asio::steady_timer timer_;
   std::uint64_t last_epoch_ = 0;  // of UDP keys
   std::string last_error_;
-  std::string unknown_paths_;  // as was logged last
+  PathAgreement agreement_;
   bool stopped_ = false;
   std::shared_ptr<PeerDial*> self_;
 };

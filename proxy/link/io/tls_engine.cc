@@ -3,12 +3,11 @@
 
 #include <openssl/err.h>
 
-#include <charconv>
 #include <cstring>
-#include <stdexcept>
 
 #include "crypto/hkdf.h"
 #include "proxy/identity/certificate.h"
+#include "proxy/link/io/tls_errors.h"
 
 namespace longhaul::link {
 namespace {
@@ -17,57 +16,6 @@ namespace {
 // earlier.
 constexpr std::uint64_t kBytesPerKey = 32ull << 30;
 
-Refusal refusal_of(unsigned long code) {
-  switch (ERR_GET_REASON(code)) {
-    case SSL_R_HTTP_REQUEST:
-    case SSL_R_HTTPS_PROXY_REQUEST:
-    case SSL_R_WRONG_VERSION_NUMBER:
-    case SSL_R_UNEXPECTED_MESSAGE:
-    case SSL_R_RECORD_LENGTH_MISMATCH:
-    case SSL_R_BAD_RECORD_TYPE:
-      return Refusal::not_tls;
-    case SSL_R_UNSUPPORTED_PROTOCOL:
-    case SSL_R_NO_SUITABLE_KEY_SHARE:
-    case SSL_R_NO_SHARED_CIPHER:
-    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
-    case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
-    case SSL_R_NO_SUITABLE_GROUPS:
-      return Refusal::unsupported;
-    case SSL_R_EXCESSIVE_MESSAGE_SIZE:
-      return Refusal::too_long;
-    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-      return Refusal::no_certificate;
-    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-      return Refusal::rejected_by_peer;
-    default:
-      return Refusal::failed;
-  }
-}
-
-std::string openssl_text(unsigned long code) {
-  if (code == 0) return "the connection ended during the handshake";
-  char text[256];
-  ERR_error_string_n(code, text, sizeof text);
-  const char* reason = ERR_reason_error_string(code);
-  return reason ? reason : text;
-}
-
-std::string openssl_error() {
-  const unsigned long code = ERR_get_error();
-  ERR_clear_error();
-  return openssl_text(code);
-}
-
-// Only what peers need: each further group is work that a stranger can cause with one ClientHello. The key
-// exchange resists quantum computers if the library has ML-KEM (OpenSSL 3.5); both shares are sent then, so
-// that an older peer needs no second round trip.
-bool set_key_exchange(SSL_CTX* context) {
-  const bool set = SSL_CTX_set1_groups_list(context, "*X25519MLKEM768:*X25519:P-256") == 1 ||
-                   SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1;
-  ERR_clear_error();
-  return set && SSL_CTX_set1_sigalgs_list(context, "ecdsa_secp256r1_sha256:ed25519") == 1;
-}
-
 // RFC 8446, sections 4 and 6.
 constexpr std::uint8_t kKeyUpdate = 24;
 constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kBadCertificate = 42,
@@ -75,33 +23,13 @@ constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac 
 
 }  // namespace
 
-TlsContext::TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log)
-    : context_(SSL_CTX_new(TLS_method())), fingerprint_(identity.fingerprint), key_log_(std::move(key_log)) {
-  SSL_CTX* context = context_.get();
-  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
-  // 128 bits are enough and fastest here; the others are for peers without AES instructions.
-  SSL_CTX_set_ciphersuites(context,
-                           "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
-  if (!set_key_exchange(context))
-    throw std::runtime_error("OpenSSL supports neither X25519 nor P-256: " + openssl_error());
-  SSL_CTX_set_max_cert_list(context, TlsEngine::kMostCertificateBytes);
-  // Sessions of the link survive connections by other means; tickets would only be a second way in.
-  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
-  SSL_CTX_set_num_tickets(context, 0);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+void TlsEngine::set_callbacks(SSL_CTX* context) {
   // The only public way to a connection's traffic secrets; they go only into the engine's record keys, and
   // the key log if there is one.
   SSL_CTX_set_keylog_callback(context, &TlsEngine::take_secret);
   // Keys are pinned: chains, dates and names are ignored here. The handshake still proves that the peer has
   // the key.
   SSL_CTX_set_cert_verify_callback(context, &TlsEngine::check_key, nullptr);
-  // The certificate shows a stranger the key, which TLS cannot hide, and nothing else about the site.
-  const auto certificate = identity::nameless_certificate(identity.private_key.get());
-  if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
-      SSL_CTX_use_PrivateKey(context, identity.private_key.get()) != 1)
-    throw std::runtime_error("OpenSSL rejects the certificate or key: " + openssl_error());
 }
 
 int TlsEngine::bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read) {
@@ -177,12 +105,7 @@ Result<void> TlsEngine::failure() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
   error_text_ = openssl_text(code);
-  if (handshake_bytes_ > kMostHandshakeBytes)
-    refusal_ = Refusal::too_long;
-  else if (ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED)
-    refusal_ = Refusal::unknown_key;
-  else
-    refusal_ = refusal_of(code);
+  refusal_ = handshake_bytes_ > kMostHandshakeBytes ? Refusal::too_long : refusal_of(code);
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 

@@ -15,32 +15,13 @@
 #include "codecs/result.h"
 #include "crypto/secret.h"
 #include "crypto/tls_records.h"
-#include "proxy/identity/identity.h"
 #include "proxy/identity/preshared_key.h"
 #include "proxy/link/io/key_log.h"
 #include "proxy/link/io/refusal.h"
+#include "proxy/link/io/tls_context.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
-
-// State that all connections of a site share. Engines keep the parts that they need.
-class TlsContext {
- public:
-  // Throws std::runtime_error if OpenSSL refuses the identity. A `key_log`, if there is one, gets the secrets
-  // of all connections.
-  explicit TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log = nullptr);
-  SSL_CTX* get() const { return context_.get(); }
-  const std::string& fingerprint() const { return fingerprint_; }  // of this site's key
-  const std::shared_ptr<KeyLog>& key_log() const { return key_log_; }
-
- private:
-  struct Free {
-    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  };
-  std::unique_ptr<SSL_CTX, Free> context_;
-  std::string fingerprint_;
-  std::shared_ptr<KeyLog> key_log_;
-};
 
 class TlsEngine {
  public:
@@ -53,6 +34,9 @@ class TlsEngine {
   };
   // For the key with this fingerprint; no result: the key is refused.
   using FindKey = std::function<std::optional<KnownKey>(const std::string& fingerprint)>;
+
+  // For the SSL_CTX of a TlsContext: the callbacks through which its engines learn of keys.
+  static void set_callbacks(SSL_CTX* context);
 
   TlsEngine(const TlsContext& context, Side side, FindKey find);
   TlsEngine(const TlsEngine&) = delete;
@@ -97,7 +81,6 @@ class TlsEngine {
   static BIO_METHOD* bio_method();
   static void take_secret(const SSL* ssl, const char* line);
   static int check_key(X509_STORE_CTX* shown, void*);
-  friend class TlsContext;
 
   Result<void> shake_hands();
   Result<void> take_over();

@@ -12,6 +12,7 @@
 
 #include "codecs/keyed_hash.h"
 #include "codecs/result.h"
+#include "proxy/link/io/udp_socket.h"
 #include "proxy/link/types.h"
 #include "proxy/link/udp/datagram_batch.h"
 
@@ -47,8 +48,7 @@ class UdpEndpoint {
     refused,    // no route, a firewall of this host, no memory: treated as lost on the way
   };
 
-  // Whether datagrams are sent from the address that the peer used, which matters when listening on several.
-  enum class Answers : std::uint8_t { by_route, from_address_used };
+  using Answers = UdpAnswers;
 
   struct Counters {
     std::uint64_t datagrams_sent = 0, datagrams_received = 0;
@@ -79,9 +79,7 @@ class UdpEndpoint {
   const Counters& counters() const { return counters_; }
 
  private:
-  UdpEndpoint(boost::asio::io_context& io, Answers answers);
-  Result<void> bind(const UdpAddress& at, const std::string& interface);
-  void set_options(bool v6);
+  UdpEndpoint(boost::asio::ip::udp::socket socket, UdpAddress local);
   void wait_readable();
   void on_readable();
   void end_turn();
@@ -93,7 +91,6 @@ class UdpEndpoint {
   Sent outcome_of(int error);
 
   boost::asio::ip::udp::socket socket_;
-  Answers answers_;
   UdpAddress local_;
   bool kernel_segments_ = true;
   KeyedMap<std::uint64_t, Receiver*> receivers_;

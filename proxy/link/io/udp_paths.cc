@@ -5,8 +5,6 @@
 #include <boost/asio/post.hpp>
 #include <limits>
 
-#include "proxy/log/log.h"
-
 namespace longhaul::link::udp {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -23,15 +21,13 @@ constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
 // While another carrier sends, a working path is probed this often: NATs keep their mapping, and the path is
 // known to work when it is needed. More often where another path may take over at any moment.
 constexpr Duration kStandbyProbe = 15s, kReadyProbe = 1s;
-// A peer that did not answer over UDP for so long, while TCP works, will not.
-constexpr Duration kAnswerLimit = 10s;
 // Of a line that the configuration no longer has: used when there is no other.
 constexpr std::uint32_t kLastResort = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
 UdpPaths::UdpPaths(asio::io_context& io, std::string peer, CarrierOwner& owner)
-    : io_(io), peer_(std::move(peer)), owner_(owner), timer_(io), self_(std::make_shared<UdpPaths*>(this)) {
+    : io_(io), owner_(owner), log_(std::move(peer)), timer_(io), self_(std::make_shared<UdpPaths*>(this)) {
   line({});
 }
 
@@ -43,7 +39,6 @@ UdpLine& UdpPaths::line(const std::string& name) {
   lines_.push_back(std::make_unique<UdpLine>(name));
   lines_.back()->set_fec(features_);
   costs_.push_back(kLastResort);
-  worked_.push_back(false);
   return *lines_.back();
 }
 
@@ -60,14 +55,14 @@ bool UdpPaths::works(const std::string& name) const {
 UdpEndpoint* UdpPaths::dialling_endpoint(const std::string& name, const net::LocalEnd& local, bool v6) {
   const auto endpoint = line(name).dialling_endpoint(io_, local, v6);
   if (endpoint) return *endpoint;
-  log::warn("udp_socket", {{"peer", peer_}, {"path", name}, {"reason", endpoint.error().message()}});
+  log_.no_socket(name, endpoint.error());
   return nullptr;
 }
 
 void UdpPaths::begin(Session& session) {
   const TimePoint now = Clock::now();
   session_ = &session;
-  if (!begun_) begun_ = now;
+  answer_.begin(now);
   for (auto& each : lines_) each->outdate(now);
   renewing_ = false;
 }
@@ -85,11 +80,9 @@ void UdpPaths::end() {
     each->use(UdpLine::Use::standby, Clock::now());
   }
   alone_since_.reset();
-  begun_.reset();
-  answered_ = unanswered_ = false;
+  answer_.end();
   renewing_ = false;
-  carrier_ = "";
-  carrying_line_.reset();
+  log_.session_ends();
   session_ = nullptr;
 }
 
@@ -100,18 +93,10 @@ void UdpPaths::forget_dropped() {
 }
 
 void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
-  log::warn("link_failed", {{"peer", peer_}, {"carrier", "udp"}, {"reason", why}});
+  log_.peer_failed(why);
   for (auto& each : lines_) each->drop(path);
   forget_dropped();
   owner_.after_activity();
-}
-
-void UdpPaths::note(const char* carrier, const char* reason) {
-  if (std::string_view(carrier_) == carrier) return;
-  if (*carrier_)
-    log::info("link_path_changed",
-              {{"peer", peer_}, {"from", carrier_}, {"to", carrier}, {"reason", reason}});
-  carrier_ = carrier;
 }
 
 void UdpPaths::configure(const Situation& situation, TimePoint now) {
@@ -172,10 +157,10 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   if (shares.preferred && situation.tcp == kNoCarrier && tcp_wished) reason = "the TCP connection was lost";
   use(shares, paths, now);
   if (shares_.preferred) {
-    note("udp", reason);
+    log_.carried_by("udp", reason);
   } else if (situation.tcp != kNoCarrier) {
     if (session_->preferred() != situation.tcp) session_->prefer(situation.tcp, now);
-    note("tcp", reason);
+    log_.carried_by("tcp", reason);
   }
   watch_lines();
 
@@ -223,25 +208,15 @@ void UdpPaths::use(const PathShares& shares, std::span<const PathSharing::Path> 
   if (sending_ && (is_other || sending_ != sent)) sending_->kick();
 }
 
-// Lines with names alone: others are reported by note() and watch_for_answer().
 void UdpPaths::watch_lines() {
+  using State = UdpPathLog::LineState;
+  // Lines with names alone: others are reported by the change of the carrier and watch_for_answer().
   for (std::size_t i = 1; i < lines_.size(); ++i) {
-    const bool works = lines_[i]->best() != nullptr;
-    if (works == worked_[i]) continue;
-    worked_[i] = works;
-    if (works)
-      log::info("path_up", {{"peer", peer_}, {"path", lines_[i]->name()}});
-    else
-      log::warn("path_down", {{"peer", peer_},
-                              {"path", lines_[i]->name()},
-                              {"reason", lines_[i]->empty() ? "the sides do not use it any more"
-                                                            : "packets on it are not acknowledged"}});
+    const UdpLine& each = *lines_[i];
+    log_.line_is(i, each.name(), each.best() ? State::works : each.empty() ? State::unused : State::silent);
   }
-  if (!shares_.preferred || shares_.preferred == carrying_line_) return;
-  carrying_line_ = shares_.preferred;
-  if (*carrying_line_ > 0)
-    log::info("path_chosen",
-              {{"peer", peer_}, {"path", lines_[*carrying_line_]->name()}, {"reason", shares_.reason}});
+  if (const auto carries = shares_.preferred)
+    log_.carried_on(*carries, lines_[*carries]->name(), shares_.reason);
 }
 
 // A queue that overflows, or an outage, stops both: then nothing is gained by a change, and what is in flight
@@ -270,37 +245,17 @@ void UdpPaths::compare_with_tcp(const Situation& situation, TimePoint now) {
   }
 }
 
-// Once for each session: somebody has to change a firewall.
 void UdpPaths::watch_for_answer(bool is_wanted, TimePoint now) {
-  answer_by_.reset();
-  if (std::ranges::any_of(lines_, [](const auto& line) { return line->best() != nullptr; })) answered_ = true;
-  if (answered_) {
-    unanswered_ = false;
-    return;
-  }
-  if (!is_wanted || !begun_ || unanswered_) return;
-  if (now < *begun_ + kAnswerLimit) {
-    answer_by_ = *begun_ + kAnswerLimit;
-    return;
-  }
-  unanswered_ = true;
-  log::warn(
-      "udp_unanswered",
-      {{"peer", peer_},
-       {"effect", "TCP carries the link: slow on lossy lines"},
-       {"remedy", "let the firewalls between the sites pass UDP on the link's port, in both directions"}});
+  using Answer = AnswerWatch::Answer;
+  const bool works = std::ranges::any_of(lines_, [](const auto& line) { return line->best() != nullptr; });
+  if (answer_.step(works ? Answer::works : is_wanted ? Answer::wanted : Answer::unwanted, now))
+    log_.unanswered();
 }
 
 void UdpPaths::watch_for_bursts() {
   const bool drops = std::ranges::any_of(
       lines_, [](const auto& line) { return line->newest() && line->newest()->carrier().drops_bursts(); });
-  if (!drops || std::exchange(drops_bursts_, true)) return;
-  log::warn("udp_bursts_dropped",
-            {{"peer", peer_},
-             {"effect", "packets are sent one by one, which needs more CPU"},
-             {"remedy",
-              "look for a virtual interface or an emulator with a short queue on the path; try "
-              "ethtool -K INTERFACE tx-udp-segmentation off"}});
+  if (drops) log_.bursts_dropped();
 }
 
 // The control connection is closed and dialled again by whichever side can, which the acceptor alone could
@@ -337,7 +292,7 @@ void UdpPaths::arm_timer() {
   auto sooner = [&](std::optional<TimePoint> time) {
     if (time) next = next ? std::min(*next, *time) : time;
   };
-  sooner(answer_by_);
+  sooner(answer_.next_timeout());
   sooner(sharing_.next_change());
   for (const auto& line : lines_) sooner(line->next_timeout(sending_));
   if (alone_since_ && lines_in_use() > 0) sooner(*alone_since_ + kAloneLimit);
@@ -376,7 +331,7 @@ void UdpPaths::fill(LinkStatus& status) const {
                             .udp = of_line});
   }
   static_cast<UdpCounters&>(udp) = all;
-  udp.unanswered = unanswered_;
+  udp.unanswered = answer_.unanswered();
   udp.fallbacks = fallbacks_;
   if (late.times)
     udp.timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.sum / late.times);

@@ -10,7 +10,9 @@
 #include "proxy/config/config.h"
 #include "proxy/link/io/tcp_carrier.h"
 #include "proxy/link/io/udp_line.h"
+#include "proxy/link/io/udp_path_log.h"
 #include "proxy/link/status.h"
+#include "proxy/link/udp/answer_watch.h"
 #include "proxy/link/udp/carrier_contest.h"
 #include "proxy/link/udp/path_sharing.h"
 
@@ -79,7 +81,6 @@ class UdpPaths final : private UdpPathOwner {
   void forget_dropped();
   void use(const PathShares& shares, std::span<const PathSharing::Path> paths, TimePoint now);
   void watch_lines();
-  void note(const char* carrier, const char* reason);
   void watch_for_answer(bool is_wanted, TimePoint now);
   void watch_for_bursts();
   void compare_with_tcp(const Situation& situation, TimePoint now);
@@ -87,7 +88,6 @@ class UdpPaths final : private UdpPathOwner {
   void arm_timer();
 
   boost::asio::io_context& io_;
-  std::string peer_;
   CarrierOwner& owner_;
   Session* session_ = nullptr;
   std::vector<std::unique_ptr<UdpLine>> lines_;  // the first one is that without a name; none is removed
@@ -97,17 +97,12 @@ class UdpPaths final : private UdpPathOwner {
   std::vector<std::uint32_t> costs_;  // of lines_
   config::Features features_;
 
-  const char* carrier_ = "";                  // that was logged last
-  std::optional<std::size_t> carrying_line_;  // that was logged last
-  std::vector<bool> worked_;                  // lines_, as was logged
   std::optional<TimePoint> alone_since_;
   CarrierContest contest_;  // of the path that sends
   bool renewing_ = false;   // the control connection was ended for new keys
   std::uint64_t fallbacks_ = 0;
-  std::optional<TimePoint> begun_;              // the session's first keys
-  std::optional<TimePoint> answer_by_;          // of the peer, or it is said that there is none
-  bool answered_ = false, unanswered_ = false;  // in this session
-  bool drops_bursts_ = false;                   // a path, as was logged
+  AnswerWatch answer_;
+  UdpPathLog log_;
 
   boost::asio::steady_timer timer_;
   std::optional<TimePoint> timer_at_;

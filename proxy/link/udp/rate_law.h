@@ -47,7 +47,7 @@ struct RateSample {
   std::uint32_t packet_bytes = 0;         // of that packet
   std::uint32_t full_packet_bytes = 0;    // of a full one, now
   std::uint16_t sent_epoch = 0;           // of that packet
-  std::optional<DeliveryRate> delivery;   // over SentPackets::kMinTrain at least
+  std::optional<DeliveryRate> delivery;   // over DeliveryMeter::kMinTrain at least
   std::optional<DeliveryRate> beginning;  // the first of that time after a pause, in its place
   std::uint64_t round =
       0;  // counts round trips: one more when a packet sent after the last step is acknowledged

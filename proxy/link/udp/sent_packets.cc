@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of sent packets: fates by ACK ranges, losses by order and time (RFC 9002, section 6), probe
-// timeouts, and delivery-rate samples.
+// The log of sent packets: fates by ACK ranges, losses by order and time (RFC 9002, section 6), and probe
+// timeouts.
 #include "proxy/link/udp/sent_packets.h"
 
 #include <algorithm>
@@ -8,59 +8,14 @@
 
 namespace longhaul::link::udp {
 
-namespace {
-class AckCategory final : public boost::system::error_category {
- public:
-  const char* name() const noexcept override { return "longhaul.ack"; }
-  std::string message(int value) const override {
-    switch (static_cast<AckError>(value)) {
-      case AckError::never_sent:
-        return "the peer acknowledges a packet that was never sent";
-      case AckError::malformed:
-        return "the ranges of an acknowledgement are out of order";
-    }
-    return "unknown error";
-  }
-};
-
-void tally(std::uint16_t epoch, std::int64_t acked, std::int64_t lost, std::int32_t runs,
-           SentEvents& events) {
-  for (auto& known : events.epochs) {
-    if (known.epoch != epoch) continue;
-    known.acked_bytes += acked;
-    known.lost_bytes += lost;
-    known.loss_runs += runs;
-    return;
-  }
-  events.epochs.push_back({epoch, acked, lost, runs});
-}
-}  // namespace
-
-const boost::system::error_category& ack_category() {
-  static const AckCategory category;
-  return category;
-}
-
 SentPackets::SentPackets(TimePoint start, Duration initial_rtt) : start_(start), rtt_(initial_rtt) {}
 
 void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPacket& packet) {
   assert(number == next_);
   next_ = number + 1;
   const bool asks = packet.kind != PacketKind::ack_only;
-  if (asks && packet.application_limited) ++limited_;
-  // A pause, or the end of a time in which there was too little to send: earlier data says nothing about the
-  // line, so the next measurement begins with the answer to this packet. It is not enough that nothing is in
-  // flight: if packets are spaced wider than the round trip, that is the pacer's doing.
-  const bool begins = limited_last_ && (in_flight_packets_ == 0 || !packet.application_limited);
-  if (asks && begins) {
-    marks_.push_back({.begins = true});
-    newest_beginning_ = first_mark_ + marks_.size() - 1;
-  }
-  if (asks && packet.kind == PacketKind::data) limited_last_ = packet.application_limited;
-  if (marks_.empty()) marks_.push_back({});
-  dispatched_ += packet.bytes;
-  entries_.push_back({now, dispatched_, first_mark_ + marks_.size() - 1, limited_, packet.bytes,
-                      packet.content, packet.epoch, packet.kind, State::in_flight});
+  const auto stamp = delivery_.on_sent(packet, in_flight_packets_);
+  entries_.push_back({now, stamp, packet.content, packet.epoch, packet.kind, State::in_flight});
   ++counters_.sent_packets;
   if (asks) {
     in_flight_bytes_ += packet.bytes;
@@ -72,35 +27,15 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
   }
 }
 
-void SentPackets::begin(TimePoint now, SentEvents& events) const {
-  events.acked.clear();
-  events.lost.clear();
-  events.spurious.clear();
-  events.epochs.clear();
-  events.probes = 0;
-  events.sample = {};
-  events.sample.now = now;
-}
-
 void SentPackets::finish(SentEvents& events) const {
   events.sample.in_flight_bytes = in_flight_bytes_;
-  events.sample.round = round_;
+  events.sample.round = delivery_.round();
   events.sample.epochs = events.epochs;
 }
 
-Result<void> SentPackets::check(const PacketAck& ack) const {
-  if (ack.ranges.empty()) return AckError::malformed;
-  if (ack.largest() >= next_) return AckError::never_sent;
-  for (std::size_t i = 0; i < ack.ranges.size(); ++i) {
-    if (ack.ranges[i].first > ack.ranges[i].last) return AckError::malformed;
-    if (i > 0 && ack.ranges[i].last + 1 >= ack.ranges[i - 1].first) return AckError::malformed;
-  }
-  return {};
-}
-
 Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePoint now, SentEvents& events) {
-  begin(now, events);
-  if (const auto checked = check(ack); !checked) return checked;
+  events.begin(now);
+  if (const auto checked = check_ack(ack, next_); !checked) return checked;
   const PacketNumber largest = ack.largest();
   const bool largest_is_new = largest >= base_ && (!largest_acked_ || largest > *largest_acked_);
   const bool asked = largest_is_new && entry(largest).kind != PacketKind::ack_only;
@@ -122,10 +57,10 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePo
     }
     sample.forward_delay = ack.arrival - (newest.sent - start_);
     sample.sent_at = newest.sent;
-    sample.dispatched_bytes = newest.dispatched;
-    sample.packet_bytes = newest.bytes;
+    sample.dispatched_bytes = newest.stamp.dispatched;
+    sample.packet_bytes = newest.bytes();
     sample.sent_epoch = newest.epoch;
-    take_delivery_rate(newest, ack.arrival, sample);
+    delivery_.measure(newest.stamp, newest.sent, ack.arrival, sample);
   }
   detect_losses(now, events);
   forget(now);
@@ -176,54 +111,20 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
     ++counters_.acked_packets;
     (was_lost ? events.spurious : events.acked).push_back({number, packet.content, packet.kind});
     if (packet.kind == PacketKind::ack_only) continue;
-    delivered_ += packet.bytes;
-    sample.acked_bytes += packet.bytes;
+    const std::int64_t bytes = packet.bytes();
+    delivery_.on_delivered(packet.bytes());
+    sample.acked_bytes += packet.bytes();
     if (was_lost) {
       ++counters_.spurious_losses;
       const bool counted = packet.kind == PacketKind::data;
-      if (counted) sample.spurious_bytes += packet.bytes;
-      tally(packet.epoch, packet.bytes, counted ? -std::int64_t{packet.bytes} : 0, 0, events);
+      if (counted) sample.spurious_bytes += packet.bytes();
+      events.tally({packet.epoch, bytes, counted ? -bytes : 0, 0});
     } else {
-      in_flight_bytes_ -= packet.bytes;
+      in_flight_bytes_ -= packet.bytes();
       --in_flight_packets_;
-      tally(packet.epoch, packet.bytes, 0, 0, events);
+      events.tally({packet.epoch, bytes, 0, 0});
     }
   }
-}
-
-// By the interval between two arrivals at the receiver: delays and bunching of ACKs on their way do not
-// matter.
-void SentPackets::take_delivery_rate(const Entry& largest, Duration arrival, RateSample& sample) {
-  assert(largest.mark >= first_mark_);
-  // Data sent before a pause may be acknowledged after it. Data sent after the pause is measured from its own
-  // beginning, or the pause would count as the line's.
-  const bool from_before = largest.mark < newest_beginning_;
-  if (largest.mark >= round_mark_) {
-    ++round_;
-    round_mark_ = from_before ? newest_beginning_ : first_mark_ + marks_.size();
-  }
-  Mark here{true, false, largest.limited, delivered_, largest.dispatched, largest.sent, arrival};
-  std::size_t reference = largest.mark - first_mark_;
-  if (!marks_[reference].known) {
-    const bool begins = marks_[reference].begins;
-    marks_[reference] = here;
-    marks_[reference].begins = begins;
-  } else {
-    while (reference > 0 && !marks_[reference].begins && marks_[reference - 1].known &&
-           arrival - marks_[reference].arrival < kMinTrain)
-      --reference;
-    const Mark& from = marks_[reference];
-    const Duration arrival_interval = arrival - from.arrival;
-    if (arrival_interval > Duration{0} && largest.dispatched > from.dispatched) {
-      auto& place = arrival_interval < kMinTrain ? sample.beginning : sample.delivery;
-      place = DeliveryRate{.delivered_bytes = delivered_ - from.delivered,
-                           .dispatched_bytes = largest.dispatched - from.dispatched,
-                           .interval = std::max(arrival_interval, largest.sent - from.sent),
-                           .arrival_interval = arrival_interval,
-                           .application_limited = largest.limited != from.limited};
-    }
-  }
-  if (!from_before) marks_.push_back(here);
 }
 
 Duration SentPackets::time_threshold(TimePoint now) const {
@@ -255,15 +156,15 @@ void SentPackets::detect_losses(TimePoint now, SentEvents& events) {
 void SentPackets::lose(PacketNumber number, SentEvents& events) {
   Entry& packet = entry(number);
   packet.state = State::lost;
-  in_flight_bytes_ -= packet.bytes;
+  in_flight_bytes_ -= packet.bytes();
   --in_flight_packets_;
   events.lost.push_back({number, packet.content, packet.kind});
   if (packet.kind != PacketKind::data) return;
   ++counters_.lost_packets;
-  events.sample.lost_bytes += packet.bytes;
+  events.sample.lost_bytes += packet.bytes();
   const bool new_run = !last_lost_ || *last_lost_ + 1 != number;
   last_lost_ = number;
-  tally(packet.epoch, 0, packet.bytes, new_run ? 1 : 0, events);
+  events.tally({packet.epoch, 0, packet.bytes(), new_run ? 1 : 0});
 }
 
 TimePoint SentPackets::probe_at() const {
@@ -279,7 +180,7 @@ std::optional<TimePoint> SentPackets::next_timeout() const {
 }
 
 void SentPackets::on_timeout(TimePoint now, SentEvents& events) {
-  begin(now, events);
+  events.begin(now);
   if (loss_at_ && *loss_at_ <= now) detect_losses(now, events);
   // Both may be due: a timer that came late, or a probe that waited for the loss.
   if (!loss_at_ && in_flight_packets_ > 0 && probe_at() <= now) {
@@ -292,7 +193,7 @@ void SentPackets::on_timeout(TimePoint now, SentEvents& events) {
 }
 
 void SentPackets::abandon(SentEvents& events) {
-  begin({}, events);
+  events.begin({});
   for (PacketNumber number = base_; number < next_; ++number) {
     const Entry& packet = entry(number);
     if (packet.state == State::in_flight && packet.kind != PacketKind::ack_only) lose(number, events);
@@ -312,12 +213,7 @@ void SentPackets::forget(TimePoint now) {
     entries_.pop_front();
     ++base_;
   }
-  const std::uint64_t needed = entries_.empty() ? first_mark_ + marks_.size() - 1 : entries_.front().mark;
-  while (marks_.size() > 1 && first_mark_ < needed &&
-         (!marks_[1].known || marks_[1].arrival + kMinTrain <= marks_.back().arrival)) {
-    marks_.pop_front();
-    ++first_mark_;
-  }
+  delivery_.forget_before(entries_.empty() ? nullptr : &entries_.front().stamp);
 }
 
 }  // namespace longhaul::link::udp

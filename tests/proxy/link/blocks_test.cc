@@ -157,7 +157,7 @@ TEST_CASE("bytes that wait to be encoded count against every limit") {
     one.there->reset(ResetCode::aborted);
     one.pair.connect();
     one.pair.run_for(1s);
-    CHECK(one.here->unsent_bytes() == 0);
+    CHECK(one.here->output().unsent_bytes() == 0);
   }
   SECTION("until the session is over") {
     one.pair.a.session.abandon(one.pair.now());
@@ -251,7 +251,7 @@ TEST_CASE("a block that cannot be decoded yet delays only its own stream") {
   CHECK(one.there->read_state() == ReadState::open);
   CHECK(one.pair.b.session.find(other.id())->readable().size() == 7);
   // What has come need not be kept by the other side.
-  CHECK(one.here->sending().all_acknowledged());
+  CHECK(one.here->output().sending().all_acknowledged());
   one.check_accounts();
   SECTION("and goes on when it can") {
     one.codecs.a.answer();

@@ -122,7 +122,7 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   // What was lost is left to the preferred carrier, and so is the end.
   parts.outgoing.on_lost(kHelper, content, parts.context.now);
   CHECK(fill() == 0);
-  while (large.unsent_bytes() > 20'000) {
+  while (large.output().unsent_bytes() > 20'000) {
     PacketContent sent;
     out.clear();
     parts.outgoing.fill(SessionParts::kCarrier, 1200, Outgoing::Streams::all, out, sent, parts.context.now);
@@ -131,7 +131,7 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   std::size_t helped = 0;
   while (fill() > 0) helped += out.size();
   CHECK(helped > 5'000);
-  CHECK(large.unsent_bytes() <= 10'000);
-  CHECK(large.unsent_bytes() > 5'000);
-  CHECK(small.wire_sent() > 0);
+  CHECK(large.output().unsent_bytes() <= 10'000);
+  CHECK(large.output().unsent_bytes() > 5'000);
+  CHECK(small.output().sending().end_offset() > 0);
 }

@@ -65,7 +65,7 @@ TEST_CASE("data that was not handed to a carrier can be taken back, with blocks 
   // What is sent of it now is that it is over.
   sender.session.release(stream.id());
   sender.transmit();
-  CHECK(stream.sending().unsent_bytes() == 0);
+  CHECK(stream.output().sending().unsent_bytes() == 0);
 }
 
 TEST_CASE("data that was handed to a carrier cannot be taken back, acknowledged or not") {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The surroundings of a stream: what it tells the session that holds it, and the limits and the codec that it
+// shares with other streams.
+#pragma once
+#include <cstdint>
+
+#include "codecs/block_codec.h"
+#include "codecs/work.h"
+#include "proxy/link/credit.h"
+#include "proxy/link/memory.h"
+#include "proxy/link/records.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class Stream;
+
+enum class EventKind : std::uint8_t {
+  opened,    // the peer opened this stream: Stream::request()
+  answered,  // the peer answered our open: Stream::answer()
+  readable,  // bytes, a module message, or the end of the peer's direction
+  writable,  // may_write() is no longer zero
+  features,  // the peer changed the features of the flow
+  stopped,   // the peer no longer reads: nothing can be written, earlier data of its own is still delivered
+  reset,     // both directions are gone: Stream::reset_code()
+};
+
+// What a stream tells the session that holds it.
+class StreamOwner {
+ public:
+  virtual ~StreamOwner() = default;
+  virtual void wants_to_send(Stream& stream) = 0;
+  virtual void tell(Stream& stream, EventKind kind) = 0;
+  virtual void announce_credit(Stream& stream) = 0;
+  virtual void announce_reset(Stream& stream) = 0;
+  virtual Result<void> take_open_credit(
+      std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
+  virtual bool admits(Stream& opened) = 0;  // by the peer, its OPEN is read: may it live?
+  // The work of this turn is done: call Stream::read_on() in another one.
+  virtual void reads_later(Stream& stream) = 0;
+  // Limit for all streams together of bytes that were not examined yet.
+  virtual std::uint64_t waiting_allowance() const = 0;
+};
+
+// State that all streams of a daemon, or of a session, share. Everything outlives the streams.
+struct StreamContext {
+  StreamOwner& owner;
+  CreditPool& pool;
+  RetainedShare retained;
+  BlockCodec* codec = nullptr;            // none: bytes flow without blocks
+  std::size_t unsent_limit = 256 * 1024;  // what a stream may hold ready beyond what it has sent
+  // Size limit of a stream's first block after a pause: what the line carries in a few milliseconds, so that
+  // the far side need not wait long for its end.
+  std::size_t first_block_bytes = kMinFirstBlock;
+  // Bytes of all streams of the session that wait for gaps to close, for the end of their record, for blocks,
+  // or for another turn.
+  std::uint64_t waiting_cost = 0;
+  SessionCredit credit{};
+  WorkBudget work{};
+  FeatureKeys keys{};  // of the peer
+  TimePoint now{};     // of the call in progress
+
+  static constexpr std::size_t kMinFirstBlock = 1400;  // what goes into one packet
+};
+
+}  // namespace longhaul::link

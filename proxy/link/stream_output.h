@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one stream sends: bytes and records wait here, become blocks as late as possible, and are kept in wire
+// form until the peer acknowledges them. Whether a flow may write is decided in stream.h.
+#pragma once
+#include <optional>
+
+#include "proxy/config/features.h"
+#include "proxy/link/pending_blocks.h"
+#include "proxy/link/scheduler.h"
+#include "proxy/link/send_stream.h"
+#include "proxy/link/stream_blocks.h"
+#include "proxy/link/stream_context.h"
+
+namespace longhaul::link {
+
+class StreamOutput {
+ public:
+  // Both outlive this object.
+  StreamOutput(StreamContext& context, StreamBlocks& blocks) : context_(context), blocks_(blocks) {}
+  ~StreamOutput() { context_.retained.remove(retained_bytes()); }
+  StreamOutput(const StreamOutput&) = delete;
+  StreamOutput& operator=(const StreamOutput&) = delete;
+
+  // ---- What is written.
+  // How bytes are reduced, from the next block on; not at all before the first call.
+  void use(const config::Features& features);
+  // Plain bytes are to be given to write(). False: they are appended as DATA records. Features may change
+  // while bytes wait: the change waits behind them.
+  bool makes_blocks() const { return blocks_.possible() && (reduces() || !pending_.empty()); }
+  void write(Bytes plain);  // copied
+  void write(Slice plain);
+  // A record, or a piece of one, behind everything written so far.
+  void append(Slice wire);
+  // What may be written, by the backlog and by memory.
+  std::uint64_t room() const;
+  // Of the backlog. A whole block may wait beside the one that is being sent.
+  std::size_t unsent_limit() const;
+
+  // ---- What is sent.
+  // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they contain
+  // all bytes written meanwhile, and can refer to everything that the peer is known to hold. True: it made
+  // the first block after a pause and left the others, so that this one need not wait for them.
+  bool prepare_to_send(std::size_t room);
+  // Makes blocks of all bytes written, for a flow that reads its counters for the last time.
+  void encode_all();
+  bool wants_to_send() const { return sending_.wants_to_send() || !pending_.empty(); }
+  void on_sent(std::size_t bytes, TimePoint now) {
+    meter_.on_sent(bytes, now);
+    if (!wants_to_send()) pending_.on_quiet();
+  }
+  StreamClass stream_class(TimePoint now) const { return meter_.classify(unsent_bytes(), now); }
+  // Written and not yet sent, of which some is still to become blocks.
+  std::size_t unsent_bytes() const { return sending_.unsent_bytes() + pending_.size(); }
+  // The stream's share of the RetainedBudget.
+  std::size_t retained_bytes() const { return sending_.retained_bytes() + pending_.size(); }
+  SendStream& sending() { return sending_; }
+  const SendStream& sending() const { return sending_; }
+
+  // ---- What is over.
+  void on_acknowledged(std::uint64_t offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
+  bool all_acknowledged() const { return pending_.empty() && sending_.all_acknowledged(); }
+  // Nothing more is sent.
+  void drop();
+  // Takes the plain bytes written behind this offset. No result: a carrier got something behind it, or other
+  // records are there.
+  std::optional<Buffer> take_back(std::uint64_t offset);
+
+ private:
+  bool reduces() const { return stages_.compression || stages_.dedup_memory || stages_.dedup_disk; }
+  void keep(Slice wire);
+  void encode_next();
+  void send_plain(std::size_t bytes, Bytes gathered);
+
+  StreamContext& context_;
+  StreamBlocks& blocks_;
+  PendingBlocks pending_;  // empty where no blocks are made
+  SendStream sending_;
+  TrafficMeter meter_;
+  ReductionStages stages_{.dedup_memory = false, .dedup_disk = false, .compression = false};
+  std::uint32_t shrinks_ = 1;  // plain bytes for one on the wire, in the last block
+};
+
+}  // namespace longhaul::link
