@@ -275,6 +275,9 @@ class Connection {
   void share_lease(Open& open, const Lease& lease);
   void broken(const Element& element, Outcome& outcome);
   void make_untouchable(SessionId session, modules::Reason reason);
+  // A message that cannot be changed, and why: if the server's keys are there, it is of a session that has
+  // ended, or never began.
+  modules::Reason arrived_protected(modules::Reason without_keys);
   void untouchable_since(modules::Reason reason);
 
   Dialect dialect_ = Dialect::none;
