@@ -154,6 +154,46 @@ class Sealed(Mounts):
             self.copied(dialect, *options, key="key from an NTLM hash")
 
 
+@unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
+@early
+class Channels(Mounts):
+    """Mounts that ask the server for its addresses and open more connections for their session."""
+
+    @classmethod
+    def prepare(cls):
+        # With RSS Linux opens several to one address.
+        cls.smbd = smb.Smbd(cls.lab, {"server multi channel support": "yes",
+                                      "interfaces": f'"{SERVER};speed=1000000000,capability=RSS"'})
+        cls.guest = cls.enterClassContext(Guest(cls.lab))
+        cls.datacenter.settings["smb_server"] = cls.smbd.keys()
+
+    def worked(self, dialect, *options):
+        """What the flows of a mount with several connections, if it gets them, were given, and how many they are."""
+        before, flows = self.branch.reasons(), 0
+        with Mount(self.guest, self.smbd, dialect, "cache=none", "multichannel", "max_channels=3", *options) as mount:
+            there = self.smbd.make("there", 900_000, seed=len(str(options)))
+            self.assertEqual(mount.work("read", "there")["sha256"], there)
+            self.assertEqual(mount.work("write", "here", size=700_000, seed=6)["sha256"], self.smbd.sha256_of("here"))
+            self.assert_tree(mount)
+            flows = len(self.branch.flows())
+        until(lambda: not self.branch.flows(), what="the mount's connections have ended")
+        return flows, set(self.reasons_given(before))
+
+    def test_a_mount_with_several_connections_in_3_0_reads_and_writes_what_it_should_without_the_module(self):
+        for protection in "sign", "seal":
+            with self.subTest(protection):
+                flows, reasons = self.worked("3.0", protection)
+                self.assertEqual(flows, 3)
+                self.assertIn("smb_multichannel", reasons)
+
+    def test_a_mount_in_3_1_1_gets_one_connection_which_is_accelerated(self):
+        for protection in "sign", "seal":
+            with self.subTest(protection):
+                flows, reasons = self.worked("3.1.1", protection)
+                self.assertEqual(flows, 1)
+                self.assertNotIn("smb_multichannel", reasons)
+
+
 @unittest.skipUnless(kernel_client.is_there() and kernel_client.knows_tickets() and realms.are_there(),
                      "there is no guest, request-key, or MIT's KDC: they come with tools/setup, on x86_64")
 @early
