@@ -188,7 +188,7 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
   if (!header.is_related() || header.tree_id != kPreviousTree) chain.tree = header.tree_id;
   if (header.command == Command::cancel) return;
   if (header.is_signed() && is_ordinary(element))
-    make_untouchable(chain.session, arrived_protected(reasons::smb_signed));
+    make_untouchable(chain.session, unopened(reasons::smb_signed));
 
   Pending request;
   request.command = header.command;

@@ -13,19 +13,15 @@ constexpr std::size_t kOpenBytes = 512, kPendingBytes = 384;
 
 std::optional<Message> Connection::parse(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) {
-    leave_alone(frame.kind == FrameKind::smb2_transform ? arrived_protected(reasons::smb_encrypted)
-                                                        : reasons::smb_not_understood);
+    const bool is_encrypted = frame.kind == FrameKind::smb2_transform;
+    leave_alone(is_encrypted ? unopened(reasons::smb_encrypted) : reasons::smb_not_understood);
+    ids_are_fixed_ |= is_encrypted;  // its own is not known
     return std::nullopt;
   }
   auto message = parse_message(frame);
   if (message) return std::move(*message);
   leave_alone(reasons::smb_not_understood);
   return std::nullopt;
-}
-
-modules::Reason Connection::arrived_protected(modules::Reason without_keys) {
-  ids_are_fixed_ = true;
-  return is_sealed_ ? reasons::smb_session : without_keys;
 }
 
 void Connection::leave_alone(modules::Reason reason) {

@@ -111,7 +111,11 @@ TEST_CASE("where the keys are known, what arrives protected is of a session that
   CHECK_FALSE(encrypted.parse({FrameKind::smb2_transform, request(Command::echo, 4, empty_body()).frame.bytes}));
   for (const Connection* const connection : {&is_signed, &encrypted}) {
     CHECK(connection->why_untouchable() == smb::reasons::smb_session);
-    CHECK(connection->ids_are_fixed());  // unlike those of a session that has expired
+    CHECK(connection->untouchable(kSession));
     CHECK_FALSE(connection->may_be_answered());
   }
+  // Nobody knows the id in a transform. With a signature it is known, and what is owed to the server can be sent.
+  CHECK(encrypted.ids_are_fixed());
+  CHECK_FALSE(is_signed.ids_are_fixed());
+  CHECK_FALSE(is_signed.untouchable(kSession + 1));
 }
