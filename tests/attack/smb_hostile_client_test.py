@@ -75,10 +75,10 @@ class Pipelined:
 
 class Beside:
     """A client of its own connection that reads and writes a file, and a TCP flow, until the end of the `with` block,
-    comparing every byte."""
+    comparing every byte. `name`: the server's, where it takes tickets."""
 
-    def __init__(self, test):
-        self.lab, self.smbd = test.lab, test.smbd
+    def __init__(self, test, name=None):
+        self.lab, self.smbd, self.name = test.lab, test.smbd, name
         self.rounds = [0, 0]
         self.failures = []
         self.over = threading.Event()
@@ -118,7 +118,7 @@ class Beside:
 
     def _files(self):
         theirs = (self.smbd.share / "theirs.bin").read_bytes()
-        with smb_client.connect(self.lab, self.smbd, "3.1.1") as client:
+        with smb_client.connect(self.lab, self.smbd, "3.1.1", name=self.name) as client:
             while True:
                 data = os.urandom(50_000)
                 with client.open("made.bin", READ | smb_client.WRITE, smb_client.OVERWRITE_IF) as file:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linux's own SMB client: mounts in the tests' guest, and what on_mount.py does there."""
 
+import base64
 import itertools
 import json
+import os
 
 from guest import FOLDER
 from lab import REPOSITORY, SERVER
@@ -18,15 +20,30 @@ def is_there():
     return (FOLDER / "made-by").exists()
 
 
+def knows_tickets():
+    """The kernel asks a program for them."""
+    return os.path.exists("/sbin/request-key")
+
+
+def give_tickets(guest, realms, name):
+    """The guest's root has the tickets that the realms' client has now, one for the file server of this name included."""
+    realms.fetch_ticket(name)
+    tickets = base64.b64encode(realms.tickets.read_bytes()).decode()  # not by the host's file: the guest keeps what it has read
+    guest.run(f"cp {realms.krb5_conf} /etc/krb5.conf && echo {tickets} | base64 -d > /tmp/krb5cc_0 && "
+              f"chmod 600 /tmp/krb5cc_0 && echo {SERVER} {name} >> /etc/hosts")
+
+
 class Mount:
-    """`with Mount(guest, smbd, "3.1.1", "cache=none") as mount: mount.work("read", "file")`"""
+    """`with Mount(guest, smbd, "3.1.1", "cache=none") as mount: mount.work("read", "file")`. With sec=krb5 or sec=krb5i it
+    logs in with tickets, and needs the server's name as `host`."""
 
     def __init__(self, guest, smbd, dialect, *options, share="share", host=SERVER):
         self.guest = guest
         self.folder = f"/mnt/{next(_numbers)}"
+        login = () if any(option.startswith("sec=krb5") for option in options) else (f"password={smbd.password}",)
         # closetimeo=0: close() waits for the server's answer to CLOSE. Otherwise Linux keeps a file open for a second
         # under a handle lease, and what its program has written may still be on its way when close() returns.
-        words = ",".join((f"username={USER}", f"password={smbd.password}", f"vers={VERSIONS[dialect]}", "closetimeo=0", *options))
+        words = ",".join((f"username={USER}", *login, f"vers={VERSIONS[dialect]}", "closetimeo=0", *options))
         self.command = f"mkdir -p {self.folder} && mount -t cifs //{host}/{share} {self.folder} -o {words}"
 
     def __enter__(self):

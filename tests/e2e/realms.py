@@ -170,5 +170,6 @@ class Server(smb.Smbd):
 
 
 def wrong(clock, words):
-    """The command line of a program whose host's clock is wrong."""
-    return (CLOCK, "-f", clock, *words)
+    """The command line of a program whose host's clock is wrong. As faketime would start it, which itself would stay beside
+    the program and end alone where the test ends it."""
+    return ("env", "LD_PRELOAD=/usr/$LIB/faketime/libfaketime.so.1", f"FAKETIME={clock}", *words)

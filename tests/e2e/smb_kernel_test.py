@@ -6,11 +6,12 @@ import hashlib
 import unittest
 
 import kernel_client
+import realms
 import smb
 import smb_client
 from guest import Guest, ScriptFailed
 from kernel_client import Mount
-from lab import early, long_test, until
+from lab import SERVER, early, long_test, until
 from pair import PairTest
 
 
@@ -38,6 +39,20 @@ class Mounts(PairTest):
             self.assertEqual(hashlib.sha256(rest).hexdigest(), found["sha256_of_rest"])
             if kernel_client.FSX.exists():
                 mount.fsx(operations, seed)
+            self.assert_tree(mount)
+
+    def copied(self, dialect, *options, key, **where):
+        """Files are read ahead, and both copies are right. `key`: how the pair has found the session's."""
+        with self.subTest(dialect=dialect, options=options), \
+                Mount(self.guest, self.smbd, dialect, "cache=none", *options, **where) as mount:
+            there = self.smbd.make("there", 900_000, seed=len(str(options)))
+            self.assertEqual(mount.work("read", "there")["sha256"], there)
+            self.assertEqual(mount.work("write", "here", size=700_000, seed=5)["sha256"], self.smbd.sha256_of("here"))
+            flow, = (flow for flow in self.branch.flows() if flow["module"])
+            self.assertIn(f"SMB {dialect}, ", flow["module"]["detail"])
+            self.assertIn(key, flow["module"]["detail"])
+            self.assertGreater(flow["module"]["counters"]["ahead_used_bytes"], 0)
+            self.assertNotIn(flow["reason"], ("smb_signed", "smb_encrypted"))
             self.assert_tree(mount)
 
     def assert_tree(self, mount):
@@ -133,6 +148,72 @@ class Sealed(Mounts):
             self.story(dialect, protection, "cache=none", operations=120, size=600_000)
             self.assertNotIn("smb_signed", self.reasons_given(before))
             self.assertNotIn("smb_encrypted", self.reasons_given(before))
+
+    def test_mounts_that_name_ntlm_are_accelerated(self):
+        for dialect, *options in ("2.1", "sec=ntlmsspi"), ("3.1.1", "sec=ntlmsspi"), ("3.1.1", "sec=ntlmssp", "seal"):
+            self.copied(dialect, *options, key="key from an NTLM hash")
+
+
+@unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
+@early
+class Channels(Mounts):
+    """Mounts that ask the server for its addresses and open more connections for their session."""
+
+    @classmethod
+    def prepare(cls):
+        # With RSS Linux opens several to one address.
+        cls.smbd = smb.Smbd(cls.lab, {"server multi channel support": "yes",
+                                      "interfaces": f'"{SERVER};speed=1000000000,capability=RSS"'})
+        cls.guest = cls.enterClassContext(Guest(cls.lab))
+        cls.datacenter.settings["smb_server"] = cls.smbd.keys()
+
+    def worked(self, dialect, *options):
+        """What the flows of a mount with several connections, if it gets them, were given, and how many they are."""
+        before, flows = self.branch.reasons(), 0
+        with Mount(self.guest, self.smbd, dialect, "cache=none", "multichannel", "max_channels=3", *options) as mount:
+            there = self.smbd.make("there", 900_000, seed=len(str(options)))
+            self.assertEqual(mount.work("read", "there")["sha256"], there)
+            self.assertEqual(mount.work("write", "here", size=700_000, seed=6)["sha256"], self.smbd.sha256_of("here"))
+            self.assert_tree(mount)
+            flows = len(self.branch.flows())
+        until(lambda: not self.branch.flows(), what="the mount's connections have ended")
+        return flows, set(self.reasons_given(before))
+
+    def test_a_mount_with_several_connections_in_3_0_reads_and_writes_what_it_should_without_the_module(self):
+        for protection in "sign", "seal":
+            with self.subTest(protection):
+                flows, reasons = self.worked("3.0", protection)
+                self.assertEqual(flows, 3)
+                self.assertIn("smb_multichannel", reasons)
+
+    def test_a_mount_in_3_1_1_gets_one_connection_which_is_accelerated(self):
+        for protection in "sign", "seal":
+            with self.subTest(protection):
+                flows, reasons = self.worked("3.1.1", protection)
+                self.assertEqual(flows, 1)
+                self.assertNotIn("smb_multichannel", reasons)
+
+
+@unittest.skipUnless(kernel_client.is_there() and kernel_client.knows_tickets() and realms.are_there(),
+                     "there is no guest, request-key, or MIT's KDC: they come with tools/setup, on x86_64")
+@early
+class Tickets(Mounts):
+    """Mounts that log in with Kerberos."""
+
+    @classmethod
+    def prepare(cls):
+        cls.realms = cls.enterClassContext(realms.Realms(cls.lab))
+        keytab = cls.realms.export_keytab()
+        cls.smbd = realms.Server(cls.realms, keytab)
+        cls.datacenter.settings["smb_server"] = [{"addresses": [SERVER], "keytab": str(keytab)}]
+        cls.guest = cls.enterClassContext(Guest(cls.lab))
+
+    def test_signed_and_encrypted_mounts_with_tickets_are_accelerated(self):
+        self.realms.log_in()
+        kernel_client.give_tickets(self.guest, self.realms, realms.NAME)
+        for dialect, *options in (("2.1", "sec=krb5i"), ("3.0", "sec=krb5i"), ("3.1.1", "sec=krb5i"),
+                                  ("3.1.1", "sec=krb5", "seal"), ("3.1.1", "sec=krb5i", "seal")):
+            self.copied(dialect, *options, host=realms.NAME, key="key from the keytab")
 
 
 if __name__ == "__main__":

@@ -3,16 +3,19 @@
 versions, and a server whose password changes while its clients work. What is wrong is named by `check` and `why`."""
 
 import os
+import re
 import shutil
 import unittest
 
 import domain
 import realms
+import smb
 import smb_work
 from lab import CLIENT, PYTHON, SERVER, until
 from member import Member
 from pair import PairTest
 from smb_test import made
+from web import sha256_of
 
 LOGIN = "import sys\nfrom impacket.smbconnection import SMBConnection\n" \
         "SMBConnection(sys.argv[1], sys.argv[2]).kerberosLogin('', '', useCache=True)\n"
@@ -119,6 +122,53 @@ class Logins(PairTest):
         self.datacenter.longhaul("reload")
         for dialect in "2.1", "3.1.1":
             self.copied(dialect=dialect, **host)
+
+
+@unittest.skipUnless(realms.are_there(), "MIT's KDC or faketime is not installed: run tools/setup")
+class ServersClock(PairTest):
+    """Only the server's clock is wrong."""
+
+    line = ("51.84mbit,10",)
+    # Whether a login with a ticket that is valid for a day works, and the reason if not. Samba's client helps itself where the
+    # ticket is valid by the server's clock; its server does not say that a ticket has expired.
+    CLOCKS = {"+3h": (True, set()), "-3h": (False, {"smb_clock"}), "+30h": (False, {"smb_login"})}
+
+    @classmethod
+    def prepare(cls):
+        cls.realms = cls.enterClassContext(realms.Realms(cls.lab))
+        keytab = cls.realms.export_keytab()
+        cls.server = realms.Server(cls.realms, keytab)
+        cls.datacenter.settings["smb_server"] = [
+            {"addresses": [SERVER], "keytab": give(cls.datacenter, keytab, "files.keytab"),
+             "ntlm_hashes": str(cls.server.ntlm_hashes())}]
+
+    def copies(self, node, words):
+        """What comes of a copy there and back: the program's exit code, its errors, and both files."""
+        back, copy = self.server.share / f"back-{next(self.lab.counter)}", self.lab.scratch / f"copy-{next(self.lab.counter)}"
+        done = self.lab.run(node, *words(f"get there {copy}; put {copy} {back.name}"), check=False)
+        return (done.returncode, re.findall(r"NT_STATUS_\w+", done.stdout + done.stderr),
+                *(sha256_of(file) if file.exists() else None for file in (copy, back)))
+
+    def test_a_clock_that_is_wrong_by_hours_makes_no_difference_that_it_would_not_make_directly(self):
+        self.realms.log_in()
+        self.realms.fetch_ticket(realms.NAME)
+        ways = {"Kerberos": self.server.words,
+                "NTLM": lambda command: smb.Smbd.words(self.server, command, "-m", "SMB3_11", "--client-protection=sign")}
+        for clock, tickets in self.CLOCKS.items():
+            self.server.stop()
+            self.server.clock = clock
+            self.server.start()
+            self.server.make("there", 300_000)
+            for way, words in ways.items():
+                with self.subTest(clock=clock, way=way):
+                    works, why = tickets if way == "Kerberos" else (True, set())
+                    direct = self.copies("server", words)
+                    self.assertEqual(direct[0] == 0, works, direct)
+                    before = self.branch.reasons()
+                    self.assertEqual(self.copies("client", words), direct)
+                    until(lambda: not self.branch.flows(), what="the flow has ended")
+                    self.assertEqual(set(self.reasons_given(before)) - {"optimised"}, why)
+        self.assertTrue(self.datacenter.process.lines_with("flow_reason", "whose ticket is valid until"))
 
 
 @unittest.skipUnless(domain.is_there(), "samba and kinit are not installed: apt-get install samba-ad-dc krb5-user")

@@ -86,6 +86,17 @@ class Torture(Comparison):
         self.compare_protected((("SMB3_11", "sign"), ("SMB3_11", "encrypt")),
                                ("smb2.compound", "smb2.session"))
 
+    def test_second_connections_of_a_session_give_the_same_list_in_3_0_and_pass_without_the_module(self):
+        for protection in "sign", "encrypt":
+            with self.subTest(protection):
+                lab = self.enterContext(Lab())
+                server = torture.Server(lab, torture.SETTINGS_CHANNELS)
+                pair = Pair(lab, datacenter={"smb_server": server.keys()})
+                reasons = set()
+                self.compare_at(server, pair, torture.CHANNELS, True, protected("SMB3_00", protection),
+                                lambda suite, pair=pair, reasons=reasons: reasons.update(pair.branch.reasons()))
+                self.assertEqual(reasons, {"optimised", "smb_multichannel"})
+
     @early
     def test_the_quick_suites_of_smb_1_give_the_same_list_signed(self):
         self.compare(torture.QUICK_SMB1, sealed=True, words=("--client-protection=sign",))

@@ -76,8 +76,8 @@ inline constexpr ReasonText smb_multichannel{
     "turn SMB multichannel off at the client or the server"};
 inline constexpr ReasonText smb_session{
     "smb_session",
-    "The flow is deduplicated and compressed, but its SMB session was resumed or has expired, so round "
-    "trips are not saved.",
+    "The flow is deduplicated and compressed, but its SMB session was resumed, has expired or has ended, "
+    "so round trips are not saved.",
     "none needed; the client's next connection is fully optimised again"};
 inline constexpr ReasonText smb_not_understood{
     "smb_not_understood",

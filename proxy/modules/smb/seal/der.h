@@ -11,7 +11,8 @@ namespace longhaul::smb::seal {
 
 namespace der {
 inline constexpr std::uint8_t kInteger = 0x02, kBitString = 0x03, kOctetString = 0x04, kOid = 0x06,
-                              kEnumerated = 0x0a, kGeneralString = 0x1b, kSequence = 0x30;
+                              kEnumerated = 0x0a, kGeneralizedTime = 0x18, kGeneralString = 0x1b,
+                              kSequence = 0x30;
 constexpr std::uint8_t application(unsigned number) { return static_cast<std::uint8_t>(0x60 | number); }
 constexpr std::uint8_t context(unsigned number) { return static_cast<std::uint8_t>(0xa0 | number); }
 }  // namespace der

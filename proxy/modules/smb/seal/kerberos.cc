@@ -167,10 +167,12 @@ std::optional<OpenedTicket> open_ticket(const ApRequest& request, const ServiceK
   if (!ticket_key) return std::nullopt;
   const auto realm = fields->field(2, der::kGeneralString);
   const std::string client = principal_name(fields->field(3));
+  const auto ends = fields->field(7, der::kGeneralizedTime);
   OpenedTicket opened{.ticket_key = *std::move(ticket_key),
                       .type = key.type,
                       .kvno = key.kvno,
-                      .user = full_name(client, realm)};
+                      .user = full_name(client, realm),
+                      .valid_until = ends ? printable_name(as_text(*ends)) : std::string()};
   // Section 5.5.1: sealed with the ticket's key.
   const auto proof =
       decrypt(opened.ticket_key.type, opened.ticket_key.key, kAuthenticatorUsage, request.authenticator);

@@ -35,7 +35,8 @@ struct OpenedTicket {
   std::optional<KerberosKey> initiator;  // the client's sub-key
   EncryptionType type{};                 // of the key that opened the ticket
   std::uint32_t kvno = 0;
-  std::string user;  // printable
+  std::string user;         // printable
+  std::string valid_until;  // printable, in UTC; not checked
 
   // RFC 4121, section 2, while the server has chosen none.
   const KerberosKey& session_key() const { return initiator ? *initiator : ticket_key; }

@@ -116,8 +116,12 @@ Missing Login::refused_with(Status status) const {
   if (is_refused_) return missing_;
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "0x%08x", static_cast<unsigned>(status));
-  return {reasons::smb_login, "the server refused the login" + (found_ ? " of " + found_->user : "") +
-                                  " with status " + text.data()};
+  // Not all servers say that a ticket has expired for them.
+  const bool has_end = ticket_ && !ticket_->valid_until.empty();
+  return {reasons::smb_login,
+          "the server refused the login" + (found_ ? " of " + found_->user : "") +
+              (has_end ? ", whose ticket is valid until " + ticket_->valid_until + "," : "") +
+              " with status " + text.data()};
 }
 
 void Login::read_ntlm(Bytes token) {

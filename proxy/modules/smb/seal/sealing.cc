@@ -193,6 +193,7 @@ std::optional<Frame> FarSealing::cannot_open(TimePoint now, const Missing& missi
   detail_ = missing.detail;
   if (handshake_.is_changed()) {
     unopened_->note(now, ends_, missing.reason);
+    out.tell(unsealed_for(missing.reason));  // the flow's reason there, too
     reset(missing.reason, out);
     return std::nullopt;
   }

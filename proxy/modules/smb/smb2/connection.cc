@@ -187,7 +187,8 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
   if (!header.is_related() || header.session_id != kPreviousSession) chain.session = header.session_id;
   if (!header.is_related() || header.tree_id != kPreviousTree) chain.tree = header.tree_id;
   if (header.command == Command::cancel) return;
-  if (header.is_signed() && is_ordinary(element)) make_untouchable(chain.session, reasons::smb_signed);
+  if (header.is_signed() && is_ordinary(element))
+    make_untouchable(chain.session, unopened(reasons::smb_signed));
 
   Pending request;
   request.command = header.command;

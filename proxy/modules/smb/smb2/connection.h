@@ -215,7 +215,9 @@ class Connection {
   bool any_untouchable() const { return why_untouchable_ != reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
   // A request may still be answered in the server's place: at most, sessions have expired.
-  bool may_be_answered() const { return !any_untouchable() || (!all_untouchable_ && !ids_are_fixed_); }
+  bool may_be_answered() const {
+    return !any_untouchable() || (!all_untouchable_ && !ids_are_fixed_ && !has_unopened_);
+  }
   // Messages may be signed or encrypted: none may get another id, and no request of ours may be sent. If the
   // only problem was an unparsable message, ids continue to be kept apart.
   bool ids_are_fixed() const { return ids_are_fixed_; }
@@ -275,13 +277,19 @@ class Connection {
   void share_lease(Open& open, const Lease& lease);
   void broken(const Element& element, Outcome& outcome);
   void make_untouchable(SessionId session, modules::Reason reason);
+  // Why a message arrives signed or encrypted. If the server's keys are there: its session has ended, or
+  // never began. Then only its own id must stay, and what is owed for other sessions can still be sent.
+  modules::Reason unopened(modules::Reason without_keys) {
+    has_unopened_ = true;
+    return is_sealed_ ? reasons::smb_session : without_keys;
+  }
   void untouchable_since(modules::Reason reason);
 
   Dialect dialect_ = Dialect::none;
   bool multi_credit_ = false;
   bool multi_channel_ = false, client_has_channels_ = false;
   bool all_untouchable_ = false, ids_are_fixed_ = false;
-  bool is_sealed_ = false;
+  bool is_sealed_ = false, has_unopened_ = false;
   std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
   using TreeKey = std::pair<SessionId, TreeId>;
   struct LeaseHash {

@@ -13,8 +13,9 @@ constexpr std::size_t kOpenBytes = 512, kPendingBytes = 384;
 
 std::optional<Message> Connection::parse(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) {
-    leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
-                                                        : reasons::smb_not_understood);
+    const bool is_encrypted = frame.kind == FrameKind::smb2_transform;
+    leave_alone(is_encrypted ? unopened(reasons::smb_encrypted) : reasons::smb_not_understood);
+    ids_are_fixed_ |= is_encrypted;  // its own is not known
     return std::nullopt;
   }
   auto message = parse_message(frame);

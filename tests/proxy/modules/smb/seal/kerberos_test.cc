@@ -70,6 +70,7 @@ struct Made {
   std::optional<MadeKey> initiator, acceptor;
   unsigned kvno = 3;
   char options = 0;
+  Text valid_until;
 
   static Text framed(const Text& type, const Text& content) {
     return element(der::application(0), "\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02" + type + content);
@@ -77,7 +78,8 @@ struct Made {
   Text request() const {
     const Text part =
         message(3, tagged(0, element(der::kBitString, Text(5, '\0'))) + tagged(1, session.encoded()) +
-                       tagged(2, general_string("A.TEST")) + tagged(3, principal("bob")));
+                       tagged(2, general_string("A.TEST")) + tagged(3, principal("bob")) +
+                       (valid_until.empty() ? Text() : tagged(7, element(0x18, valid_until))));
     const Text said = message(2, tagged(0, small_integer(5)) + tagged(1, general_string("A.TEST")) +
                                      tagged(2, principal("bob")) + tagged(4, small_integer(1)) +
                                      (initiator ? tagged(6, initiator->encoded()) : Text()));
@@ -256,7 +258,8 @@ TEST_CASE("a server that refuses a ticket says why, and a client may try once mo
 
 TEST_CASE("every login that the server refuses is reported with its reason") {
   const Made made{.service = made_key(EncryptionType::aes128_sha1, 's'),
-                  .session = made_key(EncryptionType::aes128_sha1, 't')};
+                  .session = made_key(EncryptionType::aes128_sha1, 't'),
+                  .valid_until = "20261127091645Z"};
   Handshake handshake(keys_of({{.key = made.service}}));
   (void)handshake.from_client(negotiate_request());
   (void)handshake.from_server(negotiate_answer(smb2::Dialect::smb_2_1));
@@ -273,7 +276,10 @@ TEST_CASE("every login that the server refuses is reported with its reason") {
   const auto refused = said(Status::access_denied, {});
   REQUIRE(refused);
   CHECK(refused->reason == reasons::smb_login);
-  CHECK(refused->detail == "the server refused the login of bob@A.TEST with status 0xc0000022");
+  CHECK(
+      refused->detail ==
+      "the server refused the login of bob@A.TEST, whose ticket is valid until 20261127091645Z, with status "
+      "0xc0000022");
   CHECK_FALSE(said(Status::success, made.reply()));
 }
 

@@ -12,11 +12,33 @@ namespace {
 
 constexpr smb2::SessionId kOurs = 0x51;
 
+// NEGOTIATE of 3.1.1, with a salt that the far half changes.
+void put_salt(auto& out) {
+  out.u16(1), out.u16(38), out.u32(0), out.u16(1), out.u16(32), out.u16(1), out.zeros(32);
+}
+Frame newest_request() {
+  return framed({.command = smb2::Command::negotiate}, smb2::test::Body([](auto& out) {
+                  out.u16(36), out.u16(1), out.u16(1), out.u16(0), out.u32(0), out.zeros(16);
+                  out.u32(64 + 40), out.u16(1), out.u16(0), out.u16(0x0311), out.u16(0);
+                  put_salt(out);
+                }));
+}
+Frame newest_answer() {
+  return framed({.command = smb2::Command::negotiate, .credits = 1, .flags = smb2::header_flags::response},
+                smb2::test::Body([](auto& out) {
+                  out.u16(65), out.u16(1), out.u16(0x0311), out.u16(1), out.zeros(16), out.u32(0);
+                  out.u32(1 << 20), out.u32(1 << 20), out.u32(1 << 20), out.zeros(16);
+                  out.u16(0), out.u16(0), out.u32(64 + 64);
+                  put_salt(out);
+                }));
+}
+
 struct FarLayer {
-  explicit FarLayer(const std::string& hashes = alice())
+  explicit FarLayer(const std::string& hashes = alice(), const Frame& request = negotiate_request(),
+                    const Frame& answer = negotiate_answer(smb2::Dialect::smb_2_1))
       : layer(server_keys("", hashes), half, unopened, {}) {
-    (void)to_server(negotiate_request());
-    (void)from_server(negotiate_answer(smb2::Dialect::smb_2_1));
+    (void)to_server(request);
+    (void)from_server(answer);
   }
   std::optional<std::vector<Slice>> to_server(const Frame& frame) {
     return layer.to_lan(layer.from_stream(frame).bytes);
@@ -123,6 +145,27 @@ TEST_CASE("sealing: a refused login is the reason until one is accepted") {
     (void)near.from_stream(*accepted);
     CHECK(near.reason() == reasons::optimised);
   }
+}
+
+TEST_CASE("sealing: the twin is told why a login that cannot be opened resets its connection, before that") {
+  FarLayer far("somebody:" + std::string(kCapturedHash) + "\n", newest_request(), newest_answer());
+  REQUIRE(far.layer.is_needed());  // NEGOTIATE was changed
+  const NtlmLogin login;
+  (void)far.to_server(setup_request(1, 0, login.first()));
+  (void)far.from_server(setup_answer(1, kOurs, Status::more_processing_required, login.challenge()));
+  (void)far.to_server(setup_request(2, kOurs, login.second()));
+  CHECK_FALSE(far.from_server(setup_answer(2, kOurs, Status::success, login.last())));
+  CHECK(far.layer.reason() == reasons::smb_ntlm_user);
+  const auto first = far.out.poll();
+  REQUIRE(first);
+  const auto* told = std::get_if<modules::ToTwin>(&*first);
+  REQUIRE(told);
+  const TwinMessage message = decode(told->message.bytes()).value();
+  REQUIRE(std::holds_alternative<Unsealed>(message));
+  CHECK(as_text(std::get<Unsealed>(message).reason.bytes()) == "smb_ntlm_user");
+  const auto second = far.out.poll();
+  REQUIRE(second);
+  CHECK(std::holds_alternative<modules::Abort>(*second));
 }
 
 }  // namespace longhaul::smb::seal

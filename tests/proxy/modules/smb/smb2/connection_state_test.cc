@@ -97,3 +97,25 @@ TEST_CASE("a frame that is encrypted or makes no sense ends what is known of the
   CHECK_FALSE(nonsense.parse({FrameKind::smb2, frame.sub(0, 20)}));
   CHECK(nonsense.why_untouchable() == smb::reasons::smb_not_understood);
 }
+
+TEST_CASE("where the keys are known, what arrives protected is of a session that has ended") {
+  Connection is_signed, encrypted;
+  for (Connection* const connection : {&is_signed, &encrypted}) {
+    connection->seals();
+    connect(*connection);
+    connection->on_request(request(Command::logoff, 3, empty_body()));
+    connection->on_response(answer(Command::logoff, 3, empty_body()));
+    CHECK_FALSE(connection->any_untouchable());
+  }
+  is_signed.on_request(request(Command::echo, 4, empty_body(), {.flags = header_flags::is_signed}));
+  CHECK_FALSE(encrypted.parse({FrameKind::smb2_transform, request(Command::echo, 4, empty_body()).frame.bytes}));
+  for (const Connection* const connection : {&is_signed, &encrypted}) {
+    CHECK(connection->why_untouchable() == smb::reasons::smb_session);
+    CHECK(connection->untouchable(kSession));
+    CHECK_FALSE(connection->may_be_answered());
+  }
+  // Nobody knows the id in a transform. With a signature it is known, and what is owed to the server can be sent.
+  CHECK(encrypted.ids_are_fixed());
+  CHECK_FALSE(is_signed.ids_are_fixed());
+  CHECK_FALSE(is_signed.untouchable(kSession + 1));
+}
