@@ -39,7 +39,11 @@ class StandstillClock {
 class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kTick{100};
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr std::chrono::milliseconds kLimit{3000};  // such a program, for tests, is several times slower
+#else
   static constexpr std::chrono::milliseconds kLimit{1000};
+#endif
 
   // Made by the thread that will run the loop. `on_standstill` runs on the watchdog's thread; by default it
   // writes one line to stderr and calls _exit(70).

@@ -106,7 +106,7 @@ class Life(PairTest):
         process.signal(signal.SIGSTOP)
         try:
             here.send(b"while it stands")
-            time.sleep(2.5)  # longer than the watchdog's patience
+            time.sleep(4.5)  # longer than the watchdog's patience
         finally:
             process.signal(signal.SIGCONT)
         self.assertEqual(there.receive(15), b"while it stands")
