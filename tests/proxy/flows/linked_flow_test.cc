@@ -2,11 +2,8 @@
 // Flows between sockets, over a real link, whose bytes go through modules: as a client and a server see them.
 #include "proxy/flows/linked_flow.h"
 
-#include "probe_module.h"
-#include "proxy/flows/ends.h"
-#include "proxy/modules/smb/loss_reports.h"
+#include "linked_bench.h"
 #include "proxy/modules/smb/reasons.h"
-#include "two_sites.h"
 
 using namespace longhaul;
 using namespace longhaul::flows;
@@ -15,80 +12,6 @@ using modules::Probe;
 using modules::Way;
 
 namespace {
-
-// What the halves are told to do when they are made, and where they are.
-struct Halves {
-  std::function<void(Probe&)> dress_near, dress_far;
-  Probe *near = nullptr, *far = nullptr;
-};
-
-// Nothing is awaited inside CHECK: g++ 12 would await it twice.
-struct Bench {
-  explicit Bench(Reduces reduces = Reduces::no, std::uint64_t far_version = 1, modules::Losses* of_near = nullptr)
-      : losses(of_near),
-        acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
-        list{entry(1)},
-        far_list{entry(far_version)},
-        sites(io, list, far_list, reduces) {}
-  modules::Listed entry(std::uint64_t version) {
-    return {.descriptor = {.name = "probe",
-                           .version = version,
-                           .ports = ports,
-                           .features = modules::kProbeFeatures},
-            .instance = std::make_shared<modules::ProbeInstance>(
-                [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
-                [this](const modules::Ends&) { return make(halves.far, halves.dress_far); }, losses)};
-  }
-  static std::unique_ptr<modules::Module> make(Probe*& at, const std::function<void(Probe&)>& dress) {
-    auto probe = std::make_unique<Probe>();
-    at = probe.get();
-    if (dress) dress(*probe);
-    return probe;
-  }
-  // Client and server, connected through both sites.
-  asio::awaitable<SocketPair> connected() {
-    co_await sites.link_up();
-    tcp::socket client = co_await sites.connect(acceptor.local_endpoint());
-    tcp::socket server = co_await acceptor.async_accept(asio::use_awaitable);
-    // A server hears of a client before the far side's flow has begun.
-    co_await write(server, "!");
-    co_await read_exactly(client, 1);
-    co_return SocketPair{std::move(client), std::move(server)};
-  }
-  const FlowRecord& near_flow() { return sites.near->table.live().begin()->second; }
-  const FlowRecord& far_flow() { return sites.far->table.live().begin()->second; }
-  asio::awaitable<void> until(std::function<bool()> done) {
-    asio::steady_timer soon(io);
-    while (!done()) {
-      soon.expires_after(1ms);
-      co_await soon.async_wait(asio::use_awaitable);
-    }
-  }
-
-  modules::Losses* losses;
-  asio::io_context io;
-  tcp::acceptor acceptor;
-  Halves halves;
-  std::array<std::uint16_t, 1> ports{acceptor.local_endpoint().port()};
-  std::vector<modules::Listed> list, far_list;
-  TwoSites sites;
-};
-
-// With promises of a client to that server, of which some may be lost.
-struct BenchWithLosses {
-  explicit BenchWithLosses(std::uint64_t far_version) : bench(Reduces::no, far_version, &reports) {}
-  modules::Ends ends() {
-    const tcp::endpoint server = bench.acceptor.local_endpoint();
-    return ends_of(server.address(), {.host = {}, .address = server.address(), .port = server.port()});
-  }
-  asio::awaitable<void> ended() {
-    return bench.until([this] { return bench.sites.near->table.live().empty(); });
-  }
-
-  std::shared_ptr<promises::LostWrites> lost = std::make_shared<promises::LostWrites>();
-  smb::LossReports reports = smb::loss_reports(lost);
-  Bench bench;
-};
 
 std::uint8_t in_force(const Probe* probe, std::string_view feature) {
   return probe->surroundings.features.modules.value(feature);
@@ -109,8 +32,8 @@ asio::awaitable<void> exchange(SocketPair& pair, std::size_t up_bytes, std::size
 
 TEST_CASE("a module that forwards everything is invisible to client and server") {
   const Reduces reduces = GENERATE(Reduces::no, Reduces::yes);
-  Bench bench(reduces);
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkedBench bench(reduces);
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     CHECK(b.near_flow().module != nullptr);
     CHECK(b.far_flow().module->name == "probe");
@@ -123,66 +46,9 @@ TEST_CASE("a module that forwards everything is invisible to client and server")
   }(bench));
 }
 
-TEST_CASE("nothing is promised to the client of a linked flow without its module, and nothing is hidden from it") {
-  BenchWithLosses with(2);  // the far side has another version
-  run(with.bench.io, [](BenchWithLosses& w) -> asio::awaitable<void> {
-    {
-      SocketPair pair = co_await w.bench.connected();
-      CHECK(w.bench.near_flow().reason == reasons::module_not_at_peer);
-      CHECK(w.bench.near_flow().peer == "far");
-      CHECK(w.lost->live().has_unguarded(w.ends()));
-    }
-    co_await w.ended();
-    CHECK_FALSE(w.lost->live().has_unguarded(w.ends()));
-    w.lost->add({.ends = w.ends(), .share = u"S", .path = u"F"}, {});
-    {
-      SocketPair pair = co_await w.bench.connected();
-      CHECK(w.bench.near_flow().reason == smb::reasons::lost_writes);
-      CHECK(w.bench.near_flow().peer.empty());
-      CHECK(w.lost->has_records(w.ends()));
-    }
-    co_await w.ended();
-    // Where the flow may not bypass the link resets tell, for a while.
-    link::TimePoint now{};
-    w.lost->set_clock([&] { return now; });
-    w.bench.sites.near->config.intercept.fail = config::Fail::closed;
-    tcp::socket client = co_await w.bench.sites.connect(w.bench.acceptor.local_endpoint());
-    const std::string nothing = (co_await read_all(client)).text;
-    CHECK(nothing.empty());
-    CHECK(w.lost->has_records(w.ends()));
-    co_await w.ended();
-    now += promises::LostRecord::kResetsFor;
-    CHECK_FALSE(w.lost->has_records(w.ends()));
-    SocketPair pair = co_await w.bench.connected();
-    CHECK(w.bench.near_flow().peer == "far");
-  }(with));
-}
-
-TEST_CASE("nothing is promised to a client from the moment that the module steps aside from one of its flows") {
-  BenchWithLosses with(1);
-  with.bench.halves.dress_near = [](Probe& probe) {
-    probe.lan = [](Probe& self, Slice bytes) {
-      self.say(modules::StepAside{Way::to_stream});
-      self.say(modules::ToStream{std::move(bytes)});
-    };
-  };
-  with.bench.halves.dress_far = [](Probe& probe) { probe.twin_aside = [](Probe&) {}; };
-  run(with.bench.io, [](BenchWithLosses& w) -> asio::awaitable<void> {
-    {
-      SocketPair pair = co_await w.bench.connected();
-      CHECK_FALSE(w.lost->live().has_unguarded(w.ends()));
-      co_await write(pair.near, "?");
-      co_await read_exactly(pair.far, 1);
-      CHECK(w.lost->live().has_unguarded(w.ends()));
-    }
-    co_await w.ended();
-    CHECK_FALSE(w.lost->live().has_unguarded(w.ends()));
-  }(with));
-}
-
 TEST_CASE("a half-close crosses a module, and the other direction continues") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkedBench bench;
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     co_await send_and_end(pair.near, "question");
     const auto got_1 = co_await read_all(pair.far);
@@ -198,8 +64,8 @@ TEST_CASE("a half-close crosses a module, and the other direction continues") {
 }
 
 TEST_CASE("a reset crosses a module behind the data sent before it, in both directions") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkedBench bench;
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     {
       SocketPair pair = co_await b.connected();
       co_await write(pair.near, "last words");
@@ -220,7 +86,7 @@ TEST_CASE("a reset crosses a module behind the data sent before it, in both dire
 }
 
 TEST_CASE("when a client closes, the server gets all promised data before its end") {
-  Bench bench;
+  LinkedBench bench;
   bench.halves.dress_far = [](Probe& far) {
     // The end is owed until the server has answered.
     far.stream_end = [](Probe&, modules::Ending) {};
@@ -229,7 +95,7 @@ TEST_CASE("when a client closes, the server gets all promised data before its en
       self.say(modules::EndLan{});
     };
   };
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     const std::string promised = pattern(1'000'000);
     co_await write(pair.near, promised);
@@ -244,7 +110,7 @@ TEST_CASE("when a client closes, the server gets all promised data before its en
 }
 
 TEST_CASE("after a module has stepped aside it is destroyed, and the flow continues without it") {
-  Bench bench;
+  LinkedBench bench;
   bench.halves.dress_near = [](Probe& near) {
     near.lan = [](Probe& self, Slice bytes) {
       self.say(modules::ToStream{std::move(bytes)});
@@ -258,7 +124,7 @@ TEST_CASE("after a module has stepped aside it is destroyed, and the flow contin
       self.say(modules::StepAside{Way::to_stream});
     };
   };
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     co_await write(pair.near, "x");
     const auto got_8 = co_await read_exactly(pair.far, 1);
@@ -277,8 +143,8 @@ TEST_CASE("after a module has stepped aside it is destroyed, and the flow contin
 
 TEST_CASE("either both halves run or neither does") {
   SECTION("the peer has another version") {
-    Bench bench(Reduces::no, 2);
-    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    LinkedBench bench(Reduces::no, 2);
+    run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().reason == reasons::module_not_at_peer);
       CHECK(b.near_flow().module == nullptr);
@@ -290,9 +156,9 @@ TEST_CASE("either both halves run or neither does") {
     }(bench));
   }
   SECTION("the peer has neither the module nor a name for its features, as an earlier release") {
-    Bench bench(Reduces::no, 2);
+    LinkedBench bench(Reduces::no, 2);
     bench.sites.far->shared.allowed.modules = config::ModuleFeatures();
-    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().reason == reasons::module_not_at_peer);
       CHECK(b.near_flow().features.modules.value("probe") == 0);
@@ -301,9 +167,9 @@ TEST_CASE("either both halves run or neither does") {
     }(bench));
   }
   SECTION("the feature is off on one side") {
-    Bench bench;
+    LinkedBench bench;
     bench.sites.far->shared.allowed.modules.set("probe", 0);
-    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
       co_await b.sites.link_up();
       co_await b.until([&] {
         return b.sites.near->links[0]->session().incoming().peer_allowed().modules.value("probe") == 0;
@@ -316,8 +182,8 @@ TEST_CASE("either both halves run or neither does") {
     }(bench));
   }
   SECTION("the flow is for another port") {
-    Bench bench;
-    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    LinkedBench bench;
+    run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
       b.ports[0] ^= 1;
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().module == nullptr);
@@ -327,8 +193,8 @@ TEST_CASE("either both halves run or neither does") {
 }
 
 TEST_CASE("features that change during a flow are reported to both halves") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkedBench bench;
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     co_await write(pair.near, "x");
     const auto got_10 = co_await read_exactly(pair.far, 1);
@@ -350,7 +216,7 @@ TEST_CASE("a far half has the server connected again, and what the first connect
   const bool loses_first = GENERATE(false, true);
   const bool leaves = GENERATE(false, true);
   CAPTURE(loses_first, leaves);
-  Bench bench;
+  LinkedBench bench;
   const auto again = [leaves](Probe& self) {
     self.say(modules::ToLan{Probe::slice("owed to the first")});
     self.say(modules::Redial{});
@@ -375,7 +241,7 @@ TEST_CASE("a far half has the server connected again, and what the first connect
       ending == modules::Ending::closed ? self.say(modules::EndStream{}) : self.say(modules::Abort{});
     };
   };
-  run(bench.io, [](Bench& b, bool loses) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b, bool loses) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     if (loses) {
       pair.far.set_option(asio::socket_base::linger(true, 0));
@@ -399,7 +265,7 @@ TEST_CASE("a far half has the server connected again, and what the first connect
 }
 
 TEST_CASE("a server that is not reached again resets the flow") {
-  Bench bench;
+  LinkedBench bench;
   bench.halves.dress_far = [&](Probe& far) {
     far.lan = [&](Probe& self, Slice bytes) {
       if (Probe::text(bytes) != "again") return self.say(modules::ToStream{std::move(bytes)});
@@ -407,7 +273,7 @@ TEST_CASE("a server that is not reached again resets the flow") {
       self.say(modules::Redial{});
     };
   };
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     co_await write(pair.far, "again");
     const auto end = co_await read_all(pair.near);
@@ -419,7 +285,7 @@ TEST_CASE("a server that is not reached again resets the flow") {
 }
 
 TEST_CASE("a half's deadline wakes it even if nothing else happens") {
-  Bench bench;
+  LinkedBench bench;
   bench.halves.dress_far = [](Probe& far) {
     far.lan = [](Probe& self, Slice bytes) {
       self.say(modules::ToStream{std::move(bytes)});
@@ -427,7 +293,7 @@ TEST_CASE("a half's deadline wakes it even if nothing else happens") {
     };
     far.time = [](Probe& self) { self.say(modules::ToStream{Probe::slice("tick")}); };
   };
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     const auto got_11 = co_await read_exactly(pair.near, 4);
     CHECK(got_11 == "tick");
@@ -438,11 +304,11 @@ TEST_CASE("a half's deadline wakes it even if nothing else happens") {
 // stepped aside.
 // Its near half answers everything itself.
 TEST_CASE("a module answers its client before the far side has reached the server") {
-  Bench bench;
+  LinkedBench bench;
   bench.halves.dress_near = [](Probe& near) {
     near.lan = [](Probe& self, Slice) { self.say(modules::ToLan{Probe::slice("own answer")}); };
   };
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     const tcp::endpoint server = b.acceptor.local_endpoint();
     // The client has said something when its flow begins.
@@ -482,7 +348,7 @@ TEST_CASE("a module answers its client before the far side has reached the serve
 
 TEST_CASE("throughput of flows with and without a module", "[.speed]") {
   const int kind = GENERATE(0, 1, 2, 0, 1, 2, 0, 1, 2);
-  Bench bench;
+  LinkedBench bench;
   if (kind == 0) bench.ports[0] = 1;
   if (kind == 2) {
     bench.halves.dress_near = bench.halves.dress_far = [](Probe& half) {
@@ -491,7 +357,7 @@ TEST_CASE("throughput of flows with and without a module", "[.speed]") {
       };
     };
   }
-  run(bench.io, [](Bench& b, int which) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b, int which) -> asio::awaitable<void> {
     constexpr std::size_t kBytes = 1 << 28;
     SocketPair pair = co_await b.connected();
     const auto start = std::chrono::steady_clock::now();
