@@ -128,7 +128,8 @@ class FlowExport(PairTest):
         # nfcapd passes on what it receives.
         cls.at_datacenter = Collector(cls.lab, "datacenter", PORT + 1, 4242)
         cls.stored.mkdir()
-        cls.lab.start("datacenter", "nfcapd", "-w", cls.stored, "-p", PORT, "-b", "127.0.0.1", "-t", 2, "-R", f"127.0.0.1/{PORT + 1}")
+        nfcapd = cls.lab.start("datacenter", "nfcapd", "-w", cls.stored, "-p", PORT, "-b", "127.0.0.1", "-t", 2, "-R", f"127.0.0.1/{PORT + 1}")
+        cls.addClassCleanup(nfcapd.kill)  # after a signal it sometimes waits for ever for its own helper
         until(lambda: f":{PORT} " in cls.lab.run("datacenter", "ss", "-uln"), 30, "nfcapd listens")
 
     def upload(self, host, data):
