@@ -56,7 +56,7 @@ class TlsClients(PairTest):
     def test_go_visits_resumes_and_uploads(self):
         program = self.lab.scratch / "visit"
         subprocess.run([GO, "build", "-o", program, PROGRAMS / "visit.go"], check=True, timeout=600,
-                       env=os.environ | {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0"})
+                       env={"HOME": str(self.lab.scratch)} | os.environ | {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0"})
         self.assert_visits(program, uploaded=("by-go-false", "by-go-true"))
 
     @unittest.skipUnless(NODE, "there is no Node (tools/setup --long installs it)")
