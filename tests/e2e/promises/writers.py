@@ -212,7 +212,9 @@ class KernelWriter(Writer):
     def work(self):
         told = self.scenario
         # It waits for an answer for as long as the server answers its ECHOs: one every 5 s, not every minute.
-        options = ["cache=none,nolease" if told.ask == "none" else "cache=strict", "echo_interval=5"]
+        # A mount of SMB1, which has no leases, refuses `nolease`.
+        nothing = "cache=none" if told.dialect == "NT1" else "cache=none,nolease"
+        options = [nothing if told.ask == "none" else "cache=strict", "echo_interval=5"]
         try:
             with kernel_client.Mount(self.stage.guest, self.stage.smbd, told.dialect, *options, share=self.share,
                                     host=self.stage.host) as mount:
