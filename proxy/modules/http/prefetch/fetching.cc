@@ -31,9 +31,7 @@ bool is_part_of_page(const ResponseHead& response) {
 }
 
 // Files that a server keeps have a tag, a date or a lifetime; what it makes for each request mostly has none.
-bool is_kept_by_server(const RequestHead& request, const ResponseHead& response, link::TimePoint now,
-                       Seconds wall) {
-  const Stored stored = to_store(request, response, now, wall);
+bool is_kept_by_server(const ResponseHead& response, const Stored& stored) {
   const bool forbids = response.fields.has("set-cookie") || directives_of(response.fields).no_store;
   return !forbids && (stored.can_be_asked_about() || stored.lifetime > 0);
 }
@@ -59,8 +57,7 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
     return std::nullopt;
   }
   if (!may_lead_to_prefetch(request) || !is_page_to_read(response)) {
-    note(now, request, response);
-    learn(now, request, response);
+    if (const auto stored = note(now, request, response)) learn(now, request, response, *stored);
     return std::nullopt;
   }
   // The client has left the previous page.
@@ -80,22 +77,24 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
 }
 
 // Records what the client or its site now has in a cache. Browsers also keep responses that have only a tag or a date.
-void Fetching::note(TimePoint now, const RequestHead& request, const ResponseHead& response) {
-  if (request.method != "GET" || response.status != 200) return;
+std::optional<Stored> Fetching::note(TimePoint now, const RequestHead& request,
+                                     const ResponseHead& response) {
+  if (request.method != "GET" || response.status != 200) return std::nullopt;
   const std::string key = place_.key_of(request);
   const Seconds wall = site_->wall();
-  const Seconds fresh = to_store(request, response, now, wall).lifetime;
-  const auto until = now + std::chrono::seconds(std::clamp(fresh, kLeastKnown, kMostKnown));
+  Stored stored = to_store(request, response, now, wall);
+  const auto until = now + std::chrono::seconds(std::clamp(stored.lifetime, kLeastKnown, kMostKnown));
   if (may_store(request, response, wall))
     site_->known.note(known_to_site(key), until);
   else if (!directives_of(response.fields).no_store)
     site_->known.note(known_to_client(key), until);
+  return stored;
 }
 
 // Only what any browser may fetch: a file of the server, at a plain target.
-void Fetching::learn(TimePoint now, const RequestHead& request, const ResponseHead& response) {
-  if (request.method != "GET" || response.status != 200 || !is_part_of_page(response)) return;
-  if (!is_kept_by_server(request, response, now, site_->wall())) return;
+void Fetching::learn(TimePoint now, const RequestHead& request, const ResponseHead& response,
+                     const Stored& stored) {
+  if (!is_part_of_page(response) || !is_kept_by_server(response, stored)) return;
   if (resolve(origin_of(request), "/", request.target) != request.target) return;
   if (const auto page = referring_page(request)) site_->relations.learn(now, *page, request.target, client_);
 }
@@ -188,8 +187,7 @@ std::optional<Fetching::Document> Fetching::begins(const Next& object, const Res
 }
 
 void Fetching::fetched(TimePoint now, const Next& object, const ResponseHead& response) {
-  note(now, object.asked, response);
-  if (response.status == 200) return;
+  if (note(now, object.asked, response)) return;
   if (const auto page = referring_page(object.asked)) site_->relations.forget(*page, object.asked.target);
 }
 

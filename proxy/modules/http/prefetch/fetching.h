@@ -76,8 +76,9 @@ class Fetching {
   std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& found);
   std::string known_to_client(const std::string& key) const { return client_ + key; }
   std::string known_to_site(const std::string& key) const { return owner_ + key; }
-  void note(TimePoint now, const RequestHead& request, const ResponseHead& response);
-  void learn(TimePoint now, const RequestHead& request, const ResponseHead& response);
+  // The response as a cache has it. Nothing: it is not a complete response to a GET.
+  std::optional<Stored> note(TimePoint now, const RequestHead& request, const ResponseHead& response);
+  void learn(TimePoint now, const RequestHead& request, const ResponseHead& response, const Stored& stored);
   Origin origin_of(const RequestHead& request) const;
   // The name of the page in Relations. Nothing: Referer names none of this server.
   std::optional<std::string> referring_page(const RequestHead& request) const;
