@@ -76,7 +76,7 @@ class Fetching {
   std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& found);
   std::string known_to_client(const std::string& key) const { return client_ + key; }
   std::string known_to_site(const std::string& key) const { return owner_ + key; }
-  // The response as a cache has it. Nothing: it is not a complete response to a GET.
+  // The response as a cache has it. Nothing: its status is not 200, or it answers no GET.
   std::optional<Stored> note(TimePoint now, const RequestHead& request, const ResponseHead& response);
   void learn(TimePoint now, const RequestHead& request, const ResponseHead& response, const Stored& stored);
   Origin origin_of(const RequestHead& request) const;
