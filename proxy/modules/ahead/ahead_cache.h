@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near side's store of file bytes that the far half pushed before they were requested, and of the
-// client's READs that wait for such bytes. Stamps decide which data may answer which READ; the halves
+// The near side's store of file bytes that the far half pushed before they were requested; waiting_reads.h
+// has the client's READs that wait for such bytes. Stamps decide which data may answer which READ; the halves
 // implement the protocols.
 #pragma once
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <variant>
-#include <vector>
 
-#include "codecs/keyed_hash.h"
 #include "codecs/slice.h"
 #include "proxy/link/types.h"
 #include "proxy/modules/ahead/messages.h"
+#include "proxy/modules/ahead/pieces.h"
+#include "proxy/modules/ahead/waiting_reads.h"
 
 namespace longhaul::ahead {
 
@@ -30,12 +29,6 @@ struct AheadBounds {
   // next reader.
   std::uint64_t open_bytes = 32 << 20;
   std::uint64_t flow_bytes = 64 << 20;
-};
-
-// The answer to a READ: bytes in pieces, in order. Fewer than requested only at the end of the file.
-struct ReadData {
-  std::vector<Slice> pieces;
-  std::uint32_t length = 0;
 };
 
 class AheadCache {
@@ -71,27 +64,16 @@ class AheadCache {
   // missing range before its frame. The open must be known.
   std::variant<ReadData, Asked> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
                                     std::uint32_t length);
-  // A waiting READ whose bytes have arrived.
-  struct Ready {
-    MessageNumber message = 0;
-    OpenKey open;
-    std::uint64_t offset = 0;
-    ReadData data;
-  };
-  std::optional<Ready> poll_ready();
+  using Ready = WaitingReads::Ready;
+  using Answered = WaitingReads::Answered;
+  std::optional<Ready> poll_ready() { return waiting_.poll_ready(); }
   // The server's own answer is under way: pushed bytes no longer complete this READ.
-  void forwarded(MessageNumber message);
+  void forwarded(MessageNumber message) { waiting_.forwarded(message); }
   // The server's own answer arrived: the READ waits no more. Returns its range and stamp if it did wait.
-  struct Answered {
-    OpenKey open;
-    Stamp stamp;
-    std::uint64_t offset = 0;
-  };
-  std::optional<Answered> answered(MessageNumber message);
+  std::optional<Answered> answered(MessageNumber message) { return waiting_.answered(message); }
   bool waits(MessageNumber message) const { return waiting_.contains(message); }
   std::size_t waiting() const { return waiting_.size(); }
-  // Bytes collected for READs that wait.
-  std::uint64_t waiting_bytes() const { return waiting_bytes_; }
+  std::uint64_t waiting_bytes() const { return waiting_.held_bytes(); }
 
   // The permitted amount of unread data for this client: what it has now, and a quarter of what all flows
   // leave. Reported when it has changed by an eighth; nothing while no file is open.
@@ -115,17 +97,6 @@ class AheadCache {
     std::uint64_t held_bytes = 0;
     std::uint64_t seen = 0;  // Ahead messages
   };
-  struct Waiting {
-    OpenKey open;
-    Stamp stamp;
-    std::uint64_t offset = 0, end = 0;
-    bool forwarded = false;
-    std::map<std::uint64_t, Slice> pieces;  // collected so far, disjoint
-    std::optional<std::uint64_t> end_of_file;
-    std::uint64_t lacking = 0;  // bytes, up to the end of the file
-    unsigned ends = 0;          // how often the end changed
-    std::uint64_t held = 0;     // of the pieces
-  };
   using Pieces = std::map<std::uint64_t, Piece>;
 
   // The bookkeeping of a piece costs memory too; many smaller pieces are not kept.
@@ -139,18 +110,12 @@ class AheadCache {
   void now_read(const OpenKey& key, Open& open, Pieces::iterator piece);
   void give_up_read(Open& open, const Open& wanting, std::uint64_t bytes);
   bool lacks(const Open& open, std::uint64_t bytes) const;
-  void take(MessageNumber number, Waiting& waiting, const Ahead& ahead, const Slice& bytes);
-  static std::uint64_t lacking(const Waiting& waiting);
-  void stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting);
 
   std::shared_ptr<AheadAccount> account_;
   AheadBounds bounds_;
   std::unordered_map<OpenKey, Open, OpenKeyHash> opens_;
-  KeyedMap<MessageNumber, Waiting> waiting_;
-  std::unordered_map<OpenKey, std::set<MessageNumber>, OpenKeyHash> waiting_for_;
+  WaitingReads waiting_;
   std::set<OpenKey> with_read_;  // opens that hold pieces that were read
-  std::deque<Ready> ready_;
-  std::uint64_t waiting_bytes_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t wasted_bytes_ = 0;
   std::uint64_t allowance_;  // as last reported
