@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "proxy/control/http_client.h"
+#include "proxy/control/flow_ids.h"
 
 using namespace longhaul::control;
 using longhaul::flows::FlowTable;
@@ -89,13 +89,7 @@ TEST_CASE("flows are filtered by peer, reason and port") {
   api.daemon.add_flow("10.0.0.1:2-10.0.2.2:80");
   api.daemon.add_flow("10.0.0.1:3-192.0.2.1:80", reasons::no_peer_for_network);
   api.start();
-  const auto ids = [&](const std::string& query) {
-    std::vector<std::uint64_t> found;
-    const auto page = get(api, "/v1/flows?" + query).json();
-    for (const auto& flow : page.at("flows").as_array())
-      found.push_back(flow.at("id").to_number<std::uint64_t>());
-    return found;
-  };
+  const auto ids = [&](const std::string& query) { return flow_ids(api, query); };
   using Ids = std::vector<std::uint64_t>;
   CHECK(ids("peer=datacenter") == Ids{1, 2});
   CHECK(ids("peer=") == Ids{3});

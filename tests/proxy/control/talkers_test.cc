@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "proxy/control/http_client.h"
+#include "proxy/control/flow_ids.h"
 
 namespace longhaul::control {
 namespace {
@@ -70,13 +70,7 @@ TEST_CASE("flows are filtered by client, server and any text") {
   api.daemon.add_flow("10.0.1.2:2-10.0.2.3:80");
   api.daemon.add_flow("[fd00::1]:3-Server.Example:80", flows::reasons::no_peer_for_network);
   api.start();
-  const auto ids = [&](const std::string& query) {
-    std::vector<std::uint64_t> found;
-    const auto page = get(api, "/v1/flows?" + query).json();
-    for (const auto& flow : page.at("flows").as_array())
-      found.push_back(flow.at("id").to_number<std::uint64_t>());
-    return found;
-  };
+  const auto ids = [&](const std::string& query) { return flow_ids(api, query); };
   using Ids = std::vector<std::uint64_t>;
   CHECK(ids("client=10.0.0.1") == Ids{1});
   CHECK(ids("client=10.0.0.0/16") == Ids{1, 2});
