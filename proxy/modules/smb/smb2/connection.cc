@@ -77,94 +77,6 @@ struct Connection::Chain {
   bool compound = false;
 };
 
-Result<Message> parse_message(const Frame& frame) {
-  auto elements = parse_elements(frame.message());
-  if (!elements) return elements.error();
-  for (const Element& element : *elements)
-    if (element.header.command > kLastCommand) return Error::malformed_header;
-  return Message(frame, std::move(*elements));
-}
-
-Message kept(const Message& message) {
-  constexpr std::size_t kCopied = 16 << 10;
-  if (message.frame.bytes.size() > kCopied) return message;
-  auto copy = parse_message({message.frame.kind, Slice::copy_of(message.frame.bytes.bytes())});
-  return copy ? std::move(*copy) : message;  // it was parsed a moment ago
-}
-
-bool Open::may_read() const { return access & (access::read_data | access::execute); }
-bool Open::may_write() const { return access & access::write_data; }
-bool Open::write_through() const {
-  return options & (create_options::write_through | create_options::no_intermediate_buffering);
-}
-
-void Open::confirm(std::uint64_t offset, std::uint32_t length) {
-  if (offset <= ~std::uint64_t{0} - length) confirmed_bytes = std::max(confirmed_bytes, offset + length);
-}
-
-std::uint32_t caching_of(OplockLevel level) {
-  switch (level) {
-    case OplockLevel::level_ii:
-      return lease_state::read;
-    case OplockLevel::exclusive:
-      return lease_state::read | lease_state::write;
-    case OplockLevel::batch:
-      return lease_state::read | lease_state::write | lease_state::handle;
-    default:
-      return lease_state::none;
-  }
-}
-
-OpenKey key_of(SessionId session, TreeId tree, const FileId& file) {
-  OpenKey key{.session = session, .tree = tree};
-  store_le(key.id.data(), file.persistent_part);
-  store_le(key.id.data() + 8, file.volatile_part);
-  return key;
-}
-
-FileId file_of(const OpenKey& key) {
-  return {load_le<std::uint64_t>(key.id, 0), load_le<std::uint64_t>(key.id, 8)};
-}
-
-FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& header) {
-  FileName name{.tree = tree};
-  if (request.options & create_options::open_by_file_id || header.flags & header_flags::dfs)
-    name.exact = false;
-  for (std::size_t i = 0; i + 2 <= request.name.size(); i += 2) {
-    auto letter = load_le<char16_t>(request.name, i);
-    if (letter == u':') break;  // a stream of the file
-    if (name.path.size() == FileName::kMostLetters) {
-      name.exact = false;
-      break;
-    }
-    if (letter == u'~') name.exact = false;
-    if (letter >= u'a' && letter <= u'z') letter = static_cast<char16_t>(letter - u'a' + u'A');
-    name.path.push_back(letter);
-  }
-  while (!name.path.empty() && name.path.back() == u'\\') name.path.pop_back();
-  return name;
-}
-
-std::u16string spelled_path_of(const CreateRequest& request, const Header& header) {
-  std::u16string path;
-  if (request.options & create_options::open_by_file_id || header.flags & header_flags::dfs ||
-      request.name.size() > FileName::kMostLetters * sizeof(char16_t))
-    return path;
-  for (std::size_t i = 0; i + 2 <= request.name.size(); i += 2) {
-    const auto letter = load_le<char16_t>(request.name, i);
-    if (letter == u':') break;
-    path.push_back(letter);
-  }
-  return path;
-}
-
-std::u16string name_in(const CreateRequest& request) {
-  std::u16string name;
-  for (std::size_t i = 0; i + 2 <= request.name.size() && name.size() < FileName::kMostLetters; i += 2)
-    name.push_back(load_le<char16_t>(request.name, i));
-  return name;
-}
-
 // ---- requests
 
 Changes Connection::on_request(const Message& message) {
@@ -173,7 +85,7 @@ Changes Connection::on_request(const Message& message) {
   for (const Element& element : message.elements) note(element, chain, changes);
   if (pending_.size() > kMostPending) {
     while (!pending_.empty()) (void)take(pending_.begin());
-    leave_alone(reasons::smb_not_understood);
+    sessions_.leave_alone(reasons::smb_not_understood);
   }
   return changes;
 }
@@ -187,8 +99,7 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
   if (!header.is_related() || header.session_id != kPreviousSession) chain.session = header.session_id;
   if (!header.is_related() || header.tree_id != kPreviousTree) chain.tree = header.tree_id;
   if (header.command == Command::cancel) return;
-  if (header.is_signed() && is_ordinary(element))
-    make_untouchable(chain.session, unopened(reasons::smb_signed));
+  if (header.is_signed() && is_ordinary(element)) sessions_.came_signed(chain.session);
 
   Pending request;
   request.command = header.command;
@@ -205,9 +116,9 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
       break;
     case Command::session_setup: {
       auto setup = parse_session_setup_request(element.bytes);
-      if (setup && setup->binding) make_untouchable(chain.session, reasons::smb_multichannel);
-      restart_session(chain.session);
-      if (!opens_.empty()) void_file(files_.any(), request, Alone::no, changes);
+      if (setup && setup->binding) sessions_.bound_elsewhere(chain.session);
+      opens_.restarted(chain.session);
+      if (!opens_.all().empty()) void_file(files_.any(), request, Alone::no, changes);
       break;
     }
     case Command::create: {
@@ -224,10 +135,10 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
         create->second.closed_in_compound = true;
       break;
     case Command::tree_disconnect:
-      leave_tree(chain.session, chain.tree);
+      opens_.leave(chain.session, chain.tree);
       break;
     case Command::logoff:
-      leave_tree(chain.session, std::nullopt);
+      opens_.leave(chain.session, std::nullopt);
       break;
     case Command::flush:
       note_file(request, file_in(parse_flush_request(element.bytes)), chain);
@@ -333,7 +244,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   if (!create) {
     open.name.exact = false;
     open.group = files_.any();
-    return leave_alone(reasons::smb_not_understood);
+    return sessions_.leave_alone(reasons::smb_not_understood);
   }
   open.name = file_name_of(request.tree, *create, element.header);
   open.dfs = element.header.flags & header_flags::dfs;
@@ -356,7 +267,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
 }
 
 void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& chain) {
-  if (!file) return leave_alone(reasons::smb_not_understood);
+  if (!file) return sessions_.leave_alone(reasons::smb_not_understood);
   if (*file != kPreviousFile) {
     chain.create.reset();
     chain.file = *file;
@@ -396,25 +307,6 @@ void Connection::rename(Open& open) {
   open.group->remove(&FileCounts::opens);
   open.group = files_.any();
   open.group->add(&FileCounts::opens);
-}
-
-// Each open is reported once, and stays so until its tree or session has ended, or the server has refused
-// that.
-void Connection::leave_tree(SessionId session, std::optional<TreeId> tree) {
-  const auto end = in_tree_.upper_bound({session, tree.value_or(~TreeId{0})});
-  for (auto at = in_tree_.lower_bound({session, tree.value_or(0)}); at != end; ++at) {
-    for (const FileId& file : at->second.staying)
-      if (Open* open = this->open(file)) open->closing = true;
-    at->second.leaving.merge(at->second.staying);
-  }
-}
-
-// Somebody else may speak from here on: what is open already, only the server can judge (3.3.5.5.3).
-void Connection::restart_session(SessionId session) {
-  const auto since = since_setup_.extract(session);
-  if (since.empty()) return;
-  for (const FileId& file : since.mapped())
-    if (Open* open = this->open(file); open && open->session == session) open->caching = lease_state::none;
 }
 
 void Connection::cannot_be_replayed(MessageId create) {

@@ -36,7 +36,7 @@ Connection::Outcome Connection::on_response(const Message& message) {
 void Connection::finish(const Element& element, Pending request, Outcome& outcome) {
   const Header& header = element.header;
   bool success = header.status == Status::success;
-  if (says_expired(header.status)) session_expired(request.session);
+  if (says_expired(header.status)) sessions_.expire(request.session);
   switch (header.command) {
     case Command::negotiate: {
       auto answer = parse_negotiate_response(element.bytes);
@@ -48,25 +48,24 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       max_read_bytes_ = std::min(answer->max_read_bytes, kLargestTransfer);
       max_write_bytes_ = std::min(answer->max_write_bytes, kLargestTransfer);
       max_transact_bytes_ = std::min(answer->max_transact_bytes, kLargestTransfer);
-      if (answer->signing_required() && !is_sealed_) leave_alone(reasons::smb_signed);
+      if (answer->signing_required() && !sessions_.is_sealed()) sessions_.leave_alone(reasons::smb_signed);
       break;
     }
     case Command::session_setup: {
       if (!success) break;
-      if (sessions_.size() >= kMostSessions) return leave_alone(reasons::smb_not_understood);
-      sessions_[header.session_id].expired = false;
+      if (!sessions_.begun(header.session_id)) return sessions_.leave_alone(reasons::smb_not_understood);
       auto answer = parse_session_setup_response(element.bytes);
-      if (answer && answer->flags & session_flags::encrypt_data && !is_sealed_)
-        make_untouchable(header.session_id, reasons::smb_encrypted);
+      if (answer && answer->flags & session_flags::encrypt_data && !sessions_.is_sealed())
+        sessions_.make_untouchable(header.session_id, reasons::smb_encrypted);
       break;
     }
     case Command::tree_connect: {
       auto answer = parse_tree_connect_response(element.bytes);
       if (!success || !answer) break;
-      if (trees_.size() >= kMostTrees) return leave_alone(reasons::smb_not_understood);
+      if (trees_.size() >= kMostTrees) return sessions_.leave_alone(reasons::smb_not_understood);
       trees_[{request.session, header.tree_id}] = {answer->type, answer->flags, answer->capabilities};
-      if (answer->flags & share_flags::encrypt_data && !is_sealed_)
-        make_untouchable(request.session, reasons::smb_encrypted);
+      if (answer->flags & share_flags::encrypt_data && !sessions_.is_sealed())
+        sessions_.make_untouchable(request.session, reasons::smb_encrypted);
       break;
     }
     case Command::create:
@@ -95,8 +94,8 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       close_all(request.session, std::nullopt, request.id, outcome);
       trees_.erase(trees_.lower_bound({request.session, 0}),
                    trees_.upper_bound({request.session, ~TreeId{0}}));
-      sessions_.erase(request.session);
-      since_setup_.erase(request.session);
+      sessions_.ended(request.session);
+      opens_.ended(request.session);
       break;
     case Command::oplock_break: {
       auto answer = parse_break(element.bytes);
@@ -107,8 +106,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
           open->oplock = oplock->level;
         }
       } else if (auto* lease = std::get_if<LeaseBreakAcknowledgement>(&*answer)) {
-        if (const auto sharers = leases_.find(lease->key); sharers != leases_.end())
-          for (const FileId& file : sharers->second.files) open(file)->break_pending = false;
+        for (const FileId& file : opens_.sharers(lease->key)) open(file)->break_pending = false;
       }
       break;
     }
@@ -120,9 +118,9 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
 
 void Connection::opened(const Element& element, Pending& request, Outcome& outcome) {
   auto answer = parse_create_response(element.bytes);
-  if (!answer) return leave_alone(reasons::smb_not_understood);
+  if (!answer) return sessions_.leave_alone(reasons::smb_not_understood);
   close(answer->file, request.id, outcome);  // a number used again: the previous one has ended
-  if (opens_.size() >= kMostOpens) return;
+  if (opens_.is_full()) return;
   auto open = std::make_unique<Open>(*request.opening);
   open->file = answer->file;
   open->key = key_of(open->session, open->tree, open->file);
@@ -138,75 +136,29 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   open->disk_file = tree && tree->type == ShareType::disk && !(answer->file_attributes & kNotPlain);
   open->oplock = answer->oplock;
   open->caching = answer->caching();
-  if (answer->oplock == OplockLevel::lease && answer->lease) share_lease(*open, *answer->lease);
+  if (answer->oplock == OplockLevel::lease && answer->lease) opens_.share_lease(*open, *answer->lease);
   open->was_write_cached = open->caching & lease_state::write;
   for (MessageId follower : request.followers)
     if (auto next = pending_.find(follower); next != pending_.end()) next->second.file = open->file;
 
-  Open* kept = open.get();
-  open->group->add(&FileCounts::opens);
-  name_bytes_ += open->name_bytes();
-  in_tree_[{open->session, open->tree}].staying.insert(open->file);
-  since_setup_[open->session].push_back(open->file);
-  opens_.insert_or_assign(open->file, std::move(open));
-  outcome.changes.push_back({.kind = Change::Kind::opened, .open = kept, .by = request.id});
-}
-
-// All opens under its key share one lease, which may have grown with this one.
-void Connection::share_lease(Open& open, const Lease& lease) {
-  open.lease = lease.key;
-  open.break_pending = lease.flags & lease_flags::break_in_progress;
-  Sharers& sharers = leases_[lease.key];
-  ++sharers.opens;
-  if (sharers.files.size() >= kMostSharers) {
-    open.caching = lease_state::none;
-    return;
-  }
-  for (const FileId& file : sharers.files) {
-    Open* sharer = this->open(file);
-    sharer->caching = open.caching;
-    sharer->was_write_cached |= (open.caching & lease_state::write) != 0;
-    sharer->break_pending = open.break_pending;
-  }
-  sharers.files.push_back(open.file);
+  outcome.changes.push_back(
+      {.kind = Change::Kind::opened, .open = &opens_.add(std::move(open)), .by = request.id});
 }
 
 void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
-  auto found = opens_.find(file);
-  if (found == opens_.end()) return;
-  outcome.closed.push_back(std::move(found->second));
-  opens_.erase(found);
-  Open& open = *outcome.closed.back();
-  open.group->remove(&FileCounts::opens);
-  name_bytes_ -= open.name_bytes();
-  if (const auto tree = in_tree_.find({open.session, open.tree}); tree != in_tree_.end()) {
-    tree->second.staying.erase(file);
-    tree->second.leaving.erase(file);
-    if (tree->second.staying.empty() && tree->second.leaving.empty()) in_tree_.erase(tree);
-  }
-  if (const auto since = since_setup_.find(open.session);
-      since != since_setup_.end() && since->second.size() > 2 * opens_.size() + 64)
-    std::erase_if(since->second, [&](const FileId& each) { return !opens_.contains(each); });
-  if (const auto sharers = open.lease ? leases_.find(*open.lease) : leases_.end(); sharers != leases_.end()) {
-    std::erase(sharers->second.files, file);
-    if (--sharers->second.opens == 0) leases_.erase(sharers);
-  }
-  outcome.changes.push_back({.kind = Change::Kind::closed, .open = &open, .by = by});
+  auto open = opens_.remove(file);
+  if (!open) return;
+  outcome.closed.push_back(std::move(open));
+  outcome.changes.push_back({.kind = Change::Kind::closed, .open = outcome.closed.back().get(), .by = by});
 }
 
 void Connection::close_all(SessionId session, std::optional<TreeId> tree, MessageId by, Outcome& outcome) {
-  std::vector<FileId> files;
-  const auto end = in_tree_.upper_bound({session, tree.value_or(~TreeId{0})});
-  for (auto at = in_tree_.lower_bound({session, tree.value_or(0)}); at != end; ++at) {
-    files.insert(files.end(), at->second.staying.begin(), at->second.staying.end());
-    files.insert(files.end(), at->second.leaving.begin(), at->second.leaving.end());
-  }
-  for (const FileId& file : files) close(file, by, outcome);
+  for (const FileId& file : opens_.in(session, tree)) close(file, by, outcome);
 }
 
 void Connection::broken(const Element& element, Outcome& outcome) {
   auto parsed = parse_break(element.bytes);
-  if (!parsed) return leave_alone(reasons::smb_not_understood);
+  if (!parsed) return sessions_.leave_alone(reasons::smb_not_understood);
   if (auto* oplock = std::get_if<OplockBreak>(&*parsed)) {
     Open* open = this->open(oplock->file);
     if (!open) return;
@@ -219,9 +171,7 @@ void Connection::broken(const Element& element, Outcome& outcome) {
     open->oplock = oplock->level;
     outcome.changes.push_back({.kind = Change::Kind::broken, .open = open});
   } else if (auto* lease = std::get_if<LeaseBreakNotification>(&*parsed)) {
-    const auto sharers = leases_.find(lease->key);
-    if (sharers == leases_.end()) return;
-    for (const FileId& file : sharers->second.files) {
+    for (const FileId& file : opens_.sharers(lease->key)) {
       Open* open = this->open(file);
       open->break_pending = lease->needs_acknowledgement;
       open->caching &= lease->new_state;

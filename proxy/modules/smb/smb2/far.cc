@@ -306,7 +306,8 @@ bool Far::quiet() const {
 Reason Far::leave_alone() const {
   if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet())
     return reasons::optimised;
-  return connection_.any_untouchable() ? connection_.why_untouchable() : reasons::smb_not_understood;
+  return connection_.sessions().any_untouchable() ? connection_.sessions().why_untouchable()
+                                                  : reasons::smb_not_understood;
 }
 
 // ---- surroundings and time

@@ -39,13 +39,13 @@ class Far final : public Half, private FarSide {
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_lost() override { losses_.twin_lost(); }
-  void seals() override { connection_.seals(); }
-  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
+  void seals() override { connection_.sessions().seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.sessions().cannot_open(reason); }
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
   modules::Reason leave_alone() const override;
-  modules::Reason reason() const override { return connection_.why_untouchable(); }
+  modules::Reason reason() const override { return connection_.sessions().why_untouchable(); }
   std::size_t queued_bytes() const override;
   std::size_t state_bytes() const override { return connection_.state_bytes() + metadata_.state_bytes(); }
   void set_wake(const std::function<void()>& wake) override { losses_.set_wake(wake); }

@@ -66,9 +66,9 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     cancel(message);
     return Sent::yes;
   }
-  bool fixed = connection_.ids_are_fixed();
+  bool fixed = connection_.sessions().ids_are_fixed();
   for (const Element& element : message.elements)
-    fixed = fixed || must_stay(element.header, connection_.is_sealed());
+    fixed = fixed || must_stay(element.header, connection_.sessions().is_sealed());
   for (std::size_t i = outgoing.ids.size(); i < message.elements.size(); ++i) {
     const Header& header = message.elements[i].header;
     if (header.command == Command::cancel) {
@@ -90,8 +90,8 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     outgoing.ids.push_back(forwarded.id);
   }
 
-  const bool for_oplock =
-      !fixed && !connection_.any_untouchable() && oplocks_.ask_for(message, surroundings_.features);
+  const bool for_oplock = !fixed && !connection_.sessions().any_untouchable() &&
+                          oplocks_.ask_for(message, surroundings_.features);
   const Slice bytes = for_oplock ? oplocks_.without_durability(message) : message.frame.bytes;
   std::optional<EditedFrame> edited;
   auto edit = [&]() -> EditedFrame& {
@@ -155,23 +155,23 @@ bool Far::may_free_ids() const {
 }
 
 bool Far::can_inject(std::uint16_t charge) const {
-  return !connection_.any_untouchable() && !opaque_ && !stream_ended_ && waiting_.empty() &&
+  return !connection_.sessions().any_untouchable() && !opaque_ && !stream_ended_ && waiting_.empty() &&
          ids_.can_take(charge, kept_for_client());
 }
 
 bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                  Reply reply) {
-  if (connection_.any_untouchable()) return false;
+  if (connection_.sessions().any_untouchable()) return false;
   return add(session, tree, charge, build, std::move(reply), kept_for_client()).has_value();
 }
 
 bool Far::inject_awaited(TimePoint, SessionId session, TreeId tree, const Build& build, Reply reply) {
-  if (connection_.any_untouchable()) return false;
+  if (connection_.sessions().any_untouchable()) return false;
   return add(session, tree, 1, build, std::move(reply), kept_from_awaited()).has_value();
 }
 
 bool Far::listen(TimePoint, SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply) {
-  if (connection_.any_untouchable()) return false;
+  if (connection_.sessions().any_untouchable()) return false;
   const auto id = add(session, tree, 1, build, std::move(reply), kept_from_awaited());
   if (id) beginning_.emplace(*id, std::move(begun));
   return id.has_value();
@@ -186,7 +186,7 @@ bool Far::acknowledge(TimePoint, SessionId session, TreeId tree, const Build& bu
 }
 
 bool Far::owe(SessionId session, TreeId tree, const Build& build, std::uint64_t keep) {
-  if (connection_.ids_are_fixed() || connection_.expired(session)) return false;
+  if (connection_.sessions().ids_are_fixed() || connection_.sessions().expired(session)) return false;
   const auto ignore = [](TimePoint, const Frame&, const Element&) {};
   return add(session, tree, 1, build, ignore, keep).has_value();
 }
@@ -234,7 +234,7 @@ std::uint16_t Far::lacking() const {
 
 // One at a time: unused ids are returned to the server's window.
 void Far::burn(TimePoint) {
-  if (burning_ || connection_.ids_are_fixed() || opaque_ || end_told_) return;
+  if (burning_ || connection_.sessions().ids_are_fixed() || opaque_ || end_told_) return;
   auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);
   if (!burnt) return;
   burning_ = true;

@@ -69,7 +69,7 @@ void FarLosses::tell_marked() {
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
   if (!doubts_.any()) return Taken::no;
   bool is_lost = false;
-  if (is_mute_ || !side_.connection().may_be_answered()) {
+  if (is_mute_ || !side_.connection().sessions().may_be_answered()) {
     for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
       is_lost |= doubts_.tells_by_reset(each.file, each.use);
     if (is_lost) side_.out().abort();

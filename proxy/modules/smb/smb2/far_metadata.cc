@@ -348,7 +348,7 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
     asked_.insert(key);
   } else if (listing.pushed_bytes == 0 && !listing.all) {
     give_up(key);
-  } else if (side_.connection().any_untouchable()) {
+  } else if (side_.connection().sessions().any_untouchable()) {
     listing.ended = true;
     push(key, Command::query_directory, Status::pending, name_of_listing(generation), {});
   }

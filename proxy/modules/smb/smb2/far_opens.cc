@@ -53,7 +53,7 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
     const Pending* pending = side_.connection().pending(header.message_id);
     const auto create = parse_create_request(message.first().bytes);
     const auto plain = create ? plain_open(header, *create) : std::nullopt;
-    if (plain && pending && pending->opening && !side_.connection().any_untouchable()) {
+    if (plain && pending && pending->opening && !side_.connection().sessions().any_untouchable()) {
       const OpeningRow::Opened asked{*plain, header.session_id, header.tree_id, pending->opening->name};
       for (auto ahead = opens_.begin(); ahead != opens_.end(); ++ahead) {
         Ahead& open = ahead->second;
@@ -145,7 +145,7 @@ bool FarOpens::known(const FileName& name) {
 
 void FarOpens::go_on(TimePoint now) {
   if (ended_ || !row_.goes_on()) return;
-  if (!side_.surroundings().features.metadata || side_.connection().any_untouchable()) return;
+  if (!side_.surroundings().features.metadata || side_.connection().sessions().any_untouchable()) return;
   const std::uint64_t most = most_bytes();
   std::uint64_t ahead = 0;
   for (const auto& [number, open] : opens_) ahead += open.bytes;
@@ -312,7 +312,7 @@ void FarOpens::close(TimePoint now, Number number, Ahead& ahead) {
 
 // No request of ours goes to the server any more: nothing may wait for one.
 void FarOpens::let_go_of_unsent(TimePoint now) {
-  if (opens_.empty() || !side_.connection().any_untouchable()) return;
+  if (opens_.empty() || !side_.connection().sessions().any_untouchable()) return;
   for (const auto& [number, ahead] : opens_)
     if (ahead.state == State::closing && !ahead.close_sent) side_.let_go(now, number);
 }

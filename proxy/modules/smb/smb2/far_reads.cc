@@ -233,7 +233,8 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
 
 bool FarReads::may_fetch(const OpenKey& key, const File& file) {
   if (!file.usable || ended_ || side_.connection().max_read_bytes() < kLeastRead) return false;
-  if (!side_.surroundings().features.read_ahead || side_.connection().untouchable(file.session)) return false;
+  if (!side_.surroundings().features.read_ahead || side_.connection().sessions().untouchable(file.session))
+    return false;
   const Open* open = side_.connection().open(key);
   if (!open || !is_guarded(*open, side_.surroundings().features)) return false;
   return open->group->count(&FileCounts::unsettled) == 0 && !open->is_locked() && !open->closing &&

@@ -146,7 +146,7 @@ void FarTimes::send_closes(TimePoint now) {
                                  compare(then, closing.open, *closed);
                                side_.let_go(then, closing.number);
                              });
-    if (!sent && !side_.connection().any_untouchable()) return;
+    if (!sent && !side_.connection().sessions().any_untouchable()) return;
     closes_.pop_front();
     if (sent) continue;
     (void)side_.inject_owed(now, closing.session, closing.tree, build);

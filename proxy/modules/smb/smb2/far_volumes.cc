@@ -43,7 +43,7 @@ void FarVolumes::after_response(TimePoint now, const Connection::Outcome& outcom
         side_.connection().open(key_of(each.request.session, each.request.tree, each.request.file));
     const auto question = request_of(asked.mapped().bytes());
     if (response && open && !open->closing && question && question->output_bytes <= kMostAskedBytes &&
-        !side_.connection().any_untouchable())
+        !side_.connection().sessions().any_untouchable())
       looks_.begin(now, open->key, asked.mapped(), Slice::copy_of(response->buffer));
   }
 }

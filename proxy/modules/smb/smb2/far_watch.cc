@@ -31,7 +31,8 @@ Watching FarWatch::watch(TimePoint now, Open& open) {
   if (const auto known = opens_.find(open.key); known != opens_.end())
     return folders_.at(known->second.folder).state == Folder::State::failed ? Watching::never
                                                                             : Watching::later;
-  if (ended_ || opens_.size() >= kMostOpens || side_.connection().any_untouchable()) return Watching::never;
+  if (ended_ || opens_.size() >= kMostOpens || side_.connection().sessions().any_untouchable())
+    return Watching::never;
   const auto [entry, is_new] =
       by_path_.try_emplace(Path{open.session, open.tree, folder_of(open)}, last_ + 1);
   if (is_new) {
@@ -347,7 +348,7 @@ void FarWatch::send_closes(TimePoint now) {
         [this, number = closing.number](TimePoint then, const Frame&, const Element&) {
           side_.let_go(then, number);
         });
-    if (!sent && !side_.connection().any_untouchable() && !ended_) return;
+    if (!sent && !side_.connection().sessions().any_untouchable() && !ended_) return;
     closes_.pop_back();
     if (sent) continue;
     (void)side_.inject_owed(

@@ -68,7 +68,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (aliases_.close(now, *message) == Taken::yes) return;
   for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
   give_up_same_name(now, *message);
-  const bool is_touchable = !connection_.any_untouchable();
+  const bool is_touchable = !connection_.sessions().any_untouchable();
   // Behind the answer of a CREATE the far half may add requests of its own.
   if (is_touchable) used_ = used_ || message->header().command == Command::create || !message->single();
   // Also where nothing else is answered any more: a client that is not told here goes on here.
@@ -115,7 +115,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
   }
   if (const auto* watched = std::get_if<Watched>(&message)) {
     if (Open* open = connection_.open(watched->open)) {
-      if (open->watched) connection_.doubted(*open);
+      if (open->watched) open->doubted();
       open->watched = watched->watched;
     }
   }
@@ -195,7 +195,7 @@ Near::Leave Near::gives_up() {
 // The server's bytes pass unchanged from here on: none of ours may be between them. Promises and waiting
 // requests cannot be settled any more.
 void Near::stream_opaque(TimePoint) {
-  connection_.leave_alone(reasons::smb_not_understood);
+  connection_.sessions().leave_alone(reasons::smb_not_understood);
   if (!quiet()) out_.abort();
 }
 
@@ -223,7 +223,7 @@ bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut();
 // nobody read it nothing could be promised elsewhere.
 Reason Near::leave_alone() const {
   const bool untouched = !used_ && connection_.opens().empty() && quiet();
-  const Reason why = connection_.why_untouchable();
+  const Reason why = connection_.sessions().why_untouchable();
   return why == reasons::smb_not_understood && untouched && !lost_->any(ends_) ? why : reasons::optimised;
 }
 
@@ -282,7 +282,7 @@ void Near::give_up_same_name(TimePoint now, const Message& message) {
 void Near::doubt(const OpenKey& key) {
   const Open* open = connection_.open(key);
   if (!open) return;
-  connection_.doubted(*open);
+  open->doubted();
   reads_.drop(*open);
 }
 

@@ -35,8 +35,8 @@ class Near final : public Half, private NearSide {
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_lost() override;
-  void seals() override { connection_.seals(); }
-  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
+  void seals() override { connection_.sessions().seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.sessions().cannot_open(reason); }
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
@@ -45,7 +45,8 @@ class Near final : public Half, private NearSide {
   void arrived(std::uint64_t outputs) override { writes_.telling().arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
-    return connection_.any_untouchable() ? connection_.why_untouchable() : writes_.reason();
+    return connection_.sessions().any_untouchable() ? connection_.sessions().why_untouchable()
+                                                    : writes_.reason();
   }
   void set_wake(const std::function<void()>& wake) override { writes_.set_wake(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;

@@ -222,7 +222,7 @@ Message NearAliases::resolved(TimePoint now, Message message) {
     const Alias* alias = find(element);
     if (!alias) continue;
     const std::uint64_t number = file_of(alias->key).volatile_part;
-    if (element.header.is_signed() || side_.connection().any_untouchable()) {
+    if (element.header.is_signed() || side_.connection().sessions().any_untouchable()) {
       side_.out().abort();  // it can be neither changed nor extended
       return message;
     }
@@ -254,7 +254,7 @@ Taken NearAliases::close(TimePoint now, const Message& message) {
   const Alias* alias = find(message.first());
   const auto request = parse_close_request(message.first().bytes);
   const Open* open = alias ? side_.connection().open(alias->behind) : nullptr;
-  if (!open || !request || side_.connection().any_untouchable()) return Taken::no;
+  if (!open || !request || side_.connection().sessions().any_untouchable()) return Taken::no;
   const std::uint64_t number = file_of(alias->key).volatile_part;
   if (const auto known = known_.find(alias->behind); known != known_.end())
     known->second.aliases.erase(number);
@@ -271,7 +271,7 @@ Taken NearAliases::close(TimePoint now, const Message& message) {
 void NearAliases::make_real(std::uint64_t number) {
   const auto alias = aliases_.find(number);
   if (alias == aliases_.end()) return;
-  if (side_.connection().any_untouchable()) side_.out().abort();
+  if (side_.connection().sessions().any_untouchable()) side_.out().abort();
   side_.out().tell(MakeReal{.open = alias->second.key, .request = alias->second.create});
   if (const auto known = known_.find(alias->second.behind); known != known_.end())
     known->second.aliases.erase(number);

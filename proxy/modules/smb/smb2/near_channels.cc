@@ -67,7 +67,7 @@ std::optional<bool> NearChannels::may_be_bypassed(SessionId session) const {
 }
 
 bool NearChannels::bound_elsewhere(SessionId session) {
-  side_.connection().bound_elsewhere(session);
+  side_.connection().sessions().bound_elsewhere(session);
   return !side_.has_promised();
 }
 

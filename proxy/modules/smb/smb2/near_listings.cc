@@ -35,7 +35,7 @@ std::optional<Message> alone(const Element& element, const Pending& request) {
 void NearListings::before_request(TimePoint, const Message& message, const Changes& changes) {
   // A listing of which the server has sent us more than the client has got cannot be left to a signed
   // session.
-  if (side_.connection().any_untouchable()) {
+  if (side_.connection().sessions().any_untouchable()) {
     const Pending* request = side_.connection().pending(message.header().message_id);
     const bool lists = request && request->command == Command::query_directory;
     const auto listing =

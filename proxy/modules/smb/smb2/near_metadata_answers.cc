@@ -9,7 +9,7 @@ namespace longhaul::smb::smb2 {
 void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
     if (change.kind == Change::Kind::opened) opened(*change.open, change.by);
-    if (change.kind == Change::Kind::broken) side_.connection().changed(*change.open);
+    if (change.kind == Change::Kind::broken) change.open->changed();
     if (change.kind == Change::Kind::closed) closed(now, *change.open);
   }
   for (const Connection::Answered& each : outcome.answered) {
@@ -64,9 +64,9 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
   if (open.caching & lease_state::write) return;  // no other client moves the end
   const bool ended = got < asked;
   if (is_changed(open, file->second)) {
-    if (ended) side_.connection().doubted(open);  // known values may contain the previous end
+    if (ended) open.doubted();  // known values may contain the previous end
   } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
-    side_.connection().changed(open);
+    open.changed();
   }
 }
 
@@ -75,7 +75,8 @@ Taken NearMetadata::on_response(TimePoint, const Message& message, const Connect
 }
 
 bool NearMetadata::correct_position(const Message& message, const Connection::Outcome& outcome) {
-  if (!message.single() || outcome.answered.size() != 1 || side_.connection().any_untouchable()) return false;
+  if (!message.single() || outcome.answered.size() != 1 || side_.connection().sessions().any_untouchable())
+    return false;
   const Connection::Answered& answered = outcome.answered.front();
   const Pending& request = answered.request;
   if (!answered.element || answered.interim || request.command != Command::query_info) return false;
@@ -111,7 +112,7 @@ Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Sli
     return Taken::yes;
   }
   if (const auto* taken_back = std::get_if<Break>(&message)) {
-    if (const Open* open = side_.connection().open(taken_back->open)) side_.connection().changed(*open);
+    if (const Open* open = side_.connection().open(taken_back->open)) open->changed();
     return Taken::no;
   }
   if (const auto* pushed = std::get_if<Answer>(&message)) {

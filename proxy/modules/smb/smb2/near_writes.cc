@@ -150,7 +150,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   live_.moved(now);
   const Waiting write = std::move(found->second);
   waiting_.erase(found);
-  if (says_expired(status)) side_.connection().session_expired(settled->open.session);
+  if (says_expired(status)) side_.connection().sessions().expire(settled->open.session);
   if (Open* open = side_.connection().open(settled->open); open && status == Status::success)
     open->confirm(settled->range.offset, std::min(write.length, kept.written));
   if (settled->answered) {
@@ -244,7 +244,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
   if (late_.empty()) return Taken::no;
   // Answers signed since then cannot be changed; then only a reset informs the client, and its next open of
   // the file.
-  if (side_.connection().ids_are_fixed()) {
+  if (side_.connection().sessions().ids_are_fixed()) {
     for (const LostWrites::File& file : late_files_) lost_->add(file, {.cause = Cause::refused});
     side_.out().abort();
   } else {
@@ -276,7 +276,7 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
 // its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
 bool NearWrites::refuses(TimePoint now, const Message& message) {
   bool is_lost = false;
-  if (!side_.connection().may_be_answered()) {
+  if (!side_.connection().sessions().may_be_answered()) {
     for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells_by_reset(each.file, each.use);
     if (is_lost) side_.out().abort();
     return is_lost;

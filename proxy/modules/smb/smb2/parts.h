@@ -106,7 +106,7 @@ class FarSide {
                       Reply reply) = 0;
   virtual bool can_inject(std::uint16_t charge) const = 0;
   // As inject(), for requests that we owe the server because of our own: also if nothing else is added any
-  // more, as long as ids may be (Connection::ids_are_fixed) and the session has not expired.
+  // more, as long as ids may be (Sessions::ids_are_fixed) and the session has not expired.
   virtual bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
   // As inject_owed(), for the acknowledgement of a break: takes any id, because requests wait for it at the
   // server.

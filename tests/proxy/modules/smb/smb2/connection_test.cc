@@ -44,7 +44,7 @@ TEST_CASE("a connection records the result of NEGOTIATE") {
   CHECK(connection.multi_credit());
   CHECK(connection.max_read_bytes() == 1 << 20);
   CHECK(connection.max_write_bytes() == 1 << 20);
-  CHECK_FALSE(connection.any_untouchable());
+  CHECK_FALSE(connection.sessions().any_untouchable());
 
   Connection old;
   connect(old, Dialect::smb_2_0_2);
