@@ -24,6 +24,7 @@ FarReads::File* FarReads::find(const OpenKey& open) {
 
 // The near half reports every open that it knows, except one whose CREATE answer has not reached it yet.
 void FarReads::before_request(TimePoint now, const Message& message, const Changes& changes) {
+  if (side_.connection().any_untouchable()) second_handles_.close_unsent(now);
   for (const Change& change : changes) {
     if (change.kind != Change::Kind::voided) continue;
     for (const OpenKey& key : fresh_.take(*change.file))
@@ -138,6 +139,11 @@ void FarReads::begin(TimePoint now, const Open& open) {
   file.policy.opened(open.end_of_file, limits());
   fresh_.learnt(open);  // its size, as yet
   fetch_more(now, open.key, file);
+  second_handles_.open(now, open);
+}
+
+void FarReads::read_through_second(TimePoint now, const OpenKey& open) {
+  if (File* file = find(open)) fetch_more(now, open, *file);
 }
 
 // ---- the client's READs
@@ -238,7 +244,7 @@ bool FarReads::may_fetch(const OpenKey& key, const File& file) {
   const Open* open = side_.connection().open(key);
   if (!open || !is_guarded(*open, side_.surroundings().features)) return false;
   return open->group->count(&FileCounts::unsettled) == 0 && !open->is_locked() && !open->closing &&
-         !open->may_be_replayed && (open->caching & lease_state::read);
+         (!open->may_be_replayed || second_handles_.usable(key)) && (open->caching & lease_state::read);
 }
 
 std::uint32_t FarReads::largest_read() const {
@@ -319,7 +325,10 @@ bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval ran
   auto reply = [this, key, number](TimePoint then, const Frame& frame, const Element& answer) {
     fetched(then, key, number, frame, answer);
   };
-  if (!side_.inject(now, file.session, file.tree, charge_for(length), build, reply)) return false;
+  const bool sent = open->may_be_replayed
+                        ? second_handles_.read(now, key, range, charge_for(length), reply)
+                        : side_.inject(now, file.session, file.tree, charge_for(length), build, reply);
+  if (!sent) return false;
   file.fetches.begin(number, range);
   fresh_.learnt(*open);
   return true;
@@ -388,6 +397,7 @@ void FarReads::tell_forwarded(File& file) {
 void FarReads::on_surroundings(TimePoint now, const Surroundings&) { fetch_for_all(now); }
 
 void FarReads::on_ids_freed(TimePoint now) {
+  second_handles_.close_unsent(now);
   if (!starved_) return;
   starved_ = false;
   fetch_for_all(now);

@@ -14,6 +14,7 @@
 #include "proxy/modules/ahead/swallowed.h"
 #include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/second_handles.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -60,6 +61,7 @@ class FarReads final : public FarPart {
   void begin(TimePoint now, const Open& open);
   void read(TimePoint now, const Message& message, const Asked& asked, File& file, const Pending& request);
   void fetch_more(TimePoint now, const OpenKey& key, File& file);
+  void read_through_second(TimePoint now, const OpenKey& open);
   bool fetch(TimePoint now, const OpenKey& key, File& file, Interval range);
   void fetched(TimePoint now, const OpenKey& key, std::uint64_t number, const Frame& frame,
                const Element& answer);
@@ -93,6 +95,8 @@ class FarReads final : public FarPart {
   OpenKey looked_at_;                       // of these, last
   KeyedMap<MessageId, OpenKey> at_server_;  // READs that were asked and sent on
   Fresh fresh_;
+  SecondHandles second_handles_{
+      side_, [this](TimePoint now, const OpenKey& open) { read_through_second(now, open); }};
   std::optional<Asked> asked_;  // the frame that it is about comes next
   std::uint64_t numbers_ = 0;
   // First blocks that clients did not read make the next ones smaller.

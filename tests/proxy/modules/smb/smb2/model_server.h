@@ -38,6 +38,8 @@ class ModelServer {
   bool watches = false;   // its directories can be opened and watched
   bool reports = true;    // and changes in them are reported
   std::size_t looks = 0;  // at a file's attributes
+  std::set<FileId> used;  // handles that a request has named
+  std::size_t open_handles() const { return opens_.size(); }
 
   void receive(Slice bytes) {
     splitter_.push(std::move(bytes));
@@ -93,6 +95,7 @@ class ModelServer {
     std::string name;
     OplockLevel level = OplockLevel::none;
     bool breaking = false;
+    std::optional<LeaseKey> lease = {};
   };
 
   struct Folder {
@@ -165,6 +168,7 @@ class ModelServer {
 
   void answer(const Message& message) {
     const Element& element = message.first();
+    if (const auto file = named_file(element)) used.insert(*file);
     switch (message.header().command) {
       case Command::negotiate:
         return send(message, negotiate_answer_body(dialect));
@@ -247,15 +251,24 @@ class ModelServer {
       return send(message, create_answer_body({.file = look}));
     }
     bool alone = true;
-    for (auto& [id, other] : opens_) alone = alone && other.name != name;
+    for (auto& [id, other] : opens_)
+      alone = alone && (other.name != name || (create.lease && other.lease == create.lease->key));
     if (!alone) {
       // Another open ends whatever one holder had to itself; it is answered when that is acknowledged.
       if (break_to(name, OplockLevel::level_ii)) return creates_.push_back(message);
     }
+    FileId file{1000 + ++numbers_, 2000 + numbers_};
+    if (create.lease) {  // is never broken here
+      opens_[file] = {.name = name, .lease = create.lease->key};
+      return send(message, create_answer_body({.file = file,
+                                               .oplock = OplockLevel::lease,
+                                               .end_of_file = files[name].size,
+                                               .lease = create.lease,
+                                               .written = files[name].version}));
+    }
     OplockLevel level = create.oplock;
     if (!alone && level != OplockLevel::none) level = OplockLevel::level_ii;
     if (outside_.contains(name)) level = OplockLevel::none;
-    FileId file{1000 + ++numbers_, 2000 + numbers_};
     opens_[file] = {name, level};
     send(message, create_answer_body({.file = file,
                                       .oplock = level,
