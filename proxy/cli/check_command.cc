@@ -40,6 +40,8 @@ int check(const Typed& typed, std::ostream& out) {
   for (const auto& [module, secrets] : identity.servers) {
     text += "Keys of servers (" + std::string(module) + "):\n";
     for (const std::string& line : secrets->lines()) text += "  " + line + '\n';
+    if (typed.file_only) continue;
+    for (std::string& failure : secrets->try_out()) report.errors.push_back(std::move(failure));
   }
   out << wrapped_lines(text + to_text(report));
   return report.errors.empty() ? kDone : kBadUsage;

@@ -8,6 +8,7 @@
 #include "proxy/config/read.h"
 #include "proxy/daemon.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/token_key.h"
 #include "proxy/identity/web_tls.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/log/log.h"
@@ -32,7 +33,10 @@ int run(const config::Config& config) {
   if (closed) intercept::log_change(*closed, config);
   for (const std::string& warning : config::warnings(config))
     log::warn("configuration", {{"warning", warning}});
-  return run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
+  const int exit_code =
+      run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
+  (void)identity::wait_for_token_threads(std::chrono::seconds(2));  // which log; main() waits for the others
+  return exit_code;
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "proxy/cli/wrap.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/token_uri.h"
 #include "proxy/memory_plan.h"
 #include "proxy/process/private_file.h"
 #include "proxy/version.h"
@@ -78,6 +79,10 @@ Scrubber scrubber_for(const config::Config& config) {
     if (peer.preshared_key_file) know(*peer.preshared_key_file);
   for (const config::ServerTable& table : config.servers)
     for (const auto& [key, file] : table.files) know(file);
+  for (const config::ServerTable& table : config.servers)
+    for (const auto& [key, text] : table.held)
+      if (const auto uri = identity::TokenUri::parse(text); uri && !uri->pin_file().empty())
+        know(uri->pin_file());
   return scrubber;
 }
 

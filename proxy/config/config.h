@@ -140,6 +140,8 @@ struct ServerTable {
   std::string name;  // of the table
   std::vector<Network> addresses;
   std::vector<std::pair<std::string, std::filesystem::path>> files;  // the key that names it, and the file
+  std::vector<std::pair<std::string, std::string>>
+      held;  // the same, with the PKCS#11 URI that they have instead of a file
   std::vector<std::pair<std::string, std::filesystem::path>> public_files;
   std::vector<NamePattern> names;
   std::vector<Network> clients;
@@ -182,6 +184,8 @@ struct Limits {
 struct Process {
   std::string user = "longhaul";  // the user to switch to when started as root; "root": stays root
   bool sandbox = true;            // a system-call filter, and Landlock where the kernel has it
+  std::vector<std::filesystem::path>
+      writable;                      // beyond the daemon's own files: what a library of a key's device needs
   bool kills_unknown_calls = false;  // otherwise they fail; calls that only an intruder makes always kill the process
   bool operator==(const Process&) const = default;
 };

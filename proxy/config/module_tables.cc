@@ -10,6 +10,8 @@
 namespace longhaul::config {
 namespace {
 
+constexpr std::string_view kTokenScheme = "pkcs11:";  // RFC 7512
+
 void refuse_addresses(const Section& section, const ServerTable& table, const std::vector<Network>& allow,
                       const std::vector<ServerTable>& others) {
   for (const Network& network : table.addresses)
@@ -38,10 +40,14 @@ ServerTable read_server(const Section& section, const modules::ServerTable& know
   std::string names;
   for (const std::string_view key : known.files) {
     (names += names.empty() ? "" : " or ") += key;
-    if (const auto file = section.text(key, "/etc/longhaul/files." + std::string(key)))
+    const auto file = section.text(key, "/etc/longhaul/files." + std::string(key));
+    if (!file) continue;
+    if (file->value.starts_with(kTokenScheme) && std::ranges::find(known.held, key) != known.held.end())
+      table.held.emplace_back(key, file->value);
+    else
       table.files.emplace_back(key, folder / file->value);
   }
-  if (table.files.empty()) section.fail(section.line(), "", "needs " + names + ".");
+  if (table.files.empty() && table.held.empty()) section.fail(section.line(), "", "needs " + names + ".");
   for (const std::string_view key : known.public_files)
     if (const auto file = section.text(key, "/etc/longhaul/intranet." + std::string(key)))
       table.public_files.emplace_back(key, folder / file->value);

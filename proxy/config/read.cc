@@ -353,7 +353,7 @@ class Reader {
   }
 
   void read_process(const Section& top) {
-    static constexpr std::array<std::string_view, 3> kKeys{"user", "sandbox", "unknown_calls"};
+    static constexpr std::array<std::string_view, 4> kKeys{"user", "sandbox", "unknown_calls", "writable"};
     const auto section = top.table("process", kKeys);
     if (!section) return;
     if (const auto user = section->text("user", "longhaul")) {
@@ -366,6 +366,16 @@ class Reader {
         section->choice<bool>("unknown_calls", {{"fail", false}, {"kill", true}}).value_or(false);
     if (section->has("unknown_calls") && !config_.process.sandbox)
       section->fail(section->line(), "unknown_calls", "has no effect with sandbox = false.");
+    if (!section->has("writable")) return;
+    if (!config_.process.sandbox)
+      section->fail(section->line(), "writable", "has no effect with sandbox = false.");
+    for (const Text& path : section->required_texts("writable", "/var/lib/softhsm/tokens")) {
+      if (!std::filesystem::path(path.value).is_absolute() || std::filesystem::path(path.value) == "/")
+        section->fail(path.line, "writable",
+                      "has \"" + path.value +
+                          "\", which must be the absolute path of a file or directory, not of all files.");
+      config_.process.writable.emplace_back(path.value);
+    }
   }
 
   void read_log(const Section& top) {

@@ -8,6 +8,7 @@
 
 #include "proxy/config/read.h"
 #include "proxy/identity/secret_file.h"
+#include "proxy/identity/token_key.h"
 #include "proxy/modules/modules.h"
 
 namespace longhaul::identity {
@@ -39,6 +40,35 @@ modules::ServerFile read_public_file(const std::string& key, const std::filesyst
   return {.key = key, .name = file.string(), .content = std::move(content)};
 }
 
+constexpr SecretKind kPin{.name = "PIN", .remedy = "write it into that file", .most_bytes = 257};
+
+// With a zero byte behind it, and without the line's end.
+SecretBytes read_pin(const std::filesystem::path& file) {
+  const SecretBytes content = read_secret(file, kPin);
+  const Bytes bytes = content;
+  std::size_t size = bytes.size();
+  while (size > 0 && (bytes[size - 1] == std::byte{'\n'} || bytes[size - 1] == std::byte{'\r'})) --size;
+  if (size == 0 || size == kPin.most_bytes)
+    throw config::ConfigError(file.string() + ": it must have the PIN, of 1 to 256 bytes, and nothing else.");
+  SecretBytes pin(size + 1);
+  std::memcpy(pin.data(), bytes.data(), size);
+  return pin;
+}
+
+modules::ServerFile held_key(const std::string& key, const std::string& uri) {
+  auto parsed = TokenUri::parse(uri);
+  // Not the query, where a PIN may be.
+  if (!parsed)
+    throw config::ConfigError(key + " = \"" + uri.substr(0, uri.find('?')) + "\" " + parsed.error().message +
+                              '.');
+  SecretBytes pin = parsed->pin_file().empty() ? SecretBytes() : read_pin(parsed->pin_file());
+  std::string name = parsed->text();
+  return {.key = key,
+          .name = std::move(name),
+          .content = {},
+          .held = std::make_shared<TokenKey>(*std::move(parsed), std::move(pin))};
+}
+
 modules::ServerFiles read_files(const config::ServerTable& table) {
   modules::ServerFiles server;
   for (const config::Network& network : table.addresses) {
@@ -50,6 +80,7 @@ modules::ServerFiles read_files(const config::ServerTable& table) {
   server.off = table.off;
   server.chosen = table.chosen;
   for (const auto& [key, file] : table.files) server.files.push_back(read_server_file(key, file));
+  for (const auto& [key, uri] : table.held) server.files.push_back(held_key(key, uri));
   for (const auto& [key, file] : table.public_files) server.files.push_back(read_public_file(key, file));
   return server;
 }

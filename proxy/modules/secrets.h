@@ -13,6 +13,7 @@
 #include "crypto/secret.h"
 #include "proxy/config/name_pattern.h"
 #include "proxy/config/text_error.h"
+#include "proxy/modules/held_key.h"
 #include "proxy/modules/module.h"
 
 namespace longhaul::modules {
@@ -28,6 +29,7 @@ struct ServerFile {
   std::string key;   // of the table
   std::string name;  // of the file, for messages
   SecretBytes content;
+  std::shared_ptr<HeldKey> held{};  // instead of a file's content, where ServerTable::held names that key
 };
 struct ServerFiles {
   std::string name;  // its addresses, for messages
@@ -45,6 +47,9 @@ class Secrets {
   virtual ~Secrets() = default;
   virtual std::vector<std::string> lines() const = 0;  // what it holds, for `longhaul check`; no key material
   virtual std::vector<std::string> warnings() const = 0;  // sentences
+  // For `longhaul check`: uses what is opened at its first use otherwise, which may take a minute. Sentences
+  // about what fails.
+  virtual std::vector<std::string> try_out() const { return {}; }
 };
 
 struct KeyChoice {
@@ -60,6 +65,8 @@ struct ServerTable {
   std::span<const std::string_view> public_files{};  // keys that name files which anybody may read; optional
   std::span<const std::string_view> switches{};  // keys that are true unless they say false
   std::span<const KeyChoice> choices{};          // keys with one of several words
+  std::span<const std::string_view>
+      held{};                // of `files`, those that may also be a PKCS#11 URI, of a key in a device
   bool has_names = false;    // the key `names`, required: host names and "*.domain", never "*"
   bool has_clients = false;  // the key `clients`: networks
   // Errors are sentences that begin with the file's name.

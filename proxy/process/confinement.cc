@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "proxy/config/read.h"
+#include "proxy/identity/token_uri.h"
 #include "proxy/process/account.h"
 #include "proxy/process/file_access.h"
 #include "proxy/process/own_directory.h"
@@ -74,6 +75,11 @@ std::vector<fs::path> readable(const config::Config& config) {
   for (const config::ServerTable& table : config.servers)
     for (const auto* files : {&table.files, &table.public_files})
       for (const auto& [key, file] : *files) paths.push_back(fs::absolute(file).parent_path());
+  for (const config::ServerTable& table : config.servers)
+    for (const auto& [key, text] : table.held)
+      if (const auto uri = identity::TokenUri::parse(text))
+        for (const fs::path& file : {uri->pin_file(), uri->module()})
+          if (!file.empty()) paths.push_back(file.parent_path());
   if (config.control.tls_listen)
     for (const fs::path& file : {config.control.tls_certificate, config.control.tls_key}) paths.push_back(fs::absolute(file).parent_path());
   if (const char* credentials = std::getenv("CREDENTIALS_DIRECTORY")) paths.emplace_back(credentials);  // systemd's
@@ -97,7 +103,9 @@ Confinement confine_as(const Account& account, const config::Config& config) {
     written.push_back(prepare_directory(owned.path, account, owned.names));
   }
   std::optional<FileAccess> files;
-  if (config.process.sandbox) files.emplace(readable(config), written);
+  std::vector<fs::path> writable = written;
+  writable.insert(writable.end(), config.process.writable.begin(), config.process.writable.end());
+  if (config.process.sandbox) files.emplace(readable(config), writable);
 
   if (account.uid == 0) {
     result.warnings.push_back(kAsRoot);

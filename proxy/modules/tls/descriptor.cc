@@ -14,6 +14,7 @@ namespace {
 constexpr std::array<std::uint16_t, 1> kPorts{443};
 constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "tls"}}};
 constexpr std::array<std::string_view, 1> kSecretFiles{"key"};
+constexpr std::array<std::string_view, 1> kHeld{"key"};
 constexpr std::array<std::string_view, 2> kPublicFiles{"certificate", "ca"};
 constexpr std::array<std::string_view, 1> kSwitches{"dedup"};
 constexpr std::array<std::string_view, 2> kModes{"server", "mint"};
@@ -42,6 +43,7 @@ class Installed final : public modules::Instance {
     site_->remembered.clear();
     forget_sessions();
     site_->policy = std::static_pointer_cast<const Policy>(std::move(secrets));
+    if (site_->policy) site_->policy->begin();
   }
   void forget_sessions() override { near_site_->sessions.clear(); }
 
@@ -61,8 +63,15 @@ constexpr modules::Descriptor kDescriptor{
     .decrypts = true,
     .features = kFeatures,
     .reasons = reasons::kAll,
-    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .switches = kSwitches, .choices = kChoices,
-                .has_names = true, .has_clients = true, .read = Policy::read},
+    .servers = {.name = "tls_server",
+                .files = kSecretFiles,
+                .public_files = kPublicFiles,
+                .switches = kSwitches,
+                .choices = kChoices,
+                .held = kHeld,
+                .has_names = true,
+                .has_clients = true,
+                .read = Policy::read},
     .make = [](const modules::Resources&) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>();
     }};

@@ -12,6 +12,7 @@ namespace longhaul::tls {
 namespace {
 
 constexpr modules::Duration kServerRemembered = std::chrono::minutes(10), kClientRemembered = std::chrono::hours(24);
+constexpr modules::Duration kKeyRemembered = std::chrono::minutes(1);
 
 // An alert by which a client says that it does not want this certificate; any other failure is not remembered.
 bool refuses_certificate(unsigned long error) {
@@ -74,7 +75,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
     case State::open:
       return to_server(bytes.bytes());
     default:
-      if (state_ <= State::asking) append(held_, bytes.bytes());
+      if (state_ <= State::asking || (slow_ && !held_.empty())) append(held_, bytes.bytes());
       if (is_resumed_) return held_.size() > kMostResumedBytes ? fail() : void();
       records_.push(bytes.bytes());
       take_records();
@@ -87,7 +88,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
 // One at a time, so that it is known after which of them the handshake is over.
 void Far::take_records() {
   Bytes record;
-  while (state_ == State::hello || state_ == State::answering || state_ == State::joined) {
+  while (!slow_ && (state_ == State::hello || state_ == State::answering || state_ == State::joined)) {
     switch (records_.next(record)) {
       case Records::Next::nothing:
         return;
@@ -129,7 +130,8 @@ int Far::on_client_hello(SSL* ssl) {
   if (name_.empty()) return pass(reasons::tls_no_name);
   const Entry* const entry = policy_->find(ends_.server, name_, ends_.client);
   if (!entry) return pass(reasons::tls_not_listed);
-  if (!hello_offers_1_3(ssl) && !hello_offers_1_2(ssl, SSL_CTX_get0_privatekey(entry->to_client.get()))) return pass(reasons::tls_version);
+  if (!hello_offers_1_3(ssl) && !hello_offers_1_2(ssl, entry->public_key()))
+    return pass(reasons::tls_version);
   for (const bool of_client : {true, false})
     if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
   if (entry->mint)
@@ -148,8 +150,52 @@ Remembered::Key Far::key(bool of_client) const {
 }
 
 void Far::shake_with_client() {
+  if (entry_->held) return shake_slowly();
   const int result = client_->shake_hands();
-  const unsigned long error = ERR_peek_error();
+  client_shook(result, ERR_peek_error());
+}
+
+void Far::shake_slowly() {
+  const Bytes protocol = server_->protocol();
+  const Bytes status = server_->status_of(SSL_CTX_get0_certificate(entry_->to_client.get()));
+  slow_ = std::make_shared<SlowAnswer>(policy_, *entry_, std::move(client_), std::move(secrets_),
+                                       SlowAnswer::Said{.protocol = {protocol.begin(), protocol.end()},
+                                                        .status = {status.begin(), status.end()}});
+  slow_until_ = now_ + kSlowest;
+  if (!slow_->begin()) return lack_key("too many handshakes wait for it");
+  if (slow_->is_done()) take_answer();
+}
+
+void Far::on_timeout(TimePoint now) {
+  now_ = now;
+  if (!slow_) return;
+  if (slow_->is_done()) {
+    take_answer();
+    return take_records();
+  }
+  if (now >= slow_until_) lack_key("it has not signed within five seconds");
+}
+
+void Far::take_answer() {
+  const auto answer = std::exchange(slow_, nullptr);
+  client_ = answer->take_leg(*this);
+  if (!answer->failure().empty()) return lack_key(answer->failure());
+  secrets_ = answer->take_secrets();
+  for (const SessionBytes& session : answer->take_sessions()) keep_session(session);
+  client_shook(answer->result(), answer->error());
+}
+
+// The client has heard nothing, unless it had been asked for another key share.
+void Far::lack_key(const std::string& why) {
+  slow_.reset();
+  note_refusal("its key is not available: " + why);
+  site_->remembered.note(key(false), reasons::tls_key_unavailable, now_ + kKeyRemembered);
+  if (!held_.empty()) return splice_again(reasons::tls_key_unavailable);
+  reason_ = reasons::tls_key_unavailable;
+  fail();
+}
+
+void Far::client_shook(int result, unsigned long error) {
   const Slice bytes = client_->drain();
   // It has no curve or signature in common with our certificate, and has not heard our alert.
   const bool is_over = result != SSL_ERROR_NONE && result != SSL_ERROR_WANT_READ;
@@ -196,8 +242,7 @@ void Far::tell_said(Bytes plain) {
   out_.tell(Said{.is_known = is_known, .bytes = is_known ? Slice::copy_of(plain) : Slice()});
 }
 
-void Far::on_new_session(SSL_SESSION* session) {
-  const SessionBytes made = session_bytes(session);
+void Far::keep_session(const SessionBytes& made) {
   if (made.bytes.empty() || sessions_.size() == Session::kMost) return;
   sessions_.push_back(Session{.id = Slice::copy_of(std::as_bytes(std::span(made.id))), .bytes = Slice::copy_of(made.bytes),
                               .entry = Slice::copy_of(std::as_bytes(std::span(entry_->stamp)))});
@@ -359,6 +404,7 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
 void Far::splice(modules::Reason reason, std::vector<Slice> of_server) {
   state_ = State::aside;
   reason_ = reason;
+  slow_.reset();
   if (!lan_ended_) out_.step_aside_to_stream(reason, std::move(of_server));
   if (!held_.empty()) out_.to_lan(Slice::copy_of(held_));
   held_ = {};
@@ -388,6 +434,7 @@ void Far::refuse(modules::Reason reason) {
 void Far::fail() {
   ERR_clear_error();
   state_ = State::over;
+  slow_.reset();
   out_.abort();
 }
 

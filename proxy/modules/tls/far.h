@@ -15,6 +15,7 @@
 #include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/records.h"
 #include "proxy/modules/tls/remembered.h"
+#include "proxy/modules/tls/slow_answer.h"
 #include "proxy/modules/tls/traffic.h"
 #include "proxy/modules/tls/upstream.h"
 #include "proxy/modules/twin/outputs.h"
@@ -53,10 +54,12 @@ class Far final : public modules::Module, private LegUser {
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
-  void on_timeout(TimePoint) override {}
+  void on_timeout(TimePoint now) override;
   void on_room(TimePoint now, const modules::Room& room) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
-  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  std::optional<TimePoint> next_timeout() const override {
+    return slow_ ? std::optional(now_ + kLooked) : std::nullopt;
+  }
   std::size_t held_bytes() const override { return of_client_bytes() + (reader_ ? reader_->held_bytes() : 0); }
   std::size_t state_bytes() const override {
     return state_ == State::aside ? 0 : kLegBytes + (reader_ ? reader_->state_bytes() : 0);
@@ -69,6 +72,10 @@ class Far final : public modules::Module, private LegUser {
 
  private:
   static constexpr std::size_t kLegBytes = 64 * 1024;  // about what libssl has for two connections
+  // For a key that another device holds: how often it is looked whether it has signed, which takes 1 to 50
+  // ms, and after how long it is not waited for.
+  static constexpr modules::Duration kLooked = std::chrono::milliseconds(1),
+                                     kSlowest = std::chrono::seconds(5);
   enum class State : std::uint8_t {
     hello,      // of the client; nothing has been said to anybody
     asking,     // handshake with the server
@@ -84,8 +91,9 @@ class Far final : public modules::Module, private LegUser {
   Bytes choose_protocol() const override { return server_->protocol(); }
   Bytes certificate_status(const X509* certificate) const override { return server_->status_of(certificate); }
   void on_secret(std::string_view line) override { secrets_.note(line); }
-  void on_new_session(SSL_SESSION* session) override;
+  void on_new_session(SSL_SESSION* session) override { keep_session(session_bytes(session)); }
 
+  void keep_session(const SessionBytes& made);
   std::size_t of_client_bytes() const { return held_.size() + records_.held_bytes(); }
   void take_records();
   void decide(int result);
@@ -95,6 +103,10 @@ class Far final : public modules::Module, private LegUser {
   void note_refusal(const std::string& why);
   void say_to_server();
   void shake_with_client();
+  void shake_slowly();
+  void take_answer();
+  void lack_key(const std::string& why);
+  void client_shook(int result, unsigned long error);
   void give_keys(Bytes last_said);
   void take_resumed(const Resumed& resumed);
   void open_resumed();
@@ -127,6 +139,8 @@ class Far final : public modules::Module, private LegUser {
   std::unique_ptr<Upstream> server_;
   std::shared_ptr<const Policy> policy_;  // as it was when the connection came
   const Entry* entry_ = nullptr;          // of policy_
+  std::shared_ptr<SlowAnswer> slow_;      // has client_ then
+  TimePoint slow_until_{};
   Certificate leaf_;                      // made for this server, where entry_ has a mint
   std::optional<modules::Reason> passes_;  // why it is not terminated, after its ClientHello
   std::string name_;

@@ -80,7 +80,7 @@ bool is_minted(const modules::ServerFiles& server) {
 config::TextResult<std::string> use_certificate(Entry& entry, std::vector<Certificate> chain, Key key, const std::string& file,
                                                 std::vector<std::string>& warnings) {
   if (SSL_CTX_use_certificate(entry.to_client.get(), chain[0].get()) != 1 ||
-      SSL_CTX_use_PrivateKey(entry.to_client.get(), key.get()) != 1)
+      (key && SSL_CTX_use_PrivateKey(entry.to_client.get(), key.get()) != 1))
     return config::TextError{file + ": OpenSSL refuses it: " + last_error() + '.'};
   add_chain(entry.to_client.get(), std::span(chain).subspan(1));
   for (const config::NamePattern& pattern : entry.names) {
@@ -89,6 +89,17 @@ config::TextResult<std::string> use_certificate(Entry& entry, std::vector<Certif
       warnings.push_back(file + " is not valid for " + pattern.to_text() + ": clients will refuse it.");
   }
   return {boost::system::in_place_value, "certificate valid until " + date_of(X509_get0_notAfter(chain[0].get()))};
+}
+
+// Whether it fits the certificate is known only when it is used.
+config::TextResult<void> use_held_key(Entry& entry, const X509* certificate, const modules::ServerFile& key) {
+  EVP_PKEY* const public_key = X509_get0_pubkey(certificate);
+  if (!public_key || (!EVP_PKEY_is_a(public_key, "RSA") && !EVP_PKEY_is_a(public_key, "EC")))
+    return config::TextError{key.name +
+                             ": a PKCS#11 token can sign for a certificate with an RSA or EC key only."};
+  key.held->belongs_to(public_key);
+  entry.held = key.held;
+  return {};
 }
 
 // The operator's authority, which makes one for each server.
@@ -115,25 +126,39 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
 
   auto chain = read_certificates(certificate->content);
   if (chain.empty()) return config::TextError{certificate->name + ": it has no certificate in PEM form."};
-  Key secret = read_key(key->content);
-  if (!secret) return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
+  if (key->held && is_minted(server))
+    return config::TextError{key->name +
+                             ": with mode = \"mint\" the key must be a file, not in a PKCS#11 token."};
+  Key secret = key->held ? nullptr : read_key(key->content);
+  if (!secret && !key->held)
+    return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
   X509_STORE* const trusted = all_authorities.with(authorities);
   if (!trusted) return config::TextError{authorities->name + ": it has no certificate in PEM form."};
-  if (X509_check_private_key(chain[0].get(), secret.get()) != 1) {
+  if (secret && X509_check_private_key(chain[0].get(), secret.get()) != 1) {
     ERR_clear_error();
     return config::TextError{key->name + ": it is not the key of " + certificate->name + '.'};
   }
 
-  Entry entry{.addresses = server.addresses, .clients = server.clients, .names = server.names,
+  Entry entry{.addresses = server.addresses,
+              .clients = server.clients,
+              .names = server.names,
               .is_private = std::ranges::find(server.off, "dedup") != server.off.end(),
-              .to_client = context_to_client(), .to_server = context_to_server(trusted), .mint = nullptr, .label = {},
+              .to_client = context_to_client(),
+              .to_server = context_to_server(trusted),
+              .mint = nullptr,
+              .held = nullptr,
+              .label = {},
               .stamp = stamp_of(server)};
   hand_out_sessions(entry.to_client.get(), kSessions);  // libssl asks this context, or the one that it began with
   for (const config::NamePattern& pattern : server.names) (entry.label += entry.label.empty() ? "" : ", ") += pattern.to_text();
+  if (key->held)
+    if (const auto used = use_held_key(entry, chain[0].get(), *key); !used) return used.error();
   const auto use = is_minted(server) ? use_mint : use_certificate;
   const auto shown = use(entry, std::move(chain), std::move(secret), certificate->name, warnings);
   if (!shown) return shown.error();
-  lines.push_back("TLS of " + entry.label + " at " + server.name + ": " + *shown + (entry.is_private ? ", not deduplicated" : ""));
+  lines.push_back("TLS of " + entry.label + " at " + server.name + ": " + *shown +
+                  (key->held ? ", key in " + key->name : "") +
+                  (entry.is_private ? ", not deduplicated" : ""));
   return entry;
 }
 
@@ -162,6 +187,21 @@ config::TextResult<std::shared_ptr<const modules::Secrets>> Policy::read(std::sp
     policy->entries_.push_back(*std::move(entry));
   }
   return std::shared_ptr<const modules::Secrets>(std::move(policy));
+}
+
+std::vector<std::string> Policy::try_out() const {
+  std::vector<std::string> failures;
+  for (const Entry& entry : entries_)
+    if (entry.held)
+      if (const std::string why = entry.held->try_out(); !why.empty())
+        failures.push_back("TLS of " + entry.label + ": the key in [[tls_server]] is not available: " + why +
+                           ". Connections pass encrypted until it is.");
+  return failures;
+}
+
+void Policy::begin() const {
+  for (const Entry& entry : entries_)
+    if (entry.held) entry.held->begin();
 }
 
 bool Policy::lists(const modules::Address& server) const {

@@ -26,6 +26,12 @@ struct Entry {
   Context to_client;  // with certificate and key; where certificates are minted, without the certificate
   Context to_server;  // with the authorities that the server is verified by
   std::unique_ptr<Mint> mint;  // null: the server's own certificate is shown (mode = "server")
+  std::shared_ptr<modules::HeldKey>
+      held;  // another device has the key of to_client (SlowAnswer); null: to_client has it
+  // Of the certificate that clients get.
+  const EVP_PKEY* public_key() const {
+    return mint ? mint->key() : X509_get0_pubkey(SSL_CTX_get0_certificate(to_client.get()));
+  }
   std::string label;  // for people
   std::string stamp;  // a digest of all of this: with another one, sessions of clients are not valid any more
 };
@@ -42,6 +48,9 @@ class Policy final : public modules::Secrets {
 
   std::vector<std::string> lines() const override { return lines_; }
   std::vector<std::string> warnings() const override { return warnings_; }
+  std::vector<std::string> try_out() const override;
+  // Opens the devices that hold keys, without waiting for them.
+  void begin() const;
 
  private:
   std::vector<Entry> entries_;

@@ -47,6 +47,13 @@ inline constexpr ReasonText tls_not_minted{
     "may not sign for this name, or the server's certificate has no alternative name (SAN) for it.",
     "look for tls_not_minted in this side's log, which says which of them; run longhaul check"};
 
+inline constexpr ReasonText tls_key_unavailable{
+    "tls_key_unavailable",
+    "The flow crosses encrypted: the PKCS#11 token that holds the key in [[tls_server]] is missing, refuses "
+    "its PIN, fails, or does "
+    "not answer.",
+    "look for server_key_unavailable in this side's log, which says which of them; run longhaul check"};
+
 // The connection was decrypted, and reset:
 inline constexpr ReasonText tls_server_floods{
     "tls_server_floods",
@@ -54,8 +61,8 @@ inline constexpr ReasonText tls_server_floods{
     "so the connection was reset.",
     "look at the server: TLS libraries do not do that by themselves"};
 
-inline constexpr std::array kAll{&tls_not_understood, &tls_no_name,        &tls_not_listed,
-                                 &tls_version,        &tls_server_refused, &tls_client_certificate,
-                                 &tls_client_refused, &tls_not_minted,     &tls_server_floods};
+inline constexpr std::array kAll{
+    &tls_not_understood,     &tls_no_name,        &tls_not_listed, &tls_version,         &tls_server_refused,
+    &tls_client_certificate, &tls_client_refused, &tls_not_minted, &tls_key_unavailable, &tls_server_floods};
 
 }  // namespace longhaul::tls::reasons

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private keys as OpenSSL has them, whose signatures somebody else makes. RSA and EC.
+#pragma once
+#include <openssl/evp.h>
+
+#include <memory>
+#include <span>
+
+#include "codecs/slice.h"
+
+namespace longhaul::identity {
+
+struct FreeEvpKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using EvpKey = std::unique_ptr<EVP_PKEY, FreeEvpKey>;
+
+class Signer {
+ public:
+  virtual ~Signer() = default;
+  enum class Kind : std::uint8_t {
+    rsa_pkcs1,   // data: a DigestInfo (RFC 8017, section 9.2)
+    rsa_padded,  // data: as large as the modulus
+    ecdsa,       // data: a digest; out: r and s, each as large as the curve's order
+  };
+  // Whether the first `size` bytes of `out` are a signature.
+  virtual bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) = 0;
+};
+
+// The private key to `public_key`; null: of another kind. The signer outlives every use of it.
+EvpKey key_of(Signer& signer, const EVP_PKEY* public_key);
+// Signs as TLS does and verifies: whether the signer has the private key to `public_key`.
+bool fits(EVP_PKEY* key, EVP_PKEY* public_key);
+
+}  // namespace longhaul::identity

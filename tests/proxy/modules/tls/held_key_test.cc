@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables whose key another device holds: here one that a test holds, which signs at once, later, or never.
+#include <deque>
+
+#include "proxy/modules/tls/reasons.h"
+#include "tests/proxy/modules/tls/play.h"
+
+namespace longhaul::tls {
+namespace {
+
+struct Device final : modules::HeldKey {
+  explicit Device(std::shared_ptr<EVP_PKEY> holds) : key(std::move(holds)) {}
+  void belongs_to(EVP_PKEY* public_key) override { has_public_key = public_key != nullptr; }
+  void begin() override { ++begun; }
+  bool run(Work work) override {
+    ++asked;
+    if (is_full) return false;
+    if (answers_later) return later.push_back(std::move(work)), true;
+    work(failure.empty() ? key.get() : nullptr, failure);
+    return true;
+  }
+  std::string try_out() override { return failure; }
+  void answer() {
+    const Work work = std::move(later.front());
+    later.pop_front();
+    work(failure.empty() ? key.get() : nullptr, failure);
+  }
+
+  std::shared_ptr<EVP_PKEY> key;
+  std::string failure;
+  bool has_public_key = false, is_full = false, answers_later = false;
+  int begun = 0, asked = 0;
+  std::deque<Work> later;
+};
+
+modules::ServerFiles held_table(const World& world, const std::shared_ptr<Device>& device) {
+  modules::ServerFiles made = table("a.corp", world.shown, world.authority);
+  made.files[1] = {.key = "key", .name = "pkcs11:token=t;object=o", .content = {}, .held = device};
+  return made;
+}
+
+std::shared_ptr<const modules::Secrets> policy_of(const World& world, const std::shared_ptr<Device>& device) {
+  std::vector<modules::ServerFiles> tables;
+  tables.push_back(held_table(world, device));
+  auto read = Policy::read(tables);
+  REQUIRE(read.has_value());
+  return *std::move(read);
+}
+
+TEST_CASE("tls held key: a connection is decrypted with a key that another device holds") {
+  const World world;
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    const auto device = std::make_shared<Device>(world.shown.key);
+    Play play(world, world.real, policy_of(world, device), seed, Play::Until::closed, [&](Play& before) {
+      if (seed % 2 == 0) SSL_CTX_set_max_proto_version(before.client_context.get(), TLS1_2_VERSION);
+    });
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.server->heard == play.question);
+    CHECK(play.sees(world.shown));
+    CHECK(play.twins.far.module.reason() == modules::Reason{});
+    CHECK(device->begun == 1);
+    CHECK(device->has_public_key);
+    CHECK(device->asked > 0);
+  }
+}
+
+TEST_CASE("tls held key: a client that must offer another key share is decrypted, too") {
+  const World world;
+  const auto device = std::make_shared<Device>(world.shown.key);
+  Play play(world, world.real, policy_of(world, device), 1, Play::Until::closed, [](Play& before) {
+    // Its share is of the first group, which the far half does not have: HelloRetryRequest.
+    SSL_CTX_set1_groups_list(before.client_context.get(), "X448:P-384");
+    SSL_CTX_set1_groups_list(before.server_context.get(), "P-384");
+  });
+  CHECK(play.client.heard == play.answer);
+  CHECK(play.sees(world.shown));
+}
+
+TEST_CASE("tls held key: while the key does not answer, the client waits; then the connection is decrypted") {
+  const World world;
+  const auto device = std::make_shared<Device>(world.shown.key);
+  device->answers_later = true;
+  Play play(world, world.real, policy_of(world, device), 3);
+  auto& far = play.twins.far;
+  int steps = 0;
+  while (far.module.next_timeout() && ++steps < 100) {
+    CHECK(play.client.heard.empty());
+    if (steps % 3 == 0 && !device->later.empty()) device->answer();
+    play.twins.now += std::chrono::milliseconds(2);
+    far.module.on_timeout(play.twins.now), far.collect();
+    play.twins.run();
+  }
+  CHECK(play.client.heard == play.answer);
+  CHECK(play.sees(world.shown));
+}
+
+TEST_CASE("tls held key: without the key the client is served by the server itself") {
+  const World world;
+  for (const int how : {0, 1, 2}) {
+    const auto device = std::make_shared<Device>(world.shown.key);
+    device->failure = how == 0 ? "the token is gone" : "";
+    device->is_full = how == 1;
+    device->answers_later = how == 2;
+    Play play(world, world.real, policy_of(world, device), 7);
+    if (how == 2) {
+      REQUIRE(play.twins.far.module.next_timeout());
+      play.twins.now += std::chrono::seconds(6);
+      play.twins.far.module.on_timeout(play.twins.now), play.twins.far.collect();
+      play.twins.run();
+      // What comes after it is not waited for changes nothing.
+      device->answer();
+      play.twins.run();
+    }
+    CHECK(play.sees(world.real));
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.redials == 1);
+    CHECK(play.twins.far.module.reason() == modules::Reason(reasons::tls_key_unavailable));
+  }
+}
+
+TEST_CASE("tls held key: the connection may end while the device signs") {
+  const World world;
+  const auto device = std::make_shared<Device>(world.shown.key);
+  device->answers_later = true;
+  {
+    Play play(world, world.real, policy_of(world, device), 5);
+    REQUIRE(device->later.size() == 1);
+  }
+  device->answer();
+  CHECK(device->later.empty());
+}
+
+TEST_CASE("tls held key: a table says what its key can be used for") {
+  const World world;
+  const auto error = [&](const Issued& shown, bool mints) {
+    const auto device = std::make_shared<Device>(world.shown.key);
+    std::vector<modules::ServerFiles> tables;
+    tables.push_back(held_table(world, device));
+    tables[0].files[0] = file("certificate", shown.certificate_pem());
+    if (mints) tables[0].chosen.emplace_back("mode", "mint");
+    const auto read = Policy::read(tables);
+    return read ? std::string() : read.error().message;
+  };
+  CHECK(error(world.shown, false).empty());
+  CHECK(error(issue("a.corp", &world.authority, {.key = "RSA"}), false).empty());
+  CHECK(error(issue("a.corp", &world.authority, {.key = "ED25519"}), false) ==
+        "pkcs11:token=t;object=o: a PKCS#11 token can sign for a certificate with an RSA or EC key only.");
+  CHECK(error(world.authority, true) ==
+        "pkcs11:token=t;object=o: with mode = \"mint\" the key must be a file, not in a PKCS#11 token.");
+  const auto device = std::make_shared<Device>(world.shown.key);
+  device->failure = "the token is gone";
+  const auto policy = policy_of(world, device);
+  CHECK(policy->try_out() == std::vector<std::string>{"TLS of a.corp: the key in [[tls_server]] is not available: the token is gone. "
+                                                      "Connections pass encrypted until it is."});
+  CHECK(policy->lines()[0].ends_with(", key in pkcs11:token=t;object=o"));
+}
+
+}  // namespace
+}  // namespace longhaul::tls
