@@ -90,6 +90,7 @@ struct Callbacks {
   }
 
   static int on_closed(nghttp2_session*, StreamId stream, std::uint32_t error, void* self) {
+    of(self).turns_.remove(stream);
     of(self).user_.on_closed(stream, error);
     return 0;
   }
@@ -128,6 +129,7 @@ struct Callbacks {
       if (nghttp2_submit_trailer(session, stream, block.data(), block.size()) != 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
+    if (done > 0) of(self).turns_.on_sent(stream, done, source.pieces.empty());
     if (done > 0) of(self).user_.on_sent(stream, done);
     return static_cast<ssize_t>(done);
   }
@@ -174,6 +176,7 @@ bool Session::feed(Bytes bytes) {
 
 void Session::drain(Buffer& out, std::size_t enough) {
   while (out.size() < enough) {
+    take_turns();
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &data);
     if (size <= 0) return;
@@ -193,6 +196,21 @@ void Session::announce(const Settings& settings, std::int32_t connection_window)
   if (connection_window > nghttp2_session_get_local_window_size(session_) &&
       nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, connection_window) != 0)
     complained_ = true;
+}
+
+bool Session::peer_takes_tunnels() const {
+  return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) == 1;
+}
+
+void Session::add_tunnel(StreamId stream) { turns_.add(stream); }
+
+// Outside the library's callbacks: it does not expect another priority of the stream that it is reading.
+void Session::take_turns() {
+  for (const auto& [stream, is_first] : turns_.poll_changes()) {
+    const std::uint32_t urgency = is_first ? NGHTTP2_EXTPRI_URGENCY_HIGH : NGHTTP2_EXTPRI_URGENCY_LOW;
+    const nghttp2_extpri priority{.urgency = urgency, .inc = 1};
+    nghttp2_session_change_extpri_stream_priority(session_, stream, &priority, /*ignore_client_signal=*/1);
+  }
 }
 
 void Session::widen(StreamId stream, std::int32_t window_more) {
