@@ -11,6 +11,7 @@
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice_queue.h"
+#include "proxy/modules/http/h2/stream_history.h"
 #include "proxy/modules/http/h2/turns.h"
 #include "proxy/modules/http/head.h"
 
@@ -22,7 +23,7 @@ using StreamId = std::int32_t;
 
 // RFC 9113, section 7.
 namespace errors {
-inline constexpr std::uint32_t none = 0, protocol = 1, internal = 2, refused = 7, cancel = 8, calm = 11;
+inline constexpr std::uint32_t none = 0, protocol = 1, internal = 2, closed = 5, refused = 7, cancel = 8, calm = 11;
 }
 
 // What is still to be sent on a stream.
@@ -102,6 +103,9 @@ class Session {
   Fields block_;  // that comes in
   std::size_t block_bytes_ = 0;
   Turns turns_;
+  const Role role_;
+  StreamHistory history_;  // of a server
+  StreamId reset_ = 0;     // the last stream that this side has reset
   bool complained_ = false, said_goodbye_ = false;
 };
 
