@@ -45,6 +45,23 @@ struct FreeOption {
 struct Callbacks {
   static Session& of(void* self) { return *static_cast<Session*>(self); }
 
+  // What the library lets pass: frames on streams that are over, and PRIORITY for the connection (RFC 9113, section 6.3),
+  // whose content it does not read because priorities are not those of RFC 7540.
+  static int on_frame_head(nghttp2_session* session, const nghttp2_frame_hd* head, void* self) {
+    Session& server = of(self);
+    if (server.role_ != Session::Role::server) return 0;
+    const auto fails = [&](std::uint32_t error) {
+      server.complained_ = true;
+      server.terminate(error);
+    };
+    if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0) fails(errors::protocol);
+    const bool is_headers = head->type == NGHTTP2_HEADERS;
+    if ((!is_headers && head->type != NGHTTP2_DATA) || nghttp2_session_find_stream(session, head->stream_id)) return 0;
+    const auto fault = is_headers ? server.history_.on_headers(head->stream_id) : server.history_.on_data(head->stream_id);
+    if (fault) fails(*fault == StreamHistory::Fault::ended ? errors::closed : errors::protocol);
+    return 0;
+  }
+
   static int on_begin(nghttp2_session*, const nghttp2_frame* frame, void* self) {
     of(self).block_ = {};
     of(self).block_bytes_ = 0;
@@ -90,6 +107,8 @@ struct Callbacks {
   }
 
   static int on_closed(nghttp2_session*, StreamId stream, std::uint32_t error, void* self) {
+    of(self).turns_.remove(stream);
+    if (of(self).reset_ != stream) of(self).history_.on_ended(stream);
     of(self).user_.on_closed(stream, error);
     return 0;
   }
@@ -102,6 +121,7 @@ struct Callbacks {
   }
 
   static int on_sent(nghttp2_session*, const nghttp2_frame* frame, void* self) {
+    if (frame->hd.type == NGHTTP2_RST_STREAM) of(self).reset_ = frame->hd.stream_id;
     const bool may_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     if (may_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
       of(self).user_.on_end_sent(frame->hd.stream_id);
@@ -128,6 +148,7 @@ struct Callbacks {
       if (nghttp2_submit_trailer(session, stream, block.data(), block.size()) != 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
+    if (done > 0) of(self).turns_.on_sent(stream, done, source.pieces.empty());
     if (done > 0) of(self).user_.on_sent(stream, done);
     return static_cast<ssize_t>(done);
   }
@@ -140,13 +161,14 @@ struct Callbacks {
   }
 };
 
-Session::Session(Role role, SessionUser& user) : user_(user) {
+Session::Session(Role role, SessionUser& user) : user_(user), role_(role) {
   nghttp2_session_callbacks* made = nullptr;
   nghttp2_option* chosen = nullptr;
   if (nghttp2_session_callbacks_new(&made) != 0) throw std::bad_alloc();
   const std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks> callbacks(made);
   if (nghttp2_option_new(&chosen) != 0) throw std::bad_alloc();
   const std::unique_ptr<nghttp2_option, FreeOption> option(chosen);
+  nghttp2_session_callbacks_set_on_begin_frame_callback(made, Callbacks::on_frame_head);
   nghttp2_session_callbacks_set_on_begin_headers_callback(made, Callbacks::on_begin);
   nghttp2_session_callbacks_set_on_header_callback(made, Callbacks::on_field);
   nghttp2_session_callbacks_set_on_frame_recv_callback(made, Callbacks::on_frame);
@@ -174,6 +196,7 @@ bool Session::feed(Bytes bytes) {
 
 void Session::drain(Buffer& out, std::size_t enough) {
   while (out.size() < enough) {
+    take_turns();
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &data);
     if (size <= 0) return;
@@ -193,6 +216,21 @@ void Session::announce(const Settings& settings, std::int32_t connection_window)
   if (connection_window > nghttp2_session_get_local_window_size(session_) &&
       nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, connection_window) != 0)
     complained_ = true;
+}
+
+bool Session::peer_takes_tunnels() const {
+  return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) == 1;
+}
+
+void Session::add_tunnel(StreamId stream) { turns_.add(stream); }
+
+// Outside the library's callbacks: it does not expect another priority of the stream that it is reading.
+void Session::take_turns() {
+  for (const auto& [stream, is_first] : turns_.poll_changes()) {
+    const std::uint32_t urgency = is_first ? NGHTTP2_EXTPRI_URGENCY_HIGH : NGHTTP2_EXTPRI_URGENCY_LOW;
+    const nghttp2_extpri priority{.urgency = urgency, .inc = 1};
+    nghttp2_session_change_extpri_stream_priority(session_, stream, &priority, /*ignore_client_signal=*/1);
+  }
 }
 
 void Session::widen(StreamId stream, std::int32_t window_more) {

@@ -11,6 +11,8 @@
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice_queue.h"
+#include "proxy/modules/http/h2/stream_history.h"
+#include "proxy/modules/http/h2/turns.h"
 #include "proxy/modules/http/head.h"
 
 struct nghttp2_session;
@@ -21,7 +23,7 @@ using StreamId = std::int32_t;
 
 // RFC 9113, section 7.
 namespace errors {
-inline constexpr std::uint32_t none = 0, protocol = 1, internal = 2, refused = 7, cancel = 8, calm = 11;
+inline constexpr std::uint32_t none = 0, protocol = 1, internal = 2, closed = 5, refused = 7, cancel = 8, calm = 11;
 }
 
 // What is still to be sent on a stream.
@@ -71,6 +73,8 @@ class Session {
   bool has_complained() const { return complained_; }
 
   void announce(const Settings& settings, std::int32_t connection_window);
+  // The peer, a server, accepts extended CONNECT (RFC 8441, section 3).
+  bool peer_takes_tunnels() const;
   void widen(StreamId stream, std::int32_t window_more);  // 0: of the connection
 
   // The sources live until on_closed(). Null: the block is all. Nothing: it is refused.
@@ -79,6 +83,8 @@ class Session {
   void inform(StreamId stream, const Fields& block);  // 1xx
   void respond(StreamId stream, const Fields& block, Source* content);
   void resume(StreamId stream);  // there is more in its source
+  // As a server: what it sends on this stream does not wait for the responses on others.
+  void add_tunnel(StreamId stream);
   void reset(StreamId stream, std::uint32_t error);
   // Content that was received has found its place. 0: its stream is over, and only the connection's window
   // counts.
@@ -90,10 +96,16 @@ class Session {
 
  private:
   friend struct Callbacks;
+  void take_turns();
+
   SessionUser& user_;
   nghttp2_session* session_ = nullptr;
   Fields block_;  // that comes in
   std::size_t block_bytes_ = 0;
+  Turns turns_;
+  const Role role_;
+  StreamHistory history_;  // of a server
+  StreamId reset_ = 0;     // the last stream that this side has reset
   bool complained_ = false, said_goodbye_ = false;
 };
 

@@ -80,6 +80,7 @@ bool Streams::from_client(TimePoint now, Bytes bytes) {
 bool Streams::from_server(TimePoint now, Bytes bytes) {
   now_ = now;
   const bool goes_on = server_.feed(bytes);
+  offer_tunnels();
   if (ahead_ && goes_on) ahead_->fetch(server_);
   return goes_on;
 }
@@ -117,6 +118,8 @@ void Streams::open(StreamId stream, Fields block, bool ends) {
   Exchange& exchange = *place->second;
   exchange.client = stream;
   exchange.asks = !ends;
+  exchange.is_tunnel = block.value(":method") == "CONNECT";
+  if (exchange.is_tunnel) client_.add_tunnel(stream);
   exchange.up.ended = ends;
   exchange.erasures = site_->store.erasures();
   exchange.request = request_of(block, place_.scheme());
@@ -199,12 +202,14 @@ void Streams::FromClient::on_end(StreamId stream) {
 }
 
 void Streams::FromClient::on_closed(StreamId stream, std::uint32_t error) {
-  if (error != errors::none) all_.count_reset();
   Exchange* const exchange = all_.of_client(stream);
+  // A reset may also say that nothing is wrong.
+  const bool is_cut = exchange && exchange->server != 0 && !(exchange->up.ended && exchange->end_sent);
+  if (error != errors::none || is_cut) all_.count_reset();
   if (!exchange) return;
   exchange->client = 0;
   all_.forget_down(*exchange);
-  if (exchange->server != 0 && error != errors::none) all_.server_.reset(exchange->server, error);
+  if (exchange->server != 0 && (error != errors::none || is_cut)) all_.reset_server(*exchange, error);
   all_.settle(*exchange);
 }
 
@@ -331,7 +336,7 @@ void Streams::FromServer::on_closed(StreamId stream, std::uint32_t error) {
   all_.client_.consumed(exchange->client, static_cast<std::size_t>(exchange->up.bytes()));
   exchange->up.clear();
   if (exchange->client != 0 && !(exchange->responded && exchange->down.ended))
-    all_.client_.reset(exchange->client, error == errors::none ? errors::internal : error);
+    all_.reset_client(*exchange, error == errors::none && !exchange->is_tunnel ? errors::internal : error);
   else if (exchange->client != 0 && exchange->end_sent && !exchange->up.ended)
     all_.client_.reset(exchange->client, errors::none);
   all_.settle(*exchange);

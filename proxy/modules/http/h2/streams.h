@@ -55,8 +55,8 @@ class Streams {
   void look(TimePoint now);
   bool waits() const { return !waiting_.empty(); }
   // Appends what is to be sent.
-  void to_client(Buffer& out, std::size_t enough) { client_.drain(out, enough); }
-  void to_server(Buffer& out, std::size_t enough) { server_.drain(out, enough); }
+  void to_client(Buffer& out, std::size_t enough);
+  void to_server(Buffer& out, std::size_t enough);
 
   void use_store(bool on);  // off: no request is answered here, and the client is asked to connect anew
   void drop_pending();      // does not store what is coming, nor parse it for prefetch
@@ -79,6 +79,7 @@ class Streams {
     std::string key;
     Fields block;        // the client's, as long as it may have to be said again
     bool asks = false;   // with content
+    bool is_tunnel = false;  // CONNECT, extended or not
     Object asked_about;  // a condition was added for it
     std::uint64_t erasures = 0;
     std::size_t bytes = 0;
@@ -137,6 +138,9 @@ class Streams {
   void leave(Exchange& exchange, StreamId server);
   void settle(Exchange& exchange);
   void count_reset();
+  void offer_tunnels();
+  void reset_client(Exchange& exchange, std::uint32_t error);
+  void reset_server(Exchange& exchange, std::uint32_t error);
 
   const Place& place_;
   std::shared_ptr<Site> site_;
@@ -151,6 +155,9 @@ class Streams {
   Session server_{Session::Role::client, from_server_};
   std::map<StreamId, std::unique_ptr<Exchange>> exchanges_;  // by the client's stream
   std::map<StreamId, Exchange*> by_server_;
+  // Streams of tunnels to be reset after what was received on them before.
+  std::vector<std::pair<StreamId, std::uint32_t>> resets_down_, resets_up_;
+  bool offers_tunnels_ = false;
   std::uint64_t down_bytes_ = 0, up_bytes_ = 0;  // in sources; down without those of the store
   std::size_t exchanges_bytes_ = 0;
   double resets_left_ = kMostResets;
