@@ -84,6 +84,12 @@ void PacketsInFlight::repeat_newest(Outgoing& outgoing, TimePoint now) {
   outgoing.on_lost(content.carrier, ranges, now);
 }
 
+void PacketsInFlight::copy_all(Outgoing& outgoing, TimePoint now) {
+  sent_.visit_in_flight([&](Handle handle) {
+    if (!contents_[handle].restored) outgoing.copy(contents_[handle].frames, now);
+  });
+}
+
 void PacketsInFlight::abandon(Outgoing& outgoing, TimePoint now) {
   newest_data_.reset();
   sent_.abandon(events_);

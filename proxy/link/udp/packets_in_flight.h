@@ -51,6 +51,8 @@ class PacketsInFlight {
   }
   // The newest packet with bytes of streams is sent again: mostly it is the one that is missing.
   void repeat_newest(Outgoing& outgoing, TimePoint now);
+  // What streams with little in flight have in these packets is to be sent on a second carrier, too.
+  void copy_all(Outgoing& outgoing, TimePoint now);
   // The carrier has failed: everything is lost.
   void abandon(Outgoing& outgoing, TimePoint now);
 

@@ -87,9 +87,13 @@ class PathsEnd {
     std::vector<udp::PathSharing::Path> paths;
     for (std::size_t i = 0; i < lines.size(); ++i)
       paths.push_back({.carrier = &lines[i]->carrier, .cost = costs_[i], .order = i});
-    shares = sharing_.choose(policy, paths, now);
-    const bool is_other = udp::PathSharing::apply(shares, paths, session, now);
+    const bool was_stranded = shares.stranded;
+    shares = sharing_.choose(policy, paths, session, now);
+    const bool is_other = sharing_.apply(policy, shares, paths, session, now);
     changes += is_other;
+    if (shares.stranded && !was_stranded)
+      for (auto& line : lines)
+        if (line->carrier.state() != State::up) line->carrier.probe(now);
     for (auto& line : lines) {
       udp::UdpCarrier& carrier = line->carrier;
       if (carrier.state() != State::failed) {
@@ -156,6 +160,7 @@ class PathsPair {
   }
 
   TimePoint now() const { return network_.now(); }
+  simulator::Network& network() { return network_; }
   bool up() const {
     const auto all = [](const PathsEnd& end) {
       return std::ranges::all_of(
