@@ -239,13 +239,13 @@ void UdpCarrier::settle(TimePoint now) {
   const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
   note_unanswered(!events.acked.empty(), now);
   if (!events.acked.empty()) {
-    const bool takes_large = std::ranges::any_of(
-        events.acked, [](const PacketFate& fate) { return fate.kind == PacketKind::data; });
-    if (takes_large && health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
+    // Small packets may pass where large ones do not.
+    if (flight_.large().acknowledged && health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
     health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
     opener_.keep_previous_keys(3 * rtt().probe_timeout(SentPackets::kMaxAckDelay));
     received_.set_round_trip(rtt().smoothed());
   }
+  health_.on_large(flight_.large().acknowledged, flight_.large().lost, now);
   rate_.on_sample(events.sample, now);
   tell_line_rate();
   if (report.delivered || report.lost) fec_.on_report(report, rtt().smoothed(), now);

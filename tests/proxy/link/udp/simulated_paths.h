@@ -36,8 +36,9 @@ class PathsEnd {
         : end_(end), carrier(config, end.session, now) {}
 
     void receive(simulator::Datagram& datagram, TimePoint now) override {
-      if (auto taken = carrier.receive(datagram.payload, UdpEnd::to_asio(datagram.from), now);
-          !taken && !end_.error)
+      udp::UdpCarrier* const to = end_.carrier_of(datagram.payload);
+      if (!to) return;
+      if (auto taken = to->receive(datagram.payload, UdpEnd::to_asio(datagram.from), now); !taken && !end_.error)
         end_.error = taken.error();
       end_.after_activity(now);
     }
@@ -79,6 +80,15 @@ class PathsEnd {
                                                                    .new_carrier = [this] { return ++last_; }},
                                              now));
     lines.back()->carrier.set_fec(features);
+  }
+
+  // As an endpoint finds it: by the id in the packet, on whichever line it came.
+  udp::UdpCarrier* carrier_of(Bytes datagram) {
+    for (auto& line : lines)
+      if (const auto id = std::as_bytes(std::span(line->carrier.own_id().bytes));
+          datagram.size() > id.size() && std::ranges::equal(datagram.subspan(1, id.size()), id))
+        return &line->carrier;
+    return nullptr;
   }
 
   // What the owner of the paths does whenever anything may have changed.
