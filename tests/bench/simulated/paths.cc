@@ -116,9 +116,10 @@ double least_second(const Shape& first, const Shape& second, std::size_t cut, Kn
   two.pair.lines[cut]->cut();
   std::vector<std::uint64_t> read{bulk.client_reads.read};
   double least = 1e9;
-  constexpr std::size_t kSteps = 10;  // in a second
+  constexpr Duration kStep = 100ms;
+  constexpr std::size_t kSteps = 1s / kStep;  // in a second
   for (std::size_t step = 0; step < 20 * kSteps; ++step) {
-    two.pair.run_for(1s / kSteps);
+    two.pair.run_for(kStep);
     read.push_back(bulk.client_reads.read);
     if (read.size() > kSteps)
       least = std::min(least, static_cast<double>(read.back() - read[read.size() - 1 - kSteps]) * 8);
