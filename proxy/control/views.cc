@@ -327,6 +327,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"parts", view_memory(status.memory_parts)}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
+      {"disk_objects", view(status.objects)},
       {"exports", view_exports(status)},
       {"intercept",
        {{"state", to_text(status.intercept)},
