@@ -4,25 +4,13 @@
 // may call. disk_store.h decides which segments are kept.
 #pragma once
 #include <mutex>
-#include <stdexcept>
 #include <unordered_map>
 
 #include "cache/catalogue.h"
 #include "cache/key_file.h"
+#include "cache/unusable.h"
 
 namespace longhaul::cache {
-
-// The directory cannot be used at all: one sentence for the operator.
-class StoreUnusable : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// Another process has it.
-class StoreInUse : public StoreUnusable {
- public:
-  using StoreUnusable::StoreUnusable;
-};
 
 class SegmentFolder {
  public:

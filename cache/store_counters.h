@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of a disk store: plain values, returned by value.
+// The counters of the stores on disk: plain values, returned by value.
 #pragma once
 #include <cstdint>
 
@@ -25,6 +25,22 @@ struct StoreCounters {
   std::uint64_t lost = 0;                        // lost together with the directory
   std::uint64_t loads = 0, load_bytes = 0, loads_failed = 0;
   std::uint64_t lookups = 0, hits = 0;  // of fingerprints
+};
+
+// Of whole objects.
+struct ObjectCounters {
+  bool ready = false;  // the directory was read
+  std::uint64_t cap_bytes = 0;
+  std::uint64_t disk_bytes = 0;    // of files, those in the queue included
+  std::uint64_t memory_bytes = 0;  // of the index, the queue, and what is being read
+  std::uint64_t queued_bytes = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t put = 0, put_bytes = 0;    // accepted
+  std::uint64_t refused = 0;               // no room in the queue, too large, or not ready
+  std::uint64_t failed = 0;                // accepted, but not written because of an error
+  std::uint64_t evicted = 0;
+  std::uint64_t damaged = 0;               // dropped because they could not be read
+  std::uint64_t reads = 0, read_bytes = 0, reads_failed = 0;
 };
 
 }  // namespace longhaul::cache

@@ -102,6 +102,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, identi
       plan_(memory_plan(config)),
       histories_(plan_.history_bytes, plan_.disk_bytes > 0),
       module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
+      object_disk_(io_, config, plan_),
       modules_(modules::all(
           module_memory_,
           {.ahead_bytes = plan_.ahead_bytes - plan_.ahead_bytes / 4,
@@ -113,7 +114,8 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, identi
                  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
                  return std::int64_t{std::chrono::duration_cast<std::chrono::seconds>(since_1970).count()};
                },
-           .now = [] { return modules::TimePoint::clock::now(); }})),
+           .now = [] { return modules::TimePoint::clock::now(); },
+           .objects = object_disk_.objects()})),
       pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),

@@ -37,6 +37,7 @@ control::Status Daemon::status() const {
   status.fail_closed = door_.state();
   status.fail_closed_error = door_.error();
   status.disk = disk_.counters();
+  status.objects = object_disk_.counters();
   if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
   status.dictionary_bytes = disk_.memory_bytes();
   for (const auto& link : links_) status.dictionary_bytes += link->dictionary().memory_bytes();
@@ -73,27 +74,31 @@ void Daemon::measure(const flows::FlowBytes& bytes) {
 asio::awaitable<control::Cleared> Daemon::clear_cache(control::ClearWhat what) {
   control::Cleared cleared;
   for (const modules::Listed& module : modules_) cleared.object_bytes += module.instance->clear_cache();
-  if (what == control::ClearWhat::objects) {
+  const bool is_all = what != control::ClearWhat::objects;
+  if (is_all) {
+    for (auto& link : links_) cleared.memory_bytes += link->dictionary().clear();
+    cleared.disk_bytes = disk_.clear();
+    log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes},
+                                {"disk_bytes", cleared.disk_bytes},
+                                {"object_bytes", cleared.object_bytes}});
+  } else {
     log::info("cache_cleared", {{"object_bytes", cleared.object_bytes}});
-    co_return cleared;
   }
-  for (auto& link : links_) cleared.memory_bytes += link->dictionary().clear();
-  cleared.disk_bytes = disk_.clear();
-  log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes},
-                              {"disk_bytes", cleared.disk_bytes},
-                              {"object_bytes", cleared.object_bytes}});
   // Waits a round trip or two for the peers' results, and no more: they act whether they answer or not.
   asio::steady_timer timer(io_);
   const auto latest = std::chrono::steady_clock::now() + 2s;
   auto said = [](const auto& link) { return !link->usable() || link->dictionary().cleared_by_peer(); };
   auto all_said = [&] {
-    return std::all_of(links_.begin(), links_.end(), said) &&
-           disk_.cleared_key() != cache::ClearedKey::pending;
+    if (object_disk_.cleared_key() == cache::ClearedKey::pending) return false;
+    return !is_all || (std::all_of(links_.begin(), links_.end(), said) &&
+                       disk_.cleared_key() != cache::ClearedKey::pending);
   };
   while (!all_said() && std::chrono::steady_clock::now() < latest) {
     timer.expires_after(5ms);
     co_await timer.async_wait(asio::use_awaitable);
   }
+  cleared.object_key = object_disk_.cleared_key();
+  if (!is_all) co_return cleared;
   cleared.disk_key = disk_.cleared_key();
   for (const auto& link : links_)
     cleared.peers.push_back({link->peer().name, link->usable() ? link->dictionary().cleared_by_peer()

@@ -26,6 +26,7 @@
 #include "proxy/listeners/socks5.h"
 #include "proxy/loss_log.h"
 #include "proxy/memory_plan.h"
+#include "proxy/object_disk.h"
 #include "proxy/path_keeper.h"
 #include "proxy/peer_addresses.h"
 #include "proxy/process/confinement.h"
@@ -102,6 +103,7 @@ class Daemon final : public control::Controlled {
   HistoryRoom histories_;
   const std::shared_ptr<modules::Memory> module_memory_;
   LossLog loss_log_;
+  ObjectDisk object_disk_;  // before the modules, which use it
   const std::vector<modules::Listed> modules_;
   std::vector<std::unique_ptr<StateKeeper>> state_keepers_;
   std::vector<std::unique_ptr<JournalKeeper>> journal_keepers_;

@@ -13,18 +13,14 @@ namespace longhaul {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace {
-
-// A credential from systemd (systemd.exec, "Credentials"); empty if there is none of that name.
-std::string credential() {
+// systemd.exec, "Credentials".
+std::string dictionary_credential() {
   const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
   if (folder == nullptr || *folder == '\0') return {};
   auto file = std::filesystem::path(folder) / "longhaul-dictionary.key";
   std::error_code unknown;
   return std::filesystem::exists(file, unknown) || unknown ? file.string() : std::string();
 }
-
-}  // namespace
 
 DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& config, const MemoryPlan& plan,
                                std::function<void()> progressed, std::function<void()> second)
@@ -36,7 +32,7 @@ DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& confi
     store_ = std::make_unique<cache::DiskStore>(
         cache::DiskStoreOptions{.directory = directory.string(),
                                 .key_file = (config.state_dir / "dictionary.key").string(),
-                                .credential = credential(),
+                                .credential = dictionary_credential(),
                                 .cap_bytes = plan.disk_bytes,
                                 .queue_bytes = plan.disk_queue_bytes,
                                 .loading_bytes = plan.disk_loading_bytes,

@@ -48,6 +48,8 @@ class DiskDictionary {
   std::unique_ptr<cache::DiskStore> store_;
 };
 
+// The file of the credential longhaul-dictionary.key from systemd; empty: there is none.
+std::string dictionary_credential();
 // The prefix of segment names: the first half of "sha256:" and 64 digits.
 reduction::SiteId site_id(const std::string& fingerprint);
 // What a peer may read in addition to the data of its own link.

@@ -62,6 +62,7 @@ std::string counted_words(std::string_view name) {
       {"breaks", "oplock breaks"},
       {"changes_noticed", "changes by others"},
       {"cache_bytes", "served from the cache"},
+      {"cache_disk_reads", "read from disk"},
       {"steps_aside", "flows no longer accelerated"},
   };
   for (const auto& [counter, words] : kWords)

@@ -39,6 +39,25 @@ std::string disk_line(const json::value& disk) {
   return said;
 }
 
+// Stored responses on disk, and its errors.
+std::string objects_line(const json::value& objects) {
+  std::string said = bytes_text(number(objects.at("bytes"))) + " of " + bytes_text(number(objects.at("limit_bytes"))) +
+                     " in " + text(objects.at("objects")) + " stored responses; " +
+                     bytes_text(number(objects.at("put_bytes"))) + " written, " +
+                     bytes_text(number(objects.at("read_bytes"))) + " read";
+  if (!objects.at("ready").as_bool())
+    said += ", not in use: their directory is still being read, or cannot be read";
+  const auto note = [&](std::string_view name, std::string_view what) {
+    const auto count = number(objects.at(name));
+    if (count > 0) said += ", " + std::to_string(count) + std::string(what);
+  };
+  note("evicted", " evicted");
+  note("refused", " refused (too large, or write queue full)");
+  note("failed", " write errors");
+  note("damaged", " damaged and dropped");
+  return said;
+}
+
 // Of the kernel's counters, intercept::kBypassCounters.
 std::string limit_words(std::string_view limit) {
   return limit == "over_rate"      ? "above new_flows_per_source"
@@ -214,6 +233,9 @@ void show_status(const json::value& status, std::ostream& out) {
        bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
            memory_parts_line(memory.at("parts").as_array()));
   line(out, "disk", disk_line(status.at("disk_dictionary")));
+  // A daemon of an earlier version has none.
+  if (const auto* objects = status.as_object().if_contains("disk_objects"); objects && !objects->is_null())
+    line(out, "", objects_line(*objects));
   line(out, "handshakes",
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
   if (const auto refused = counters_line(status.at("strangers").at("refused")); refused != kNothingYet)
@@ -254,6 +276,11 @@ void show_changed(const json::value& answer, std::ostream& out) {
 
 void show_cleared_objects(const json::value& answer, std::ostream& out) {
   out << "cleared " << bytes_text(number(answer.at("object_bytes"))) << " of stored responses\n";
+  const auto* key = answer.as_object().if_contains("object_key");
+  if (key && *key == "kept")
+    out << wrapped("the encryption key of stored responses could not be destroyed (see the log): copies of their files can "
+                   "still be decrypted");
+  if (key && *key == "pending") out << "the encryption key of stored responses is still being destroyed\n";
 }
 
 void show_cleared(const json::value& answer, std::ostream& out) {

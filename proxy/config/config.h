@@ -88,10 +88,15 @@ struct Peer {
 struct Dictionary {
   std::uint64_t memory_bytes = 256ull << 20;       // for each peer and direction; 0: none
   std::uint64_t disk_bytes = 10ull << 30;          // for all peers together; 0: none
+  std::optional<std::uint64_t> objects_bytes;      // of stored responses, beside disk_bytes; 0: none; none: a tenth of that
   std::filesystem::path directory = "dictionary";  // relative to state_dir
   std::vector<std::string> share;                  // groups whose peers may use each other's segments
   static constexpr std::uint64_t kMinMemory = 16ull << 20, kMaxMemory = 8ull << 30;
   static constexpr std::uint64_t kMinDisk = 64ull << 20, kMaxDisk = 1ull << 44;
+  static constexpr std::uint64_t kMinObjects = 16ull << 20;
+  std::uint64_t objects_on_disk() const {
+    return disk_bytes == 0 ? 0 : objects_bytes.value_or(std::max(kMinObjects, disk_bytes / 10));
+  }
   bool operator==(const Dictionary&) const = default;
 };
 

@@ -305,7 +305,7 @@ class Reader {
   }
 
   void read_dictionary(const Section& top) {
-    static constexpr std::array<std::string_view, 4> kKeys{"memory", "disk", "directory", "share"};
+    static constexpr std::array<std::string_view, 5> kKeys{"memory", "disk", "objects", "directory", "share"};
     const auto section = top.table("dictionary", kKeys);
     if (!section) return;
     Dictionary& dictionary = config_.dictionary;
@@ -313,11 +313,12 @@ class Reader {
                                   .value_or(dictionary.memory_bytes);
     dictionary.disk_bytes = size_or_none(*section, "disk", Dictionary::kMinDisk, Dictionary::kMaxDisk)
                                 .value_or(dictionary.disk_bytes);
+    dictionary.objects_bytes = size_or_none(*section, "objects", Dictionary::kMinObjects, Dictionary::kMaxDisk);
     if (const auto folder = section->text("directory", "dictionary")) {
       dictionary.directory = folder->value;
     }
     dictionary.share = group_names(*section, "share", "branches");
-    for (const std::string_view key : {"directory", "share"})
+    for (const std::string_view key : {"objects", "directory", "share"})
       if (section->has(key) && dictionary.disk_bytes == 0)
         section->fail(section->line(), key, "has no effect with disk = 0.");
   }

@@ -67,6 +67,7 @@ struct Status {
       0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
   modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
+  std::optional<cache::ObjectCounters> objects;  // of modules on disk; none: there is no such store
   std::optional<log::SyslogCounters> syslog;  // none: [log] syslog is not set
   bool logs_keys = false;  // [link] key_log
   std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
@@ -104,6 +105,7 @@ struct Cleared {
   };
   std::vector<Peer> peers;
   cache::ClearedKey disk_key = cache::ClearedKey::none;
+  cache::ClearedKey object_key = cache::ClearedKey::none;
 };
 
 // Why the daemon refused a request: one sentence for the operator.

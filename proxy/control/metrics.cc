@@ -138,6 +138,31 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"kind", "hit"}}, disk.hits);
 }
 
+void add_objects(Families& families, const Status& status) {
+  if (!status.objects) return;
+  const auto& objects = *status.objects;
+  families.gauge("disk_objects", "Stored responses on disk.").sample({}, objects.objects);
+  families.gauge("disk_objects_ready", "1 when the directory of stored responses has been read.")
+      .sample({}, objects.ready ? 1.0 : 0.0);
+  families.gauge("disk_objects_bytes", "Bytes of stored responses: on disk, limit, queued for writing, in memory for the disk.")
+      .sample({{"kind", "stored"}}, objects.disk_bytes)
+      .sample({{"kind", "limit"}}, objects.cap_bytes)
+      .sample({{"kind", "queued"}}, objects.queued_bytes)
+      .sample({{"kind", "memory"}}, objects.memory_bytes);
+  families.counter("disk_objects_total", "Stored responses on disk, by event.")
+      .sample({{"event", "put"}}, objects.put)
+      .sample({{"event", "refused"}}, objects.refused)
+      .sample({{"event", "failed"}}, objects.failed)
+      .sample({{"event", "evicted"}}, objects.evicted)
+      .sample({{"event", "damaged"}}, objects.damaged);
+  families.counter("disk_objects_moved_bytes_total", "Bytes of stored responses written to and read from disk.")
+      .sample({{"event", "put"}}, objects.put_bytes)
+      .sample({{"event", "read"}}, objects.read_bytes);
+  families.counter("disk_objects_reads_total", "Reads of stored responses from disk, by outcome.")
+      .sample({{"outcome", "asked"}}, objects.reads)
+      .sample({{"outcome", "failed"}}, objects.reads_failed);
+}
+
 void add_exports(Families& families, const Status& status) {
   if (const auto& flows = status.flow_export) {
     families.counter("ipfix_messages_total", "IPFIX messages sent.").sample({}, flows->messages);
@@ -212,6 +237,7 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
   add_paths(families, status);
   add_reduction(families, status);
   add_disk(families, status);
+  add_objects(families, status);
   add_ports(families, flows);
   add_modules(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);

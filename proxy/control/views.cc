@@ -137,6 +137,25 @@ json::value view(const std::optional<cache::StoreCounters>& disk) {
           {"hits", disk->hits}};
 }
 
+json::value view(const std::optional<cache::ObjectCounters>& objects) {
+  if (!objects) return nullptr;
+  return {{"ready", objects->ready},
+          {"bytes", objects->disk_bytes},
+          {"limit_bytes", objects->cap_bytes},
+          {"objects", objects->objects},
+          {"memory_bytes", objects->memory_bytes},
+          {"queued_bytes", objects->queued_bytes},
+          {"put", objects->put},
+          {"put_bytes", objects->put_bytes},
+          {"refused", objects->refused},
+          {"failed", objects->failed},
+          {"evicted", objects->evicted},
+          {"damaged", objects->damaged},
+          {"reads", objects->reads},
+          {"read_bytes", objects->read_bytes},
+          {"reads_failed", objects->reads_failed}};
+}
+
 json::object view(const process::Confinement& process) {
   json::array capabilities;
   for (const std::string& name : process.capabilities) capabilities.emplace_back(name);
@@ -308,6 +327,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"parts", view_memory(status.memory_parts)}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
+      {"disk_objects", view(status.objects)},
       {"exports", view_exports(status)},
       {"intercept",
        {{"state", to_text(status.intercept)},
@@ -356,6 +376,7 @@ json::object view(const Cleared& cleared) {
   return {{"memory_bytes", cleared.memory_bytes},
           {"disk_bytes", cleared.disk_bytes},
           {"object_bytes", cleared.object_bytes},
+          {"object_key", view(cleared.object_key)},
           {"disk_key", view(cleared.disk_key)},
           {"peers", std::move(peers)}};
 }

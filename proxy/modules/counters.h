@@ -32,6 +32,7 @@ struct Counters {
   std::uint64_t cache_hits = 0;           // of round_trips_saved: answers from the cache without a question to the server
   std::uint64_t cache_validations = 0;    // answers from the cache after the server said that nothing has changed
   std::uint64_t cache_bytes = 0;          // content of both
+  std::uint64_t cache_disk_reads = 0;     // requests for which a stored response was read from disk
   std::uint64_t steps_aside = 0;  // 1 after this half stopped optimising both directions; the host counts it
 
   Counters& operator+=(const Counters& other);
@@ -83,6 +84,8 @@ inline constexpr std::array kCounterNames{
     CounterName{"cache_validations", &Counters::cache_validations,
                 "Requests answered from the cache after the server confirmed it"},
     CounterName{"cache_bytes", &Counters::cache_bytes, "Bytes of content served from the cache"},
+    CounterName{"cache_disk_reads", &Counters::cache_disk_reads,
+                "Requests for which a stored response was read from disk"},
     CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stopped optimising"},
 };
 

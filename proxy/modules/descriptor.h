@@ -14,6 +14,7 @@
 #include "proxy/modules/losses.h"
 #include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
+#include "proxy/modules/objects.h"
 #include "proxy/modules/secrets.h"
 #include "proxy/modules/state.h"
 
@@ -65,6 +66,7 @@ struct Resources {
   std::function<std::string(const Address& client)> owner_of = [](const Address&) { return std::string(); };
   std::function<std::int64_t()> wall_seconds = [] { return std::int64_t{0}; };  // since 1970, by this host's clock
   std::function<TimePoint()> now = [] { return TimePoint{}; };                  // by the loop's clock
+  Objects* objects = nullptr;  // on disk, until the instance ends; null: there are none
 };
 
 // What the first bytes of a client say.

@@ -172,6 +172,12 @@ std::optional<std::vector<std::string>> varies_with(const Fields& response) {
   return names;
 }
 
+std::vector<std::pair<std::string, std::string>> values_of(const RequestHead& request, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const std::string& name : names) values.emplace_back(name, varying(request, name));
+  return values;
+}
+
 bool may_answer(const RequestHead& request) {
   static constexpr std::array<std::string_view, 4> kAsksMore{"if-match", "if-unmodified-since", "if-range", "upgrade"};
   const bool plain = std::ranges::none_of(kAsksMore, [&](std::string_view name) { return request.fields.has(name); });
@@ -203,8 +209,7 @@ Stored to_store(const RequestHead& request, const ResponseHead& response, link::
   stored.status = response.status;
   stored.phrase = response.phrase;
   stored.fields = stored_fields(response.fields);
-  if (const auto names = varies_with(response.fields))
-    for (const std::string& name : *names) stored.vary.emplace_back(name, varying(request, name));
+  if (const auto names = varies_with(response.fields)) stored.vary = values_of(request, *names);
   set_times(stored, now, wall);
   return stored;
 }

@@ -45,6 +45,13 @@ struct Stored {
   bool for_all = false;  // Directives::is_for_all()
   // What the server can be asked by; empty: not by that.
   std::string etag, last_modified;
+  bool in_memory_only = false;  // of a flow that may store nothing on disk
+  // The copy on disk, if there is one.
+  struct Copy {
+    link::TimePoint fresh_until{};
+    std::size_t fields = 0;  // a hash
+  };
+  std::optional<Copy> copy;
   bool can_be_asked_about() const { return status == 200 && !(etag.empty() && last_modified.empty()); }
 
   Seconds age(link::TimePoint now) const;
@@ -56,6 +63,9 @@ using Object = std::shared_ptr<const Stored>;
 // anything ("*"), or on more fields than are compared for each request, and must not answer another one.
 inline constexpr std::size_t kMostVarying = 16;
 std::optional<std::vector<std::string>> varies_with(const Fields& response);
+
+// The values of those fields in a request, as they are compared.
+std::vector<std::pair<std::string, std::string>> values_of(const RequestHead& request, const std::vector<std::string>& names);
 
 // Whether the response to that request may be stored once its content is complete. `wall`: seconds since 1970.
 bool may_store(const RequestHead& request, const ResponseHead& response, Seconds wall);

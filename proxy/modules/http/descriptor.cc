@@ -34,6 +34,10 @@ class Installed final : public modules::Instance {
   explicit Installed(const modules::Resources& resources)
       : site_(std::make_shared<Site>(resources.cache_bytes)), owner_of_(resources.owner_of) {
     site_->wall = resources.wall_seconds;
+    if (resources.objects)
+      site_->disk = std::make_unique<OnDisk>(*resources.objects, site_->store, [wall = site_->wall, now = resources.now] {
+        return Clocks{.now = now(), .wall = wall()};
+      });
   }
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
     return std::make_unique<Either>(ends, site_);
@@ -50,7 +54,9 @@ class Installed final : public modules::Instance {
   std::unique_ptr<modules::Module> make_far(const modules::Ends& ends, const modules::Address&) override {
     return std::make_unique<EitherFar>(ends, site_, owner_of_(ends.client));
   }
-  std::uint64_t ahead_bytes() const override { return site_->store.bytes() + site_->pushed.bytes(); }
+  std::uint64_t ahead_bytes() const override {
+    return site_->store.bytes() + site_->pushed.bytes() + (site_->disk ? site_->disk->memory_bytes() : 0);
+  }
   std::uint64_t clear_cache() override {
     site_->pushed.clear();
     site_->known.clear();

@@ -13,8 +13,10 @@ namespace longhaul::http {
 class Incoming {
  public:
   // `erasures`: ObjectStore::erasures() when it was asked for.
-  Incoming(std::shared_ptr<Site> site, std::string key, std::uint64_t erasures, Stored stored)
-      : site_(std::move(site)), key_(std::move(key)), erasures_(erasures), stored_(std::move(stored)) {}
+  Incoming(std::shared_ptr<Site> site, std::string key, std::uint64_t erasures, Stored stored, bool uses_disk)
+      : site_(std::move(site)), key_(std::move(key)), erasures_(erasures), stored_(std::move(stored)) {
+    stored_.in_memory_only = !uses_disk;
+  }
   ~Incoming() { site_->pending_bytes -= content_.size(); }
   Incoming(const Incoming&) = delete;
 

@@ -2,6 +2,7 @@
 #include "proxy/modules/http/near.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proxy/modules/http/reasons.h"
 
@@ -18,6 +19,8 @@ Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_vi
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
   receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
+  uses_disk_ = told.features.dedup_memory && told.features.dedup_disk;
+  receiving_.use_disk(uses_disk_);
   receiving_.count_wasted(now);
   if (!is_on_) requests_pass({});
   review();
@@ -102,6 +105,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
   had_body_ |= has_body;
+  const bool was_read = std::exchange(disk_wait_, {}).has_asked();
   receiving_.note_request(*request);
   std::string key = place_.key_of(*request);
   Object ask_about;
@@ -111,6 +115,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
       return true;
     }
     const Object object = site_->store.find(key, *request);
+    if (object && was_read) ++counters_.cache_disk_reads;
     if (object && may_answer_now() && answer(now, *request, object)) return true;
     if (object && object->can_be_asked_about() && may_ask(*request)) ask_about = object;
   }
@@ -124,13 +129,18 @@ bool Near::may_answer_now() const {
   return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ && answered_bytes_ < kMostAnsweredBytes;
 }
 
-// For an announced object: it is being fetched already, and a request to the server would cost a round trip.
+// For an announced object: it is being fetched already, and a request to the server would cost a round trip. Or for the disk.
 bool Near::waits(TimePoint now, Bytes head) {
   look_at_.reset();
-  if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes || !receiving_.may_have_any())
-    return false;
+  OnDisk* const disk = uses_disk_ ? site_->disk.get() : nullptr;
+  if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes) return false;
+  if (!receiving_.may_have_any() && !disk) return false;
   const auto request = read_request(head);
-  if (!request || !receiving_.must_wait(now, place_.key_of(*request), *request)) return false;
+  if (!request) return false;
+  const std::string key = place_.key_of(*request);
+  if (!receiving_.must_wait(now, key, *request) &&
+      !(disk && disk_wait_.must_wait(now, *disk, site_->store, key, *request)))
+    return false;
   look_at_ = now + Receiving::kLook;
   return true;
 }

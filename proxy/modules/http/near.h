@@ -101,6 +101,8 @@ class Near final : public modules::Module {
   std::size_t exchanges_bytes_ = 0;
   std::uint64_t answered_bytes_ = 0;  // in this call
   std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
+  DiskWait disk_wait_;                // of that request
+  bool uses_disk_ = true;
 
   // The response that comes now.
   std::optional<Stored> storing_;

@@ -112,6 +112,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
       out_.push_back(modules::ToStream{std::exchange(exchange.head, {})});
       return true;
     }
+    fresh->in_memory_only |= !uses_disk_;
     const auto object = std::make_shared<const Stored>(std::move(*fresh));
     ++counters_.cache_validations;
     const RequestHead request = exchange.request;
@@ -139,6 +140,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
 void Near::response_done(TimePoint) {
   const Exchange& exchange = exchanges_.front();
   if (storing_ && !response_body_.has_trailers() && !site_->store.was_erased(exchange.key, exchange.erasures)) {
+    storing_->in_memory_only = !uses_disk_;
     storing_->content_bytes = content_.size();
     storing_->content = content_.take();
     site_->store.put(exchange.key, *std::exchange(storing_, std::nullopt));

@@ -16,9 +16,18 @@ Object ObjectStore::find(const std::string& key, const RequestHead& request) {
   return match == variants.rend() ? nullptr : *match;
 }
 
+bool ObjectStore::is_too_large(const std::string& key, const Stored& stored) const {
+  return stored.memory_bytes() + 2 * key.size() + sizeof(Entry) + 64 > most_object_bytes();
+}
+
 void ObjectStore::put(const std::string& key, Stored stored) {
-  const std::size_t cost = stored.memory_bytes() + 2 * key.size() + sizeof(Entry) + 64;
-  if (cost > most_object_bytes()) return;
+  if (is_too_large(key, stored)) return;
+  if (behind_) behind_->put(key, stored);
+  keep(key, std::move(stored));
+}
+
+void ObjectStore::keep(const std::string& key, Stored stored) {
+  if (is_too_large(key, stored)) return;
   auto [place, is_new] = entries_.try_emplace(key);
   Entry& entry = place->second;
   if (is_new) {
@@ -43,10 +52,12 @@ void ObjectStore::leave_room(std::uint64_t bytes) {
 }
 
 void ObjectStore::evict() {
-  while (bytes_ > most_bytes_ - left_bytes_) remove(entries_.find(by_use_.back()));
+  const std::uint64_t others = left_bytes_ + (behind_ ? behind_->memory_bytes() : 0);
+  while (bytes_ > most_bytes_ - std::min(others, most_bytes_)) remove(entries_.find(by_use_.back()));
 }
 
 void ObjectStore::erase(const std::string& key) {
+  if (behind_) behind_->erase(key);
   ++erasures_;
   erased_.push_back(std::hash<std::string>{}(key));
   if (erased_.size() > kErasuresKnown) erased_.pop_front();
@@ -54,7 +65,8 @@ void ObjectStore::erase(const std::string& key) {
 }
 
 std::uint64_t ObjectStore::clear() {
-  const std::uint64_t bytes = std::exchange(bytes_, 0);
+  std::uint64_t bytes = std::exchange(bytes_, 0);
+  if (behind_) bytes = std::max(bytes, behind_->clear());
   entries_.clear();
   by_use_.clear();
   // More than are known: what was asked for before counts as erased.

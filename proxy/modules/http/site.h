@@ -3,8 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 
-#include "proxy/modules/http/object_store.h"
+#include "proxy/modules/http/on_disk.h"
 #include "proxy/modules/http/prefetch/known.h"
 #include "proxy/modules/http/prefetch/pushed.h"
 #include "proxy/modules/http/prefetch/relations.h"
@@ -15,6 +16,7 @@ struct Site {
   // Both stores together use at most that; pushed objects evict stored ones.
   explicit Site(std::uint64_t most_bytes) : store(most_bytes), pushed(most_bytes / 4) {}
   ObjectStore store;
+  std::unique_ptr<OnDisk> disk;     // behind the store; null: there is none
   PushedStore pushed;               // near halves
   Known known;                      // far halves
   Relations relations;              // far halves

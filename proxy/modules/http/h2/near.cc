@@ -11,10 +11,13 @@ namespace longhaul::http::h2 {
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
   receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
+  uses_disk_ = told.features.dedup_memory && told.features.dedup_disk;
+  receiving_.use_disk(uses_disk_);
   receiving_.count_wasted(now);
   if (state_ == State::early && !is_on_) return step_aside({});
   if (state_ != State::runs) return;
   streams_->use_store(is_on_);
+  streams_->use_disk(uses_disk_);
   pump();
 }
 
@@ -78,6 +81,7 @@ void Near::begin(TimePoint now) {
   }
   state_ = State::runs;
   streams_->use_store(is_on_);
+  streams_->use_disk(uses_disk_);
   const Buffer said = std::exchange(early_, {}), heard = std::exchange(early_server_, {});
   feed_client(now, Bytes(said).subspan(end));
   if (!heard.empty()) from_stream(now, Slice::copy_of(heard));

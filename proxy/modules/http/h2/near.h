@@ -67,7 +67,7 @@ class Near final : public modules::Module {
   State state_ = State::early;
   Buffer early_, early_server_;
   std::size_t at_server_ = 0;  // of early_, its beginning
-  bool late_is_over_ = false, is_on_ = true;
+  bool late_is_over_ = false, is_on_ = true, uses_disk_ = true;
   std::unique_ptr<Streams> streams_;
   bool lan_ended_ = false, passes_to_lan_ = false;
   std::deque<modules::Output> out_;

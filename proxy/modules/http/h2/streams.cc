@@ -129,10 +129,7 @@ void Streams::open(StreamId stream, Fields block, bool ends) {
   if (exchange.request) exchange.key = place_.key_of(*exchange.request);
   if (exchange.request && receiving_) receiving_->note_request(*exchange.request);
   if (exchange.request && ends && is_on_ && !is_late_ && may_answer(*exchange.request)) {
-    if (answer_from_pushed(exchange)) return;
-    const Object object = site_->store.find(exchange.key, *exchange.request);
-    if (object && answer_from_store(exchange, object)) return;
-    if (object && object->can_be_asked_about() && may_ask(*exchange.request)) exchange.asked_about = object;
+    if (answer_here(exchange)) return;
   }
   ask(exchange);
 }
@@ -270,7 +267,7 @@ void Streams::take_response(Exchange& exchange, const Fields& block, bool ends) 
   const Seconds wall = site_->wall();
   if (is_on_ && exchange.request && !exchange.asks && may_store(*exchange.request, *response, wall))
     exchange.incoming.emplace(site_, exchange.key, exchange.erasures,
-                              to_store(*exchange.request, *response, now_, wall));
+                              to_store(*exchange.request, *response, now_, wall), uses_disk_);
   if (ends) store_if_whole(exchange);
 }
 
@@ -285,6 +282,7 @@ void Streams::take_not_modified(Exchange& exchange, const ResponseHead& response
     exchange.erasures = site_->store.erasures();
     return ask(exchange);
   }
+  fresh->in_memory_only |= !uses_disk_;
   const auto object = std::make_shared<const Stored>(std::move(*fresh));
   ++counters_.cache_validations;
   const bool is_current = !site_->store.was_erased(exchange.key, exchange.erasures);

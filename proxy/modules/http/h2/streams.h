@@ -58,6 +58,7 @@ class Streams {
   void to_client(Buffer& out, std::size_t enough);
   void to_server(Buffer& out, std::size_t enough);
 
+  void use_disk(bool on) { uses_disk_ = on; }  // off: what is stored stays in memory
   void use_store(bool on);  // off: no request is answered here, and the client is asked to connect anew
   void drop_pending();      // does not store what is coming, nor parse it for prefetch
   void server_ended();
@@ -81,6 +82,7 @@ class Streams {
     bool asks = false;   // with content
     bool is_tunnel = false;  // CONNECT, extended or not
     Object asked_about;  // a condition was added for it
+    DiskWait disk_wait;
     std::uint64_t erasures = 0;
     std::size_t bytes = 0;
     unsigned informed = 0;  // 1xx that have passed
@@ -125,6 +127,7 @@ class Streams {
   Exchange* of_client(StreamId stream);
   Exchange* of_server(StreamId stream);
   void open(StreamId stream, Fields block, bool ends);
+  bool answer_here(Exchange& exchange);
   bool answer_from_store(Exchange& exchange, const Object& object);
   bool answer_from_pushed(Exchange& exchange);
   void send(Exchange& exchange, const Object& object, std::string_view note);
@@ -148,7 +151,7 @@ class Streams {
   Ahead* ahead_ = nullptr;          // far
   std::vector<StreamId> waiting_;   // requests of the client that wait for objects
   TimePoint now_{};
-  bool is_on_ = true, is_late_ = false, server_gone_ = false;
+  bool is_on_ = true, uses_disk_ = true, is_late_ = false, server_gone_ = false;
   FromClient from_client_{*this};
   FromServer from_server_{*this};
   Session client_{Session::Role::server, from_client_};

@@ -124,6 +124,7 @@ void Receiving::finish(TimePoint now, const PushedObject& object) {
   ++counters_.objects_ahead;
   const Seconds wall = site_->wall();
   Stored stored = to_store(object->asked, *response, now, wall);
+  stored.in_memory_only = !uses_disk_;
   const std::string key = place_.key_of(object->asked);
   site_->pushed.finish(now, object, std::move(stored));
   if (may_store(object->asked, *response, wall) && !site_->store.was_erased(key, object->erasures))

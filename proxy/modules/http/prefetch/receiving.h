@@ -26,6 +26,7 @@ class Receiving {
   Receiving(const Receiving&) = delete;
 
   void use(bool on) { is_on_ = on; }
+  void use_disk(bool on) { uses_disk_ = on; }  // off: what it stores stays in memory
   // False: the message is invalid.
   bool from_twin(TimePoint now, Bytes message);
   // The flow's bytes without those of objects.
@@ -54,7 +55,7 @@ class Receiving {
   std::shared_ptr<Site> site_;
   const Place& place_;
   modules::Address client_;
-  bool is_on_ = true;
+  bool is_on_ = true, uses_disk_ = true;
   Progress progress_ = std::make_shared<TimePoint>();
   std::deque<PushedObject> announced_;  // without finished ones at the front; null: finished or not accepted
   std::uint64_t first_ = 0;             // the number of the first one

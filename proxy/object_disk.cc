@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/object_disk.h"
+
+#include <boost/asio/post.hpp>
+#include <fstream>
+
+#include "proxy/disk_dictionary.h"
+#include "proxy/log/log.h"
+
+namespace longhaul {
+namespace {
+
+namespace asio = boost::asio;
+
+// Another one after each start of this system: times of its clock that were stored before mean nothing then. Empty: unknown.
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id.size() > cache::kMostBootBytes ? std::string() : id;
+}
+
+}  // namespace
+
+ObjectDisk::ObjectDisk(asio::io_context& io, const config::Config& config, const MemoryPlan& plan) : io_(io) {
+  const auto list = config.state_dir / "objects.list";
+  const std::uint64_t disk = plan.disk_bytes == 0 ? 0 : config.dictionary.objects_on_disk();
+  if (disk == 0) {
+    // A daemon without the store does not see what becomes invalid.
+    std::error_code ignored;
+    std::filesystem::remove(list, ignored);
+    return;
+  }
+  const std::uint64_t memory = plan.ahead_bytes / 4;
+  try {
+    store_ = std::make_unique<cache::DiskObjects>(cache::DiskObjectsOptions{
+        .folder = {.path = (config.state_dir / config.dictionary.directory / "objects").string(),
+                   .key_file = (config.state_dir / "objects.key").string(),
+                   .credential = dictionary_credential(),
+                   .list_file = list.string(),
+                   .boot = boot_id()},
+        .cap_bytes = disk,
+        .index_bytes = memory / 8,
+        .queue_bytes = memory / 4,
+        .loading_bytes = memory / 4,
+        .wake = [this] { asio::post(io_, [this] { poll(); }); },
+        .log = [](const std::string& line) { log::warn("objects", {{"event", line}}); }});
+  } catch (const cache::StoreInUse&) {
+    throw;
+  } catch (const cache::StoreUnusable& error) {
+    log::warn("objects", {{"event", error.what()}, {"effect", "responses are stored in memory only"}});
+  }
+}
+
+void ObjectDisk::poll() {
+  if (store_->poll()) asio::post(io_, [this] { poll(); });
+}
+
+std::optional<modules::Objects::Found> ObjectDisk::find(std::string_view name, const Fits& fits) const {
+  const auto found = store_->find(name, fits);
+  return found ? std::optional(Found{.id = found->id, .is_sure = found->is_sure}) : std::nullopt;
+}
+
+}  // namespace longhaul

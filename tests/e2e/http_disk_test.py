@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored responses on disk between curl and nginx: they survive a restart of the near daemon, and a kill makes the server confirm
+them first."""
+
+import hashlib
+import unittest
+
+import web
+from http_test import Asked
+from lab import Lab, until
+from pair import Pair
+
+CANARY = b"canary of a stored response, which must not be in the clear on any disk"
+
+
+class OnDisk(unittest.TestCase):
+    def setUp(self):
+        self.lab = self.enterContext(Lab("51.84mbit,20"))
+        self.pair = self.enterContext(Pair(self.lab))
+        self.branch = self.pair.branch
+        self.nginx = Asked(self.lab)
+        (self.nginx.files / "hour").mkdir()
+        self.content = CANARY * 20_000
+        (self.nginx.files / "hour/file").write_bytes(self.content)
+        until(lambda: self.objects()["ready"], what="the store on disk is ready")
+
+    def objects(self):
+        return self.branch.status()["disk_objects"]
+
+    def stored_files(self):
+        return [each for each in (self.branch.folder / "state/dictionary/objects").iterdir() if len(each.name) == 16]
+
+    def fetch(self, *options):
+        fetched = web.fetch(self.lab, "hour/file", *options)
+        self.assertEqual((fetched.status, fetched.sha256), (200, hashlib.sha256(self.content).hexdigest()))
+        return fetched
+
+    def asked(self):
+        return [status for target, _, status in self.nginx.asked() if target == "/hour/file"]
+
+    def store(self):
+        self.fetch()
+        until(lambda: self.objects()["queued_bytes"] == 0 and self.objects()["objects"] == 1, what="it is on disk")
+
+    def again(self):
+        self.pair.branch.start()
+        self.pair.wait_link()
+        until(lambda: self.objects()["ready"], what="the store on disk is ready")
+
+    def test_a_restart_keeps_responses_and_a_kill_has_them_confirmed(self):
+        self.store()
+        for file in (self.branch.folder / "state").rglob("*"):
+            if file.is_file():
+                self.assertNotIn(CANARY, file.read_bytes(), file)
+        self.branch.stop()
+        self.again()
+        self.fetch()
+        self.assertEqual(self.asked(), ["200"])
+        self.assertEqual(self.objects()["reads"], 1)
+        self.branch.kill()
+        self.again()
+        for _ in range(2):
+            self.fetch()
+        self.assertEqual(self.asked(), ["200", "304"])
+        self.assertIn("longhaul_disk_objects_total", self.branch.get("/metrics"))
+
+    def test_what_was_cleared_is_gone_with_its_key(self):
+        self.store()
+        key = (self.branch.folder / "state/objects.key").read_bytes()
+        self.branch.longhaul("clear-cache", "objects")
+        self.assertEqual(self.stored_files(), [])
+        self.assertNotEqual((self.branch.folder / "state/objects.key").read_bytes(), key)
+        self.branch.stop()
+        self.again()
+        self.fetch()
+        self.assertEqual(self.asked(), ["200", "200"])
+
+
+if __name__ == "__main__":
+    unittest.main()
