@@ -45,8 +45,8 @@ struct FreeOption {
 struct Callbacks {
   static Session& of(void* self) { return *static_cast<Session*>(self); }
 
-  // What the library lets pass: frames on streams that are over, and PRIORITY for the connection (RFC 9113, section 6.3),
-  // whose content it does not read because priorities are not those of RFC 7540.
+  // What the library lets pass: HEADERS on streams that are over, and PRIORITY for the connection (RFC 9113,
+  // section 6.3), whose content it does not read because priorities are not those of RFC 7540.
   static int on_frame_head(nghttp2_session* session, const nghttp2_frame_hd* head, void* self) {
     Session& server = of(self);
     if (server.role_ != Session::Role::server) return 0;
@@ -55,10 +55,9 @@ struct Callbacks {
       server.terminate(error);
     };
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0) fails(errors::protocol);
-    const bool is_headers = head->type == NGHTTP2_HEADERS;
-    if ((!is_headers && head->type != NGHTTP2_DATA) || nghttp2_session_find_stream(session, head->stream_id)) return 0;
-    const auto fault = is_headers ? server.history_.on_headers(head->stream_id) : server.history_.on_data(head->stream_id);
-    if (fault) fails(*fault == StreamHistory::Fault::ended ? errors::closed : errors::protocol);
+    if (head->type != NGHTTP2_HEADERS || nghttp2_session_find_stream(session, head->stream_id)) return 0;
+    if (const auto fault = server.history_.on_headers(head->stream_id))
+      fails(*fault == StreamHistory::Fault::ended ? errors::closed : errors::protocol);
     return 0;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a client's streams are over, as far as a server must know: frames on them end the connection (RFC 9113,
-// sections 5.1 and 5.1.1). The library ignores such frames, because it does not distinguish them from those that were in
-// transit when the server reset the stream. Streams that this side has reset are not in here.
+// Which of a client's streams are over, as far as a server must know: HEADERS on them end the connection (RFC
+// 9113, sections 5.1 and 5.1.1). The library ignores them, because it does not distinguish them from trailers
+// that were in transit when the server reset the stream. Streams that this side has reset are not in here.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,14 +20,13 @@ class StreamHistory {
   // Both sides have ended it, or the client has reset it.
   void on_ended(Stream stream) { add(ended_, stream, kMostEnded); }
 
-  // A stream of the client that opens with this frame, or a frame on a stream that is not open.
+  // On a stream that is not open: it opens with this frame, or must not be used.
   std::optional<Fault> on_headers(Stream stream) {
-    if (stream <= last_) return on_data(stream);
-    if (stream - 2 > last_) add(gaps_, {last_ + 2, stream - 2}, kMostGaps);
-    last_ = stream;
-    return std::nullopt;
-  }
-  std::optional<Fault> on_data(Stream stream) const {
+    if (stream > last_) {
+      if (stream - 2 > last_) add(gaps_, {last_ + 2, stream - 2}, kMostGaps);
+      last_ = stream;
+      return std::nullopt;
+    }
     if (std::ranges::find(ended_, stream) != ended_.end()) return Fault::ended;
     const bool is_unused = std::ranges::any_of(gaps_, [&](const Gap& gap) { return gap.first <= stream && stream <= gap.last; });
     return is_unused ? std::optional(Fault::never_used) : std::nullopt;
