@@ -95,6 +95,7 @@ class Far final : public modules::Module, private LegUser {
   void note_refusal(const std::string& why);
   void say_to_server();
   void shake_with_client();
+  void end_after_refusal(unsigned long error);
   void give_keys(Bytes last_said);
   void take_resumed(const Resumed& resumed);
   void open_resumed();
