@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import tarfile
+import time
 import zipfile
 
 import lab as labs
@@ -82,6 +83,8 @@ class Apt:
         words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
         for command in (("update",), ("download", f"noise-{seed}")):
             self.mirrors.run_at_client("apt-get", "-qq", *words, *command, cwd=into)
+
+    def check(self, seed, into):
         file = f"noise-{seed}_1_all.deb"
         compare("apt-get", (into / file).read_bytes(), (self.folder / file).read_bytes())
 
@@ -117,6 +120,8 @@ class Pip:
         self.mirrors.run_at_client(labs.PYTHON, "-m", "pip", "--isolated", "--quiet", "--disable-pip-version-check", "download",
                                    "--no-deps", "--no-cache-dir", "--retries", 0, "--cert", self.mirrors.trusted,
                                    "--index-url", f"https://{self.name}/simple/", "--dest", into, f"noise-{seed}", cwd=into)
+
+    def check(self, seed, into):
         name = f"noise_{seed}-1-py3-none-any.whl"
         compare("pip", (into / name).read_bytes(), (self.folder / "simple" / f"noise-{seed}" / name).read_bytes())
 
@@ -177,6 +182,8 @@ class Registry:
     def get(self, seed, into):
         self.mirrors.run_at_client("env", f"SSL_CERT_FILE={self.mirrors.trusted}", "skopeo", "--insecure-policy", "copy",
                                    f"docker://{self.name}/noise-{seed}:1", f"dir:{into / 'image'}")
+
+    def check(self, seed, into):
         got = {path.name: path for path in (into / "image").iterdir()}
         for digest in self.digests[seed]:
             compare("skopeo", hashlib.sha256(got[digest].read_bytes()).hexdigest(), digest)
@@ -211,9 +218,11 @@ class Git:
         shutil.rmtree(work)
 
     def get(self, seed, into):
-        clone = into / "clone"
         self.mirrors.run_at_client("git", "-c", f"http.sslCAInfo={self.mirrors.trusted}", "clone", "--quiet",
-                                   f"https://{self.name}/noise-{seed}.git", clone)
+                                   f"https://{self.name}/noise-{seed}.git", into / "clone")
+
+    def check(self, seed, into):
+        clone = into / "clone"
         self.git("fsck", "--strict", cwd=clone)
         compare("git", self.git("rev-parse", "HEAD", cwd=clone), self.git("rev-parse", "HEAD", cwd=self.folder / f"noise-{seed}.git"))
 
@@ -247,11 +256,15 @@ class Mirrors:
         self.of[kind].put(seed, size)
 
     def get(self, kind, seed):
-        """A client that has never been there; its bytes are compared."""
+        """Seconds of a client that has never been there. Afterwards its bytes are compared."""
         into = self.folder / f"client-{next(self.lab.counter)}"
         into.mkdir()
+        began = time.monotonic()
         self.of[kind].get(seed, into)
+        took = time.monotonic() - began
+        self.of[kind].check(seed, into)
         shutil.rmtree(into)
+        return took
 
     def run_here(self, *words, cwd=None):
         done = subprocess.run(list(map(str, words)), cwd=cwd, capture_output=True, text=True, timeout=120,
