@@ -7,27 +7,13 @@
 
 #include "proxy/modules/tls/client_hello.h"
 #include "proxy/modules/tls/reasons.h"
+#include "proxy/modules/tls/refusal.h"
 
 namespace longhaul::tls {
 namespace {
 
 constexpr modules::Duration kServerRemembered = std::chrono::minutes(10), kClientRemembered = std::chrono::hours(24);
 constexpr modules::Duration kKeyRemembered = std::chrono::minutes(1);
-
-// An alert by which a client says that it does not want this certificate; any other failure is not remembered.
-bool refuses_certificate(unsigned long error) {
-  switch (ERR_GET_REASON(error)) {
-    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -204,8 +190,12 @@ void Far::client_shook(int result, unsigned long error) {
   if (bytes.size() > 0) out_.pass_on(bytes);
   if (result == SSL_ERROR_WANT_READ) return;
   if (result == SSL_ERROR_NONE) return give_keys(bytes.bytes());
-  if (refuses_certificate(error))
-    site_->remembered.note(key(true), reasons::tls_client_refused, now_ + kClientRemembered);
+  end_after_refusal(error);
+}
+
+// The client's next connections pass.
+void Far::end_after_refusal(unsigned long error) {
+  if (refuses_us(error)) site_->remembered.note(key(true), reasons::tls_client_refused, now_ + kClientRemembered);
   fail();
 }
 
@@ -228,10 +218,13 @@ void Far::give_keys(Bytes last_said) {
 void Far::read_client() {
   Buffer plain;
   const auto got = client_->read(plain);
+  const unsigned long error = got == Leg::Read::failed ? ERR_peek_error() : 0;
   tell_said(plain);
   if (!plain.empty()) to_server(plain);
+  // The alert ech_required follows the client's Finished.
+  if (got == Leg::Read::failed) return end_after_refusal(error);
   // It may not answer: the near half has the numbers of the records.
-  if (got == Leg::Read::failed || client_->drain().size() > 0) return fail();
+  if (client_->drain().size() > 0) return fail();
   if (got == Leg::Read::closed) end_server(true);
 }
 

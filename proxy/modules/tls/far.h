@@ -107,6 +107,7 @@ class Far final : public modules::Module, private LegUser {
   void take_answer();
   void lack_key(const std::string& why);
   void client_shook(int result, unsigned long error);
+  void end_after_refusal(unsigned long error);
   void give_keys(Bytes last_said);
   void take_resumed(const Resumed& resumed);
   void open_resumed();
