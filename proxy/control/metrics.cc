@@ -219,7 +219,8 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
   const auto& ahead = status.connections_ahead_so_far;
   families
       .counter("connections_ahead_total",
-               "Connections to servers that were made before a client asked: made; of these used by a flow, closed after "
+               "Connections to servers that were made before a client asked: made; of these used by a flow, "
+               "closed after "
                "their time (unused), or closed by the server (lost); of those used, replaced by a new one.")
       .sample({{"event", "made"}}, ahead.made)
       .sample({{"event", "used"}}, ahead.used)

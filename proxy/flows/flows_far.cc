@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flows of the peers' clients: whether one may begin, and its server.
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 
 #include "proxy/flows/allow.h"
 #include "proxy/flows/ends.h"
@@ -146,7 +146,11 @@ const modules::ConnectAhead* Flows::connects_ahead(LinkedFlow& flow) {
   const link::OpenRequest& opened = flow.stream()->request();
   const auto* module = modules::find(modules_, opened.module, opened.module_version);
   const auto* ahead = module && opened.client ? module->descriptor.connect_ahead : nullptr;
-  return ahead && config::without_idle_parts(opened.features).modules.value(ahead->feature) != 0 ? ahead : nullptr;
+  // This site's setting counts also for a peer that does not know it, or does not care.
+  return ahead && config::without_idle_parts(config::meet(opened.features, features_))
+                          .modules.value(ahead->feature) != 0
+             ? ahead
+             : nullptr;
 }
 
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again) {
@@ -162,7 +166,8 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
     dialled = std::move(*spare);
   else
     dialled = co_await dialer_.dial(request);
-  if (dialled.error == asio::error::no_descriptors && spares_.clear()) dialled = co_await dialer_.dial(request);
+  if (dialled.error == asio::error::no_descriptors && spares_.clear())
+    dialled = co_await dialer_.dial(request);
   auto found = linked_.find(id);
   // The near side gave up the flow meanwhile.
   if (found == linked_.end() || !found->second->stream()) co_return;
@@ -193,7 +198,9 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
   request.destination = {.address = dialled.server.address(), .port = dialled.server.port()};
   flow.start_far(
       std::move(dialled.socket), answer,
-      [this, id, request = std::move(request)] { asio::co_spawn(io_, serve_again(id, request), asio::detached); },
+      [this, id, request = std::move(request)] {
+        asio::co_spawn(io_, serve_again(id, request), asio::detached);
+      },
       is_spare ? ahead : nullptr);
 }
 

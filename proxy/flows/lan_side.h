@@ -51,12 +51,12 @@ class LanSide {
   void use(boost::asio::ip::tcp::socket socket) { socket_ = std::move(socket); }
   void prepare();
 
-  // ---- On trial: a connection to the server that was made before the client asked (trial.h), until the server has
-  // answered.
+  // ---- On trial: a connection to the server that was made before the client asked (trial.h), until the
+  // server has answered.
   void begin_trial(const modules::ConnectAhead& rule) { trial_ = std::make_unique<Trial>(rule); }
   void end_trial() { trial_.reset(); }
-  // The trial has failed, here or for another reason that the caller knows: the connection is gone, both directions are held,
-  // and replace() must follow.
+  // The trial has failed, here or for another reason that the caller knows: the connection is gone, both
+  // directions are held, and replace() must follow.
   bool is_stale() const { return trial_ && trial_->has_failed(); }
   bool make_stale();  // false: it is not on trial, or nothing would be gained by another connection
   void drop_stale();

@@ -77,7 +77,8 @@ Spares::Held::iterator Spares::find(const Key& key, std::uint64_t number) {
   return found != spares_.end() && found->second.number == number ? found : spares_.end();
 }
 
-asio::awaitable<void> Spares::make(std::shared_ptr<Spares*> self, Key key, std::uint64_t number, DialRequest request) {
+asio::awaitable<void> Spares::make(std::shared_ptr<Spares*> self, Key key, std::uint64_t number,
+                                   DialRequest request) {
   Dialled dialled = co_await (*self)->dialer_.dial(std::move(request));
   if (!*self) co_return;
   Spares& spares = **self;
@@ -105,7 +106,8 @@ void Spares::keep(Held::iterator at, Dialled dialled) {
     if (why == &Counters::unused && habit != spares.habits_.end()) habit->second.left_one_unused = true;
     spares.spares_.erase(found);
   };
-  spare.dialled->socket.async_wait(tcp::socket::wait_read, [drop](error_code error) { drop(error, &Counters::lost); });
+  spare.dialled->socket.async_wait(tcp::socket::wait_read,
+                                   [drop](error_code error) { drop(error, &Counters::lost); });
   spare.timer.expires_after(kLifetime);
   spare.timer.async_wait([drop](error_code error) { drop(error, &Counters::unused); });
 }

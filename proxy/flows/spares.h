@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections to servers that are made before their clients ask for them: one for a client that has just connected to a server
-// that takes long to reach. Nothing is said on a spare connection until a flow takes it; trial.h says what the flow may
-// then say.
+// Connections to servers that are made before their clients ask for them: one for a client that has just
+// connected to a server that takes long to reach. Nothing is said on a spare connection until a flow takes
+// it; trial.h says what the flow may then say.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -55,11 +55,12 @@ class Spares {
 
   // A connection to where the request would go now, or nothing.
   std::optional<Dialled> take(const Key& key, const DialRequest& request);
-  // A flow of that client has a connection that was made with this request, at this distance from the server. Makes
-  // one for the next flow if that is likely to be used.
+  // A flow of that client has a connection that was made with this request, at this distance from the server.
+  // Makes one for the next flow if that is likely to be used.
   void client_connected(Key key, DialRequest request, std::chrono::microseconds round_trip);
   void replaced() { ++counters_.replaced; }
-  // Closes all of them, for the descriptors, or because what they depend on has changed. False: there were none.
+  // Closes all of them, for the descriptors, or because what they depend on has changed. False: there were
+  // none.
   bool clear();
 
   std::size_t size() const { return spares_.size(); }
@@ -81,7 +82,8 @@ class Spares {
 
   bool is_likely_used(const Key& key);
   bool has_room(const Key& key) const;
-  static boost::asio::awaitable<void> make(std::shared_ptr<Spares*> self, Key key, std::uint64_t number, DialRequest request);
+  static boost::asio::awaitable<void> make(std::shared_ptr<Spares*> self, Key key, std::uint64_t number,
+                                           DialRequest request);
   void keep(Held::iterator at, Dialled dialled);
   Held::iterator find(const Key& key, std::uint64_t number);
 

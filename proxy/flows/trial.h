@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a server that was made before its client asked, until the server has answered: remembers what the server
-// was told, and decides whether that may be told again on a new connection, of which the client notices nothing.
+// A connection to a server that was made before its client asked, until the server has answered: remembers
+// what the server was told, and decides whether that may be told again on a new connection, of which the
+// client notices nothing.
 #pragma once
 #include <string>
 
@@ -23,7 +24,8 @@ class Trial {
   void ended() { has_ended_ = true; }                     // the client's direction
   bool is_passed_by(Bytes first) const { return rule_.is_answer(first); }
 
-  // The connection is of no use. False: nobody has asked the server for anything, so its end is as good as any answer.
+  // The connection is of no use. False: nobody has asked the server for anything, so its end is as good as
+  // any answer.
   bool fail() { return has_failed_ = !has_ended_ || !said_.empty(); }
   bool has_failed() const { return has_failed_; }
 

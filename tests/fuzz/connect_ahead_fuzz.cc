@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client says on a connection made ahead, cut anywhere: if all of it may be repeated, so may every beginning, which is what
-// a server may have seen.
+// What a client says on a connection made ahead, cut anywhere: if all of it may be repeated, so may every
+// beginning, which is what a server may have seen.
 #include "fuzz/target.h"
 #include "proxy/modules/http/connect_ahead.h"
 #include "proxy/modules/tls/connect_ahead.h"

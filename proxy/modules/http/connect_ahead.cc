@@ -13,13 +13,16 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kMethods{"GET ", "HEAD "};
 
-std::string_view said_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view said_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 bool may_be_repeated_alone(Bytes head) {
   const auto request = read_request(head);
   const auto framing = request ? framing_of(*request) : std::nullopt;
-  return framing && framing->kind == Framing::Kind::none && (request->method == "GET" || request->method == "HEAD") &&
-         !request->fields.has("upgrade") && !request->fields.has("expect") && !authenticates_connection(request->fields);
+  return framing && framing->kind == Framing::Kind::none &&
+         (request->method == "GET" || request->method == "HEAD") && !request->fields.has("upgrade") &&
+         !request->fields.has("expect") && !authenticates_connection(request->fields);
 }
 
 }  // namespace
@@ -30,8 +33,9 @@ bool may_be_repeated(Bytes said) {
     said = said.subspan(size);
   }
   const std::string_view rest = said_text(said);
-  return std::ranges::any_of(kMethods,
-                             [&](std::string_view method) { return rest.starts_with(method) || method.starts_with(rest); });
+  return std::ranges::any_of(kMethods, [&](std::string_view method) {
+    return rest.starts_with(method) || method.starts_with(rest);
+  });
 }
 
 bool is_response(Bytes first) {

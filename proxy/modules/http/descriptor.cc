@@ -14,11 +14,13 @@ namespace longhaul::http {
 namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
-// Prefetch is off by default: with a slow server or a client that already has the objects, a page can take longer with it.
-// Connections ahead are off by default: servers that serve one connection at a time would be kept waiting.
-constexpr std::array<config::ModuleFeature, 3> kFeatures{{{.name = "http"},
-                                                          {.name = "http.prefetch", .standard = 0, .part_of = "http"},
-                                                          {.name = kConnectAhead.feature, .standard = 0, .part_of = "http"}}};
+// Prefetch is off by default: with a slow server or a client that already has the objects, a page can take
+// longer with it. Connections ahead are off by default: servers that serve one connection at a time would be
+// kept waiting.
+constexpr std::array<config::ModuleFeature, 3> kFeatures{{
+    {.name = "http"},
+    {.name = "http.prefetch", .standard = 0, .part_of = "http"},
+    {.name = "http.connect_ahead", .standard = 0, .part_of = "http"}}};
 
 // One of the usual methods, or HTTP/2.
 modules::Recognised recognise(Bytes first) {

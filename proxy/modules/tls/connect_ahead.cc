@@ -18,7 +18,8 @@ bool is_handshake(Bytes said) {
     if (std::to_integer<std::uint8_t>(said[0]) != kHandshake) return false;
     if (said.size() > 1 && std::to_integer<std::uint8_t>(said[1]) != kMajor) return false;
     if (said.size() < kRecordHead) return true;
-    const std::size_t size = std::to_integer<std::size_t>(said[3]) << 8 | std::to_integer<std::size_t>(said[4]);
+    const std::size_t size =
+        std::to_integer<std::size_t>(said[3]) << 8 | std::to_integer<std::size_t>(said[4]);
     said = said.subspan(std::min(said.size(), kRecordHead + size));
   }
   return true;

@@ -13,8 +13,8 @@ namespace longhaul::tls {
 namespace {
 
 constexpr std::array<std::uint16_t, 1> kPorts{443};
-constexpr std::array<config::ModuleFeature, 2> kFeatures{
-    {{.name = "tls"}, {.name = kConnectAhead.feature, .standard = 0, .part_of = "tls"}}};
+constexpr std::array<config::ModuleFeature, 2> kFeatures{{
+    {.name = "tls"}, {.name = "tls.connect_ahead", .standard = 0, .part_of = "tls"}}};
 constexpr std::array<std::string_view, 1> kSecretFiles{"key"};
 constexpr std::array<std::string_view, 2> kPublicFiles{"certificate", "ca"};
 constexpr std::array<std::string_view, 1> kSwitches{"dedup"};
@@ -64,8 +64,14 @@ constexpr modules::Descriptor kDescriptor{
     .decrypts = true,
     .features = kFeatures,
     .reasons = reasons::kAll,
-    .servers = {.name = "tls_server", .files = kSecretFiles, .public_files = kPublicFiles, .switches = kSwitches, .choices = kChoices,
-                .has_names = true, .has_clients = true, .read = Policy::read},
+    .servers = {.name = "tls_server",
+                .files = kSecretFiles,
+                .public_files = kPublicFiles,
+                .switches = kSwitches,
+                .choices = kChoices,
+                .has_names = true,
+                .has_clients = true,
+                .read = Policy::read},
     .make = [](const modules::Resources&) -> std::unique_ptr<modules::Instance> {
       return std::make_unique<Installed>();
     }};

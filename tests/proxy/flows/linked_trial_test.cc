@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows whose server connection was made ahead: what the client and the server see if the server no longer wants it.
+// Flows whose server connection was made ahead: what the client and the server see if the server no longer
+// wants it.
 #include "linked_bench.h"
 #include "proxy/flows/linked_flow.h"
 
@@ -35,7 +36,8 @@ void dress(LinkedBench& bench, bool steps_aside) {
   const auto aside = [](Probe& self) {
     if (self.told_surroundings == 1) self.say(modules::StepAside{Way::to_stream});
   };
-  bench.halves.dress_near = bench.halves.dress_far = [aside](Probe& probe) { probe.surroundings_changed = aside; };
+  bench.halves.dress_near =
+      bench.halves.dress_far = [aside](Probe& probe) { probe.surroundings_changed = aside; };
 }
 
 }  // namespace
@@ -153,7 +155,8 @@ TEST_CASE("a client that leaves a connection made ahead without a word causes no
   }(bench));
 }
 
-TEST_CASE("a server that has gone by the second attempt resets the client, and a client that has gone ends it") {
+TEST_CASE(
+    "a server that has gone by the second attempt resets the client, and a client that has gone ends it") {
   LinkedBench bench;
   dress(bench, GENERATE(false, true));
   const bool is_servers = GENERATE(false, true);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections ahead between a Dialer and servers of the test: when one is made, who gets it, and what ends it.
+// Connections ahead between a Dialer and servers of the test: when one is made, who gets it, and what ends
+// it.
 #include "proxy/flows/spares.h"
 
 #include "proxy/loopback.h"
@@ -123,7 +124,8 @@ TEST_CASE("connections ahead are closed when what they depend on changes, also o
   }(bench));
 }
 
-TEST_CASE("after a connection ahead that nobody used, the next is made for a client that connects twice in a row") {
+TEST_CASE(
+    "after a connection ahead that nobody used, the next is made for a client that connects twice in a row") {
   SparesBench bench;
   run(bench.io, [](SparesBench& b) -> asio::awaitable<void> {
     tcp::socket server = co_await b.made();
@@ -140,9 +142,10 @@ TEST_CASE("after a connection ahead that nobody used, the next is made for a cli
 TEST_CASE("connections ahead are bounded for each client, each server, and in all") {
   SparesBench bench;
   const auto ask = [&](int client, int server) {
-    bench.spares.client_connected(bench.key("10.0." + std::to_string(client / 200) + "." + std::to_string(client % 200 + 1),
-                                            "server-" + std::to_string(server)),
-                                  bench.request(), kFar);
+    bench.spares.client_connected(
+        bench.key("10.0." + std::to_string(client / 200) + "." + std::to_string(client % 200 + 1),
+                  "server-" + std::to_string(server)),
+        bench.request(), kFar);
     return bench.spares.size();
   };
   for (int i = 0; i < 20; ++i) ask(1, i);

@@ -14,7 +14,8 @@ bool repeats(std::string_view said) { return is_handshake(std::as_bytes(std::spa
 bool answers(std::string_view said) { return is_no_alert(std::as_bytes(std::span(said))); }
 
 std::string record(char type, std::size_t size) {
-  return std::string{type, 3, 1, static_cast<char>(size >> 8), static_cast<char>(size & 0xff)} + std::string(size, 'x');
+  return std::string{type, 3, 1, static_cast<char>(size >> 8), static_cast<char>(size & 0xff)} +
+         std::string(size, 'x');
 }
 
 }  // namespace
