@@ -51,6 +51,8 @@ control::Status Daemon::status() const {
   for (const auto& link : links_) status.links.push_back(link->status());
   status.rates = rates_;
   status.modules = modules_;
+  status.connections_ahead = flows_.spares().size();
+  status.connections_ahead_so_far = flows_.spares().counters();
   if (config_.log.syslog) status.syslog = log::syslog_counters();
   status.logs_keys = config_.link.key_log.has_value();
   if (flow_exporter_) status.flow_export = flow_exporter_->counters();

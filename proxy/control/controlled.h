@@ -17,6 +17,7 @@
 #include "proxy/export/counters.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/recent_talkers.h"
+#include "proxy/flows/spares.h"
 #include "proxy/flows/tuple.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/link/io/refusal.h"
@@ -66,6 +67,8 @@ struct Status {
   std::uint64_t unknown_datagrams =
       0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
   modules::List modules;                // lives as long as the daemon
+  std::uint64_t connections_ahead = 0;  // to servers, made before a client asks
+  flows::Spares::Counters connections_ahead_so_far{};
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::optional<cache::ObjectCounters> objects;  // of modules on disk; none: there is no such store
   std::optional<log::SyslogCounters> syslog;  // none: [log] syslog is not set

@@ -240,6 +240,19 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
   add_objects(families, status);
   add_ports(families, flows);
   add_modules(families, flows);
+  families.gauge("connections_ahead", "Open connections to servers that were made before a client asked.")
+      .sample({}, status.connections_ahead);
+  const auto& ahead = status.connections_ahead_so_far;
+  families
+      .counter("connections_ahead_total",
+               "Connections to servers that were made before a client asked: made; of these used by a flow, "
+               "closed after "
+               "their time (unused), or closed by the server (lost); of those used, replaced by a new one.")
+      .sample({{"event", "made"}}, ahead.made)
+      .sample({{"event", "used"}}, ahead.used)
+      .sample({{"event", "replaced"}}, ahead.replaced)
+      .sample({{"event", "unused"}}, ahead.unused)
+      .sample({{"event", "lost"}}, ahead.lost);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Maximum number of TLS handshakes in progress ([limits] handshakes).")
       .sample({}, status.handshakes_limit);

@@ -108,7 +108,7 @@ milliseconds until(Clock::time_point deadline) {
 
 }  // namespace
 
-bool Dialer::allowed(const DialRequest& request, const asio::ip::address& address) {
+bool Dialer::may_dial(const DialRequest& request, const asio::ip::address& address) {
   if (request.may_dial && !request.may_dial(address)) return false;
   switch (request.check) {
     case DialRequest::Check::nothing:
@@ -187,7 +187,7 @@ asio::awaitable<Dialled> Dialer::dial(DialRequest request) {
     for (const auto& address : *resolved) addresses.push_back(config::unmapped(address));
   }
   result.server = tcp::endpoint(addresses.front(), to.port);
-  std::erase_if(addresses, [&](const auto& address) { return !allowed(request, address); });
+  std::erase_if(addresses, [&](const auto& address) { return !may_dial(request, address); });
   if (addresses.empty()) {
     result.error = make_error_code(asio::error::access_denied);
     result.outcome = ConnectOutcome::not_allowed;

@@ -64,6 +64,9 @@ class Dialer {
   // expression.
   boost::asio::awaitable<Dialled> dial(DialRequest request);
 
+  // By what is configured now, and by the request itself.
+  bool may_dial(const DialRequest& request, const boost::asio::ip::address& address);
+
   // Whether answers to clients' addresses return to this process: if no rules divert them, `auto` does not
   // wait for them in vain, and `client` fails at once.
   void show_clients(bool can) { can_show_clients_ = can; }
@@ -72,7 +75,6 @@ class Dialer {
 
  private:
   struct Attempt;
-  bool allowed(const DialRequest& request, const boost::asio::ip::address& address);
   bool can_show_client(const DialRequest& request, const boost::asio::ip::address& server);
   boost::asio::awaitable<void> dial_address(const DialRequest& request, std::chrono::milliseconds limit,
                                             Dialled& result);

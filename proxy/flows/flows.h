@@ -20,6 +20,7 @@
 #include "proxy/flows/peer_shares.h"
 #include "proxy/flows/relay.h"
 #include "proxy/flows/source_limits.h"
+#include "proxy/flows/spares.h"
 #include "proxy/flows/sweeps.h"
 #include "proxy/log/line_limit.h"
 
@@ -65,6 +66,9 @@ class Flows {
   // Modules of our clients whose state was changed by other flows act on it, soon.
   void run_modules();
   const Sweeps::Counters& sweeps() const { return sweeps_.counters(); }
+  // Connections to servers that are made ahead of the peers' clients.
+  Spares& spares() { return spares_; }
+  const Spares& spares() const { return spares_; }
   // In force at once: bypassing flows that are no longer allowed are reset.
   void set_closed(Closed closed);
   // The configuration's [limits] have changed.
@@ -126,6 +130,8 @@ class Flows {
                                                              boost::asio::ip::tcp::socket& server,
                                                              FlowRecord& record, Buffer& first,
                                                              std::vector<std::shared_ptr<void>>& unguarded);
+  // How the flow's protocol uses connections that were made ahead; null: this flow gets none.
+  const modules::ConnectAhead* connects_ahead(LinkedFlow& flow);
   boost::asio::awaitable<void> serve_again(FlowId id, DialRequest request);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request,
                                      std::shared_ptr<const bool> leaves_again);
@@ -161,6 +167,7 @@ class Flows {
   Sweeps::LinkedFlows linked_;
   Sweeps sweeps_;
   Doubt doubt_;
+  Spares spares_;
   std::unordered_map<FlowId, boost::asio::cancellation_signal> relayed_;  // bypassing the link
 
   // Destinations that were recently unreachable over the link, and why.

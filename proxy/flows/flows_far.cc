@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flows of the peers' clients: whether one may begin, and its server.
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
@@ -16,6 +18,14 @@ namespace {
 ConnectOutcome outcome_of(Reason reason) {
   return reason == reasons::client_not_in_networks ? ConnectOutcome::client_not_allowed
                                                    : ConnectOutcome::failed;
+}
+
+// As the kernel measured it when it connected.
+std::chrono::microseconds round_trip_of(tcp::socket& server) {
+  tcp_info state{};
+  socklen_t size = sizeof state;
+  const bool is_known = ::getsockopt(server.native_handle(), IPPROTO_TCP, TCP_INFO, &state, &size) == 0;
+  return std::chrono::microseconds(is_known ? state.tcpi_rtt : 0);
 }
 
 }  // namespace
@@ -132,8 +142,32 @@ bool Flows::tells_by_reset(const modules::Ends& ends) const {
   return is_told;
 }
 
+const modules::ConnectAhead* Flows::connects_ahead(LinkedFlow& flow) {
+  const link::OpenRequest& opened = flow.stream()->request();
+  const auto* module = modules::find(modules_, opened.module, opened.module_version);
+  const auto* ahead = module && opened.client ? module->descriptor.connect_ahead : nullptr;
+  // This site's setting counts also for a peer that does not know it, or does not care.
+  return ahead && config::without_idle_parts(config::meet(opened.features, features_))
+                          .modules.value(ahead->feature) != 0
+             ? ahead
+             : nullptr;
+}
+
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again) {
-  Dialled dialled = co_await dialer_.dial(request);
+  const auto begun = linked_.find(id);
+  if (begun == linked_.end() || !begun->second->stream()) co_return;
+  const FlowRecord& record = begun->second->record();
+  const modules::ConnectAhead* const ahead = connects_ahead(*begun->second);
+  const Spares::Key key{record.peer, record.client.address(), record.destination.to_text()};
+  auto spare = ahead ? spares_.take(key, request) : std::nullopt;
+  const bool is_spare = spare.has_value();
+  Dialled dialled(io_.get_executor());
+  if (is_spare)
+    dialled = std::move(*spare);
+  else
+    dialled = co_await dialer_.dial(request);
+  if (dialled.error == asio::error::no_descriptors && spares_.clear())
+    dialled = co_await dialer_.dial(request);
   auto found = linked_.find(id);
   // The near side gave up the flow meanwhile.
   if (found == linked_.end() || !found->second->stream()) co_return;
@@ -159,17 +193,22 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
     flow.use_module(*module, module->instance->make_far(ends, bytes_of(dialled.server.address())), tell_reason());
     enter_doubt(flow, ends);
   }
+  if (ahead) spares_.client_connected(key, request, round_trip_of(dialled.socket));
   // Again, but no other address of that name: the module has seen what this server says.
   request.destination = {.address = dialled.server.address(), .port = dialled.server.port()};
-  flow.start_far(std::move(dialled.socket), answer, [this, id, request = std::move(request)]() mutable {
-    asio::co_spawn(io_, serve_again(id, std::move(request)), asio::detached);
-  });
+  flow.start_far(
+      std::move(dialled.socket), answer,
+      [this, id, request = std::move(request)] {
+        asio::co_spawn(io_, serve_again(id, request), asio::detached);
+      },
+      is_spare ? ahead : nullptr);
 }
 
 asio::awaitable<void> Flows::serve_again(FlowId id, DialRequest request) {
   Dialled dialled = co_await dialer_.dial(std::move(request));
   const auto found = linked_.find(id);
   if (found == linked_.end() || !found->second->stream()) co_return;
+  if (found->second->renews_server()) spares_.replaced();
   found->second->start_again(std::move(dialled.socket));
 }
 

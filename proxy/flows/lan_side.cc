@@ -51,13 +51,19 @@ LanSide::Received LanSide::receive(std::size_t room) {
   do {
     size = ::recv(socket_.native_handle(), bytes, room, 0);
   } while (size < 0 && errno == EINTR);
-  if (size < 0) return {lan_would_block(errno) ? Got::nothing : Got::failure};
-  if (size == 0) return {Got::end};
+  if (size < 0 && lan_would_block(errno)) return {Got::nothing};
+  if (trial_) {
+    const bool passed = size > 0 && trial_->is_passed_by({bytes, static_cast<std::size_t>(size)});
+    if (!passed && make_stale()) return {Got::nothing};
+    trial_.reset();
+  }
+  if (size <= 0) return {size < 0 ? Got::failure : Got::end};
   bytes_.lan_in += static_cast<std::uint64_t>(size);
   return {Got::bytes, static_cast<std::size_t>(size)};
 }
 
 void LanSide::wait_to_read() {
+  if (is_stale()) return;
   up = Pump::waiting;
   socket_.async_wait(tcp::socket::wait_read, [self = self_](boost::system::error_code error) {
     if (!*self || error || (*self)->up != Pump::waiting) return;
@@ -67,7 +73,7 @@ void LanSide::wait_to_read() {
 }
 
 void LanSide::watch_for_failure() {
-  if (std::exchange(watching_, true)) return;
+  if (is_stale() || std::exchange(watching_, true)) return;
   socket_.async_wait(tcp::socket::wait_error, [self = self_](boost::system::error_code error) {
     if (!*self) return;
     LanSide& lan = **self;
@@ -88,7 +94,31 @@ bool LanSide::send_preface() {
          static_cast<ssize_t>(bytes.size());
 }
 
+bool LanSide::make_stale() {
+  if (!trial_ || !trial_->fail()) return false;
+  up = down = Pump::held;
+  return true;
+}
+
+// Whatever the server may still make of it, nobody will read.
+void LanSide::drop_stale() { trial_->all_said().empty() ? close_gently() : reset(); }
+
+bool LanSide::replace(tcp::socket socket) {
+  const std::unique_ptr<Trial> trial = std::move(trial_);
+  use(std::move(socket));
+  prepare();
+  const Bytes said = trial->all_said();
+  set_preface({reinterpret_cast<const char*>(said.data()), said.size()});
+  if (!send_preface()) return false;
+  up = down = Pump::running;
+  if (!trial->has_ended()) return true;
+  end_output();
+  down = Pump::done;
+  return true;
+}
+
 LanSide::Written LanSide::send(const SliceQueue& queue) {
+  if (trial_ && !trial_->may_say(queue) && make_stale()) return {Sent::waits};
   std::array<iovec, kPieces> pieces;
   std::size_t count = 0;
   queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
@@ -103,10 +133,11 @@ LanSide::Written LanSide::send(const SliceQueue& queue) {
     size = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
   } while (size < 0 && errno == EINTR);
   if (size >= 0) {
+    if (trial_) trial_->said(queue, static_cast<std::size_t>(size));
     bytes_.lan_out += static_cast<std::uint64_t>(size);
     return {Sent::some, static_cast<std::size_t>(size)};
   }
-  if (!lan_would_block(errno)) return {Sent::failure};
+  if (!lan_would_block(errno)) return {make_stale() ? Sent::waits : Sent::failure};
   wait_to_write();
   return {Sent::waits};
 }
@@ -121,6 +152,7 @@ void LanSide::wait_to_write() {
 }
 
 void LanSide::end_output() {
+  if (trial_) trial_->ended();
   boost::system::error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
 }

@@ -9,6 +9,7 @@
 
 #include "codecs/slice_queue.h"
 #include "proxy/flows/flow_table.h"
+#include "proxy/flows/trial.h"
 #include "proxy/link/stream.h"
 
 namespace longhaul::flows {
@@ -49,6 +50,18 @@ class LanSide {
 
   void use(boost::asio::ip::tcp::socket socket) { socket_ = std::move(socket); }
   void prepare();
+
+  // ---- On trial: a connection to the server that was made before the client asked (trial.h), until the
+  // server has answered.
+  void begin_trial(const modules::ConnectAhead& rule) { trial_ = std::make_unique<Trial>(rule); }
+  void end_trial() { trial_.reset(); }
+  // The trial has failed, here or for another reason that the caller knows: the connection is gone, both
+  // directions are held, and replace() must follow.
+  bool is_stale() const { return trial_ && trial_->has_failed(); }
+  bool make_stale();  // false: it is not on trial, or nothing would be gained by another connection
+  void drop_stale();
+  // Goes on with this new connection, as if it had been used from the beginning. False: it has failed, too.
+  bool replace(boost::asio::ip::tcp::socket socket);
 
   // ---- Reading.
   enum class Got : std::uint8_t { bytes, nothing, end, failure };
@@ -95,6 +108,7 @@ class LanSide {
   FlowBytes& bytes_;
   User& user_;
   std::string preface_;
+  std::unique_ptr<Trial> trial_;
   bool watching_ = false;
   std::shared_ptr<LanSide*> self_;
 };

@@ -43,10 +43,12 @@ void LinkedFlow::start_near(Begin begin, NearOpening opening) {
   link_.kick();
 }
 
-void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, std::function<void()> redial) {
+void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, std::function<void()> redial,
+                           const modules::ConnectAhead* trial) {
   if (module_.is_there()) redial_ = std::move(redial);
   lan_.use(std::move(server));
   lan_.prepare();
+  if (trial && redial_) lan_.begin_trial(*trial);
   stream_->give_answer(answer);
   lan_.up = lan_.down = Pump::running;
   move_down();
@@ -57,11 +59,33 @@ void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, s
 void LinkedFlow::drop_server() {
   lan_.reset();
   lan_.up = lan_.down = Pump::held;
-  std::exchange(redial_, nullptr)();
+  const auto redial = std::exchange(redial_, nullptr);
+  if (renewing_) return;  // the new connection serves for this
+  lan_.end_trial();
+  redial();
+}
+
+// The connection to the server was made ahead, and is of no use. The client's bytes go to a new one.
+void LinkedFlow::renew_server() {
+  if (finished_ || std::exchange(renewing_, true)) return;
+  lan_.drop_stale();
+  redial_();
+}
+
+void LinkedFlow::go_on(tcp::socket server) {
+  if (peer_stopped_ || !server.is_open()) {
+    lan_.end_trial();
+    return lan_failed();
+  }
+  if (!lan_.replace(std::move(server))) return lan_failed();
+  move_down();
+  if (!finished_) move_up();
 }
 
 void LinkedFlow::start_again(tcp::socket server) {
   if (finished_) return;
+  if (std::exchange(renewing_, false) && !module_.redials()) return go_on(std::move(server));
+  lan_.end_trial();
   module_.use_new_lan();
   if (peer_stopped_ || !server.is_open()) return lan_failed();
   lan_.use(std::move(server));
@@ -121,6 +145,7 @@ void LinkedFlow::move_up() {
   if (module_.has(Way::to_stream)) return run_module();
   if (lan_.up != Pump::running || finished_) return;
   const MovedUp moved = pump_up(lan_, *stream_);
+  if (lan_.is_stale()) return renew_server();
   if (moved.stop == UpStop::lan_failed) return lan_failed();
   if (moved.stop == UpStop::lan_ended) {
     stream_->end();
@@ -140,6 +165,7 @@ void LinkedFlow::move_down() {
   count();  // also where the client reads more slowly than the line brings
   const link::Duration round_trip = link_.session().liveness().smoothed_rtt();
   const MovedDown moved = pump_down(lan_, *stream_, round_trip);
+  if (lan_.is_stale()) renew_server();
   if (moved.stop == DownStop::lan_full) return link_.kick();
   if (moved.stop == DownStop::lan_failed) return lan_failed();
   if (module_.had_one() && module_.take_messages(*stream_, round_trip)) run_module();
@@ -234,6 +260,7 @@ void LinkedFlow::run_module() {
   if (ran.any) link_.kick();
   count();
   after_module(ran.next);
+  if (lan_.is_stale()) renew_server();
 }
 
 // Each side for what it sends. The near side's word counts for both, and may arrive later.
@@ -283,6 +310,7 @@ void LinkedFlow::cut(ResetBy by) {
 // This side's connection was reset: after its data, the other's is reset, too.
 void LinkedFlow::lan_failed() {
   if (finished_) return;
+  if (lan_.make_stale()) return renew_server();
   if (module_.has(Way::to_stream)) {
     module_.lose_lan();
     return run_module();

@@ -38,11 +38,14 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   enum class Begin : std::uint8_t { at_once, after_answer };
   void start_near(Begin begin, NearOpening opening);
 
-  // Far side, after the server was dialled. `redial` connects it again, where a module asks for that, and
-  // calls start_again(): with a closed socket if that failed.
+  // Far side, after the server was dialled. `redial` connects it again, where a module asks for that or a
+  // trial has failed, and calls start_again(): with a closed socket if that failed. `trial`: of a connection
+  // that was made before the client asked (trial.h); null: it was made for this flow.
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer,
-                 std::function<void()> redial);
+                 std::function<void()> redial, const modules::ConnectAhead* trial = nullptr);
   void start_again(boost::asio::ip::tcp::socket server);
+  // The server is connected again because a trial has failed.
+  bool renews_server() const { return renewing_; }
   void refuse_far(ConnectOutcome outcome);
 
   // Near side, when the link is lost: returns the client if the link got only the request to connect. No
@@ -92,6 +95,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void keep_private();
   void after_module(ModuleSide::Next next);
   void drop_server();
+  void renew_server();
+  void go_on(boost::asio::ip::tcp::socket server);
 
   void reset_now();
   void reset_after_delivery();
@@ -108,7 +113,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   LateReset late_reset_{lan_};
   ResetParty party_{record_};
   ModuleSide module_{lan_, record_};
-  std::function<void()> redial_;  // until it was used, or the module is gone
+  std::function<void()> redial_;  // until the module has used it
+  bool renewing_ = false;         // after a failed trial
   bool is_private_ = false;
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data

@@ -21,6 +21,7 @@
 namespace longhaul::modules {
 
 struct PlaintextReader;
+struct ConnectAhead;
 
 // What a daemon has of one module: what its flows share lives as long as this.
 class Instance {
@@ -83,6 +84,8 @@ struct Descriptor {
   // Whether a server that speaks before its client may be the module's: its bytes then wait for the client's, for a second.
   // Null: no such server is.
   bool (*may_be_server)(Bytes first) = nullptr;
+  // Connections to its servers may be made before their clients ask (connect_ahead.h). Null: never.
+  const ConnectAhead* connect_ahead = nullptr;
   bool decrypts = false;         // its instance is told who reads_plaintext
   bool reads_plaintext = false;  // it has make_plaintext_reader(), and `recognise`
   std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "proxy/modules/http/connect_ahead.h"
 #include "proxy/modules/http/either.h"
 #include "proxy/modules/http/either_far.h"
 #include "proxy/modules/http/h2/early.h"
@@ -13,9 +14,13 @@ namespace longhaul::http {
 namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{80, 8080};
-// Prefetch is off by default: with a slow server or a client that already has the objects, a page can take longer with it.
-constexpr std::array<config::ModuleFeature, 2> kFeatures{{
-    {.name = "http"}, {.name = "http.prefetch", .standard = 0, .part_of = "http"}}};
+// Prefetch is off by default: with a slow server or a client that already has the objects, a page can take
+// longer with it. Connections ahead are off by default: servers that serve one connection at a time would be
+// kept waiting.
+constexpr std::array<config::ModuleFeature, 3> kFeatures{{
+    {.name = "http"},
+    {.name = "http.prefetch", .standard = 0, .part_of = "http"},
+    {.name = "http.connect_ahead", .standard = 0, .part_of = "http"}}};
 
 // One of the usual methods, or HTTP/2.
 modules::Recognised recognise(Bytes first) {
@@ -77,6 +82,7 @@ constexpr modules::Descriptor kDescriptor{
     .ports = kPorts,
     .recognise = recognise,
     .may_be_server = h2::may_be_server,
+    .connect_ahead = &kConnectAhead,
     .reads_plaintext = true,
     .features = kFeatures,
     .reasons = reasons::kAll,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "proxy/modules/plaintext.h"
+#include "proxy/modules/tls/connect_ahead.h"
 #include "proxy/modules/tls/far.h"
 #include "proxy/modules/tls/near.h"
 #include "proxy/modules/tls/reasons.h"
@@ -12,7 +13,8 @@ namespace longhaul::tls {
 namespace {
 
 constexpr std::array<std::uint16_t, 1> kPorts{443};
-constexpr std::array<config::ModuleFeature, 1> kFeatures{{{.name = "tls"}}};
+constexpr std::array<config::ModuleFeature, 2> kFeatures{{
+    {.name = "tls"}, {.name = "tls.connect_ahead", .standard = 0, .part_of = "tls"}}};
 constexpr std::array<std::string_view, 1> kSecretFiles{"key"};
 constexpr std::array<std::string_view, 1> kHeld{"key"};
 constexpr std::array<std::string_view, 2> kPublicFiles{"certificate", "ca"};
@@ -60,6 +62,7 @@ constexpr modules::Descriptor kDescriptor{
     .version = kModuleVersion,
     .ports = kPorts,
     .recognise = recognise,
+    .connect_ahead = &kConnectAhead,
     .decrypts = true,
     .features = kFeatures,
     .reasons = reasons::kAll,

@@ -264,7 +264,7 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {"site = \"a\"\n[features]\nnfs = true\n",
        "dir/a.toml:3: [features] has no key \"nfs\". Known names: preset, transport, window, fast_connect, "
        "compression, dedup_memory, dedup_disk, fec, smb, smb.read_ahead, smb.write_behind, "
-       "smb.write_behind_cached, smb.metadata, tls, http and http.prefetch. There is no module of that name in this program, which has: smb, tls, http."},
+       "smb.write_behind_cached, smb.metadata, tls, tls.connect_ahead, http, http.prefetch and http.connect_ahead. There is no module of that name in this program, which has: smb, tls, http."},
       // Modules.
       {"site = \"a\"\n[smb]\nports = 445\n",
        "dir/a.toml:3: [smb] ports must be a list, such as [445, 139]; it is a number."},

@@ -117,6 +117,8 @@ TEST_CASE("every number of the status is in the metrics") {
                      &now.disk->queued_bytes, &now.disk->memory_bytes,  &now.disk->put})
     *each = number();
   now.memory_parts = {{"credit", number(), number()}, {"ahead", number(), number()}};
+  now.connections_ahead = number();
+  now.connections_ahead_so_far = {number(), number(), number(), number(), number()};
   now.confinement.landlock_version = 3;
   now.flow_export = {number(), number(), number(), number()};
   now.syslog = {number(), number()};

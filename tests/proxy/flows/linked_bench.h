@@ -2,12 +2,23 @@
 // Two sites whose flows to one server have a probe for a module, and what the probes are told to do.
 #pragma once
 #include "probe_module.h"
+#include "proxy/modules/connect_ahead.h"
 #include "two_sites.h"
 
 namespace longhaul::flows {
 
 using namespace longhaul::testing;
 using modules::Probe;
+
+// Of clients that say GET or POST.
+inline constexpr modules::ConnectAhead kProbeConnectAhead{
+    .feature = "probe.ahead",
+    .may_repeat =
+        [](Bytes said) {
+          const std::string_view text(reinterpret_cast<const char*>(said.data()), said.size());
+          return text.starts_with("GET") && text.find("POST") == text.npos;
+        },
+    .is_answer = [](Bytes first) { return first[0] != std::byte('4'); }};
 
 // What the halves are told to do when they are made, and where they are.
 struct LinkedHalves {
@@ -28,6 +39,7 @@ struct LinkedBench {
     return {.descriptor = {.name = "probe",
                            .version = version,
                            .ports = ports,
+                           .connect_ahead = &kProbeConnectAhead,
                            .features = modules::kProbeFeatures},
             .instance = std::make_shared<modules::ProbeInstance>(
                 [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
