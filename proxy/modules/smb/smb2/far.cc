@@ -28,8 +28,9 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
       watch_(*this),
       volumes_(*this),
       metadata_(*this),
+      listings_(*this),
       reads_(*this),
-      parts_{&losses_, &paths_, &opens_, &volumes_, &order_, &watch_, &metadata_, &reads_},
+      parts_{&losses_, &paths_, &opens_, &volumes_, &order_, &watch_, &metadata_, &listings_, &reads_},
       next_own_open_(kFirstOwnOpen) {}
 
 // ---- the client's requests
@@ -53,7 +54,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
 }
 
 std::size_t Far::queued_bytes() const {
-  return queued_bytes_ + held_bytes_ + order_.held_bytes() + metadata_.held_bytes() + aliases_.held_bytes() +
+  return queued_bytes_ + held_bytes_ + order_.held_bytes() + listings_.held_bytes() + aliases_.held_bytes() +
          reads_.held_bytes();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB2 and SMB3: keeps the server's connection in order (ids, credits, our own requests and
 // their answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
-// far_watch.h, far_volumes.h, far_metadata.h, far_reads.h, far_aliases.h.
+// far_watch.h, far_volumes.h, far_metadata.h, far_listings.h, far_reads.h, far_aliases.h.
 #pragma once
 #include <deque>
 #include <memory>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/modules/smb/smb2/far_aliases.h"
+#include "proxy/modules/smb/smb2/far_listings.h"
 #include "proxy/modules/smb/smb2/far_losses.h"
 #include "proxy/modules/smb/smb2/far_metadata.h"
 #include "proxy/modules/smb/smb2/far_opens.h"
@@ -47,7 +48,7 @@ class Far final : public Half, private FarSide {
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override { return connection_.sessions().why_untouchable(); }
   std::size_t queued_bytes() const override;
-  std::size_t state_bytes() const override { return connection_.state_bytes() + metadata_.state_bytes(); }
+  std::size_t state_bytes() const override { return connection_.state_bytes() + listings_.state_bytes(); }
   void set_wake(const std::function<void()>& wake) override { losses_.set_wake(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
@@ -74,6 +75,7 @@ class Far final : public Half, private FarSide {
   Watching watch(TimePoint now, Open& open) override { return watch_.watch(now, open); }
   void on_watched(TimePoint now, const Open& open) override {
     metadata_.on_watched(now, open);
+    listings_.on_watched(now, open);
     reads_.on_watched(now, open);
   }
   void on_noticed(TimePoint, const Open& open) override { opens_.on_noticed(open); }
@@ -157,6 +159,7 @@ class Far final : public Half, private FarSide {
   FarWatch watch_;
   FarVolumes volumes_;
   FarMetadata metadata_;
+  FarListings listings_;
   FarReads reads_;
   std::vector<FarPart*> parts_;  // in the order in which messages are offered
   MessageId next_own_open_;

@@ -28,7 +28,7 @@ bool must_stay(const Header& header, bool is_sealed) {
 
 void Far::send(TimePoint now, const Message& message) {
   if (message.single() && message.header().command == Command::cancel) return cancel(message);
-  if (metadata_.holds(message)) return;
+  if (listings_.holds(message)) return;
   Outgoing outgoing{message, {}};
   if (waiting_.empty() && try_send(outgoing) == Sent::yes) return;
   wait(std::move(outgoing));

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for metadata: sends the server the queries that the near half expects (Expect, with a
-// CREATE; Enumerate, with a QUERY_DIRECTORY) and pushes the Answers. near_metadata.h decides how long they
-// are valid.
+// CREATE) and pushes the Answers. near_metadata.h decides how long they are valid; far_listings.h has
+// directories.
 #pragma once
-#include <deque>
-#include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "proxy/modules/smb/smb2/listing.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -18,75 +14,25 @@ class FarMetadata final : public FarPart {
  public:
   explicit FarMetadata(FarSide& side) : side_(side) {}
 
-  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // A request that is about to be sent. True: it is sent later, because it lists a directory for which a
-  // query of ours is pending, and would otherwise get entries out of turn.
-  bool holds(const Message& message);
-  std::size_t held_bytes() const { return held_bytes_; }  // of frames
-  std::size_t state_bytes() const { return name_bytes_; }
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Takes the answer to a listing that was restarted for the near half.
-  Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_ids_freed(TimePoint now) override;
-  void stream_ended(TimePoint now) override;
   void on_watched(TimePoint now, const Open& open);
-  bool quiet() const override { return held_.empty(); }
 
  private:
-  struct Listing {
-    MessageId generation = 0;  // the Enumerate that it follows
-    std::uint8_t info_class = 0;
-    Slice pattern;
-    bool all = false;
-    bool begun = false;   // its first answer has come
-    bool asking = false;  // a query of ours is pending at the server
-    bool ended = false;
-    std::uint64_t window_bytes = 0, pushed_bytes = 0, left_bytes = 0;
-    std::vector<std::string> names;  // in the order in which they were told
-    std::size_t served = 0;          // of these: not to be sent again
-    std::vector<std::string> skip;   // sorted
-  };
-
-  void erase(const OpenKey& key);
   void ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions);
   void ask(TimePoint now, const Open& open, const Slice& question);
   void ask_not(const OpenKey& open, const std::vector<Slice>& questions);
-  void fetch(TimePoint now, const OpenKey& key);
-  void release(TimePoint now, const OpenKey& key);
-  void give_up(const OpenKey& key);
-  void listed(TimePoint now, const OpenKey& key, MessageId generation, Status status, const Slice& buffer);
-  bool begun_with_open(const Element& element, const Pending& request);
-  void told(const Element& element, const Pending& request);
-  void push(const OpenKey& key, Command command, Status status, Slice request, Slice response);
 
-  // Bounds of a listing that the client has not fetched: at most, and when it must be repeated.
-  static constexpr std::uint64_t kWindowBytes = 4 << 20, kRepeatedWindowBytes = 128 << 10;
-  std::uint64_t window_bytes() const;
   static constexpr std::uint32_t kQuestionBytes = 64 << 10;
-  static constexpr std::size_t kMostNames = 1 << 16;
   static constexpr std::size_t kMostQuestions = 8;
   static constexpr std::size_t kMostOpening = 1 << 14;  // more than a client can have under way
 
   FarSide& side_;
-  // Names that are remembered of all listings; a client that lists more is reset.
-  static constexpr std::size_t kMostNameBytes = 16 << 20, kMostListings = 4096;
-  static constexpr std::size_t kMostPatternBytes = 1 << 16;
-
-  bool remember(std::vector<std::string>& names, const std::string& name);
-  void forget(std::vector<std::string>& names);
-
   KeyedMap<MessageId, std::vector<Slice>> expected_;                        // by the CREATE's id
   std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;  // queries that wait for that
-  std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
-  std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
-  KeyedMap<MessageId, OpenKey> beginning_;          // by the id of the frame that begins the listing
-  KeyedMap<MessageId, Listing> opening_;            // the same where it opens the directory, too
-  std::unordered_set<OpenKey, OpenKeyHash> asked_;  // with a query of ours pending at the server
-  std::unordered_map<OpenKey, std::deque<Message>, OpenKeyHash> held_;
-  std::unordered_set<OpenKey, OpenKeyHash> wanting_ids_;
-  std::size_t held_bytes_ = 0, name_bytes_ = 0;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -17,6 +17,7 @@ constexpr std::size_t kRoom = 128 * 1024;
 struct Flow {
   explicit Flow(Pump::Client place_of_client = Pump::Client::at_lan)
       : pump(out, place_of_client), at_lan(place_of_client == Pump::Client::at_lan) {
+    site->wall = [] { return Seconds(1'700'000'000); };
     streams.begin();
     web.session.announce({{3, 100}}, 1 << 20);
   }

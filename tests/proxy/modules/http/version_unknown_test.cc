@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 using modules::Probe;
 
 Slice slice(const std::string& text) { return Probe::slice(text); }
-Bytes bytes(const std::string& text) { return as_bytes(text); }
 
 class Half final : public Undecided {
  public:

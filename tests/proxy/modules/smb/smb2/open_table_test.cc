@@ -105,7 +105,7 @@ TEST_CASE("a session that is set up again leaves no caching to what is open, in 
   CHECK(after.caching == kAll);
 }
 
-TEST_CASE("many opens that come and go leave nothing behind for a session that is set up again") {
+TEST_CASE("a session that is set up again has no effect on a number that another session uses since") {
   Table t;
   for (std::uint64_t n = 1; n <= 1000; ++n) {
     t.add(n);
