@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/ecdh"
 	"crypto/rand"
 	"crypto/tls"
@@ -60,7 +61,7 @@ func serve(port, name, file string, pairs []string) {
 		connection := must(listener.Accept()).(*tls.Conn)
 		go func() {
 			defer connection.Close()
-			if connection.Handshake() == nil {
+			if _, err := bufio.NewReader(connection).ReadString('\n'); err == nil {
 				connection.Write([]byte("the page of " + connection.ConnectionState().ServerName + "\n"))
 			}
 		}()
@@ -81,6 +82,7 @@ func visit(name, address, authorities, file string) {
 	}
 	defer connection.Close()
 	said["accepted"] = connection.ConnectionState().ECHAccepted
+	must(connection.Write([]byte("the page, please\n")))
 	said["page"] = string(must(io.ReadAll(connection)))
 }
 
