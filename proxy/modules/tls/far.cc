@@ -14,7 +14,8 @@ namespace {
 constexpr modules::Duration kServerRemembered = std::chrono::minutes(10), kClientRemembered = std::chrono::hours(24);
 constexpr modules::Duration kKeyRemembered = std::chrono::minutes(1);
 
-// An alert by which a client says that it does not want this certificate; any other failure is not remembered.
+// An alert by which a client says that it does not want this certificate; any other failure is not
+// remembered.
 bool refuses_certificate(unsigned long error) {
   switch (ERR_GET_REASON(error)) {
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
