@@ -81,7 +81,9 @@ struct TokenKey::Shared final : Signer {
     if (!token) return;
     key = key_of(*this, public_key.get());
     const bool is_right = key && fits(key.get(), public_key.get());
-    if (!is_right && failure.why.empty()) failure.why = "it is not the key of the certificate";
+    if (!is_right)
+      failure.why = "it is not the key of the certificate" +
+                    (failure.why.empty() ? std::string() : ", or not one for TLS: " + failure.why);
     if (is_right) failure = {};
     else key.reset(), token.reset();
   }

@@ -41,7 +41,7 @@ class TlsToken(PairTest):
 
     @classmethod
     def issue_rsa(cls, name):
-        key, request, certificate = (cls.lab.scratch / f"{name}-token{end}" for end in (".key", ".csr", ".crt"))
+        key, request, certificate = (cls.authority.folder / f"{name}-token{end}" for end in (".key", ".csr", ".crt"))
         for words in (("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request,
                        "-addext", f"subjectAltName=DNS:{name}"),
                       ("x509", "-req", "-in", request, "-CA", cls.authority.certificate, "-CAkey", cls.authority.key,

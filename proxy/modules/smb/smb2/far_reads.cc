@@ -24,7 +24,7 @@ FarReads::File* FarReads::find(const OpenKey& open) {
 
 // The near half reports every open that it knows, except one whose CREATE answer has not reached it yet.
 void FarReads::before_request(TimePoint now, const Message& message, const Changes& changes) {
-  if (side_.connection().any_untouchable()) second_handles_.close_unsent(now);
+  if (side_.connection().sessions().any_untouchable()) second_handles_.close_unsent(now);
   for (const Change& change : changes) {
     if (change.kind != Change::Kind::voided) continue;
     for (const OpenKey& key : fresh_.take(*change.file))

@@ -101,7 +101,7 @@ void SecondHandles::close_when_read(TimePoint now, Number number) {
   if (used_ || handle.reads > 0 || handle.state == Handle::State::closing) return;
   const CloseRequest request{.file = handle.file};
   // The server closes it with the connection.
-  if (side_.connection().any_untouchable()) return forget(now, number);
+  if (side_.connection().sessions().any_untouchable()) return forget(now, number);
   const bool sent = side_.inject_awaited(
       now, handle.session, handle.tree,
       [request](const RequestHead& head) { return build_close_request(head, request); },
