@@ -19,6 +19,8 @@ constexpr std::uint64_t kSmallestWindow = 1024, kLargestWindow = 1ull << 30;
 
 constexpr std::array<std::string_view, 4> kTransportNames{"auto", "udp", "tcp", "off"};  // by Transport
 
+constexpr std::array<std::string_view, 4> kPathsNames{"auto", "sum", "best", "failover"};  // by PathUse
+
 struct Switch {
   std::string_view name;
   bool Features::*value;
@@ -28,8 +30,9 @@ constexpr std::array kSwitches{
     Switch{"fast_connect", &Features::fast_connect}, Switch{"compression", &Features::compression},
     Switch{"dedup_memory", &Features::dedup_memory}, Switch{"dedup_disk", &Features::dedup_disk}};
 // Of the proxy itself; those of modules follow.
-constexpr std::array<std::string_view, 8> kNames{"preset",      "transport",    "window",     "fast_connect",
-                                                 "compression", "dedup_memory", "dedup_disk", "fec"};
+constexpr std::array<std::string_view, 9> kNames{"preset",       "transport",   "window",
+                                                 "fast_connect", "compression", "dedup_memory",
+                                                 "dedup_disk",   "fec",         "paths"};
 
 constexpr std::array<std::string_view, 5> kPresets{"A+F", "A", "T", "F", "B"};
 
@@ -196,6 +199,12 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
     features.fec = *fec;
     return {};
   }
+  if (name == "paths") {
+    const auto found = std::ranges::find(kPathsNames, value);
+    if (found == kPathsNames.end()) return wrong_value(name, value, "auto, sum, best or failover");
+    features.paths = static_cast<PathUse>(found - kPathsNames.begin());
+    return {};
+  }
   if (const auto own = std::ranges::find(kSwitches, name, &Switch::name); own != kSwitches.end()) {
     const auto on = parse_switch(value);
     if (!on) return wrong_value(name, value, "true or false");
@@ -222,6 +231,7 @@ std::vector<std::string> settings_with_names(const FeatureTable& modules) {
   add("window", std::array<std::string_view, 1>{"auto"});
   for (const Switch& s : kSwitches) add(s.name, ModuleFeature::kSwitch);
   add("fec", std::array<std::string_view, 2>{"off", "adaptive"});
+  add("paths", kPathsNames);
   for (const ModuleFeature& row : modules.rows()) add(row.name, row.values);
   return settings;
 }
@@ -232,6 +242,7 @@ std::vector<std::pair<std::string_view, std::string>> to_text(const Features& fe
   lines.emplace_back("window", features.window_bytes == 0 ? "auto" : std::to_string(features.window_bytes));
   for (const Switch& s : kSwitches) lines.emplace_back(s.name, features.*s.value ? "true" : "false");
   lines.emplace_back("fec", print_fec(features.fec));
+  lines.emplace_back("paths", kPathsNames[static_cast<std::size_t>(features.paths)]);
   const auto rows = features.modules.table().rows();
   for (std::size_t row = 0; row < rows.size(); ++row)
     lines.emplace_back(rows[row].name, features.modules.text(row));
@@ -253,6 +264,7 @@ Features meet(const Features& asked, const Features& allowed) {
   for (const Switch& s : kSwitches) both.*s.value = asked.*s.value && allowed.*s.value;
   both.modules = meet(asked.modules, allowed.modules);
   both.fec = meet(asked.fec, allowed.fec);
+  both.paths = std::max(asked.paths, allowed.paths);
   return both;
 }
 

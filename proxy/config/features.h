@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/config/module_features.h"
+#include "proxy/config/path_policy.h"
 #include "proxy/config/text_error.h"
 
 namespace longhaul::config {
@@ -33,6 +34,7 @@ struct Features {
   bool dedup_memory = true;
   bool dedup_disk = true;
   Fec fec;
+  PathUse paths = PathUse::automatic;  // of several lines to the peer
   ModuleFeatures modules{};
   bool operator==(const Features&) const = default;
 };
@@ -43,7 +45,8 @@ Features standard_features(const FeatureTable& modules);
 // Every name that `set_feature` accepts, in the order of the documentation, "preset" first.
 std::vector<std::string_view> feature_names(const FeatureTable& modules);
 
-// A preset sets every feature at once, also those a user had changed before; `window` becomes auto.
+// A preset sets every feature at once, also those a user had changed before; `window` and `paths` become
+// auto.
 //
 //          transport  fast_connect  compression, dedup  fec       modules
 //   B      off        false         false               off       false     relayed by this proxy alone

@@ -17,9 +17,11 @@ constexpr std::size_t kLookedAt = 8;
 
 bool Outgoing::wants_to_transmit(CarrierId carrier, TimePoint now) const {
   if (stopped_ || carriers_.preferred() == kNoCarrier) return false;
-  if (carriers_.preferred() != carrier) return place_for_helper(carrier).has_value();
+  const bool streams_wait = !scheduler_.empty(carriers_.lanes_of(carrier)) || copies_.wait_for(carrier) ||
+                            place_for_helper(carrier).has_value();
+  if (streams_wait || carriers_.preferred() != carrier) return streams_wait;
   return control_taken_ < control_frames_.size() || due_.urgent() || due_.ack_timer().is_due(now) ||
-         control_.sending().wants_to_send() || !scheduler_.empty() || control_.codec_is_due(now);
+         control_.sending().wants_to_send() || control_.codec_is_due(now);
 }
 
 void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out,
@@ -48,7 +50,7 @@ void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk
 
 void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out) {
   while (out.size() < end && !context_.work.used_up()) {
-    auto id = scheduler_.take();
+    auto id = scheduler_.take(carriers_.lanes_of(carrier));
     if (!id) return;
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
@@ -87,14 +89,25 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
   context_.now = now;
   WorkBudget::Scope working(context_.work);
   const std::size_t end = out.size() + room;
-  if (carrier != carriers_.preferred()) return fill_as_helper(carrier, end, out, content);
-  if (control_.codec_is_due(now)) control_.poll_codec();
-  if (!fill_control(end, out, content)) return;
-  while (control_.sending().wants_to_send())
-    if (!fill_chunk(control_.sending(), kControlStream, carrier, end, out, content)) return;
+  if (copies_.wait_for(carrier) && !fill_copies(end, out, content)) return;
+  if (carrier == carriers_.preferred()) {
+    if (control_.codec_is_due(now)) control_.poll_codec();
+    if (!fill_control(end, out, content)) return;
+    while (control_.sending().wants_to_send())
+      if (!fill_chunk(control_.sending(), kControlStream, carrier, end, out, content)) return;
+  }
+  fill_lanes(carrier, which, end, out, content);
+  // A packet of interactive streams, protected as such, is not filled up.
+  if (which == Streams::all) fill_as_helper(carrier, end, out, content);
+}
+
+// The streams of the policies whose carrier it is.
+void Outgoing::fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buffer& out,
+                          PacketContent& content) {
+  const Lanes lanes = carriers_.lanes_of(carrier);
   for (;;) {
-    if (which == Streams::interactive && !scheduler_.interactive_next()) return;
-    auto id = scheduler_.take();
+    if (which == Streams::interactive && !scheduler_.interactive_next(lanes)) return;
+    auto id = scheduler_.take(lanes);
     if (!id) return;
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
@@ -102,9 +115,13 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
     std::size_t before = out.size();
     // A stream with nothing left to send was reset while it waited.
     StreamOutput& output = stream->output();
+    const bool copied = copies_.active() && copies_.carrier() != carrier &&
+                        SecondCopies::worth_it(stream->output().sending());
+    const std::size_t ranges = content.ranges.size();
     output.prepare_to_send(end - out.size());
     bool fits = fill_chunk(output.sending(), *id, carrier, end, out, content);
-    if (fits) output.on_sent(out.size() - before, now);
+    if (copied && content.ranges.size() > ranges) copies_.add(*id, content.ranges.back().bytes);
+    if (fits) output.on_sent(out.size() - before, context_.now);
     if (output.wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
     stream->tell_if_writable();
     if (!fits) return;
@@ -142,22 +159,54 @@ void Outgoing::fill_as_helper(CarrierId carrier, std::size_t end, Buffer& out, P
   }
 }
 
+// Copies first: they are the most urgent.
+bool Outgoing::fill_copies(std::size_t end, Buffer& out, PacketContent& content) {
+  while (copies_.wait_for(copies_.carrier())) {
+    const SecondCopies::Copy copy = copies_.front();
+    Stream* stream = streams_.find(copy.stream);
+    if (!stream) {
+      copies_.taken(copy.bytes.end);
+      continue;
+    }
+    const SendStream& sending = stream->output().sending();
+    Interval range{std::max(copy.bytes.begin, sending.acknowledged()),
+                   std::min(copy.bytes.end, sending.ever_sent())};
+    if (range.begin >= range.end) {
+      copies_.taken(copy.bytes.end);
+      continue;
+    }
+    // The first carrier is still the one that has sent them, and repeats them when it loses them.
+    if (!fill_range(sending, copy.stream, range, end, out, content)) return false;
+    copies_.taken(range.end);
+  }
+  return true;
+}
+
+void Outgoing::copy(const PacketContent& content, TimePoint now) {
+  context_.now = now;
+  for (const auto& [id, bytes] : content.ranges) {
+    if (id == kControlStream) continue;
+    if (Stream* stream = streams_.find(id); stream && SecondCopies::worth_it(stream->output().sending()))
+      copies_.add(id, bytes);
+  }
+}
+
 std::optional<Outgoing::NextStream> Outgoing::next_stream(CarrierId carrier) {
   static const config::Features kOfNone;
-  if (carrier != carriers_.preferred()) {
-    const auto place = place_for_helper(carrier);
-    if (!place) return std::nullopt;
-    const Stream* stream = streams_.find(*scheduler_.bulk_at(*place));
-    return NextStream{StreamClass::bulk, stream->begun() ? stream->request().features : kOfNone};
-  }
-  while (auto id = scheduler_.next()) {
-    if (Stream* stream = streams_.find(*id))
-      return NextStream{scheduler_.interactive_next() ? StreamClass::interactive : StreamClass::bulk,
-                        stream->begun() ? stream->request().features : kOfNone};
+  const auto features = [](const Stream& stream) -> const config::Features& {
+    return stream.begun() ? stream.request().features : kOfNone;
+  };
+  const Lanes lanes = carriers_.lanes_of(carrier);
+  while (auto id = scheduler_.next(lanes)) {
+    if (const Stream* stream = streams_.find(*id))
+      return NextStream{scheduler_.interactive_next(lanes) ? StreamClass::interactive : StreamClass::bulk,
+                        features(*stream)};
     // Forgotten while it waited. If it stayed, it would block packets for interactive streams alone.
-    scheduler_.take();
+    scheduler_.take(lanes);
   }
-  return std::nullopt;
+  const auto place = place_for_helper(carrier);
+  if (!place) return std::nullopt;
+  return NextStream{StreamClass::bulk, features(*streams_.find(*scheduler_.bulk_at(*place)))};
 }
 
 // False: the next frame must wait for another packet.
@@ -183,19 +232,26 @@ bool Outgoing::fill_control(std::size_t end, Buffer& out, PacketContent& content
 
 bool Outgoing::fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                           PacketContent& content) {
-  std::size_t room = end - out.size();
   auto range = sending.next(kMaxStreamPayload);
   if (!range) return true;
-  std::uint64_t whole = range->size();
-  // The head of what fits is never longer than that of a frame as large as the room.
-  std::size_t head =
-      stream_head_size(id, range->begin, std::min<std::size_t>(room, static_cast<std::size_t>(whole)));
-  if (head + std::min<std::uint64_t>(kMinPayload, whole) > room) return false;
-  range->end = range->begin + std::min<std::uint64_t>(whole, room - head);
-  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out);
-  sending.copy(*range, out);
+  if (!fill_range(sending, id, *range, end, out, content)) return false;
   sending.on_sent(*range, carrier);
-  content.ranges.push_back({id, *range});
+  return true;
+}
+
+// As much of the range as fits, which it is afterwards. False: too little fits.
+bool Outgoing::fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+                          Buffer& out, PacketContent& content) {
+  const std::size_t room = end - out.size();
+  const std::uint64_t whole = range.size();
+  // The head of what fits is never longer than that of a frame as large as the room.
+  const std::size_t head =
+      stream_head_size(id, range.begin, std::min<std::size_t>(room, static_cast<std::size_t>(whole)));
+  if (head + std::min<std::uint64_t>(kMinPayload, whole) > room) return false;
+  range.end = range.begin + std::min<std::uint64_t>(whole, room - head);
+  write_stream_head(id, range.begin, static_cast<std::size_t>(range.size()), out);
+  sending.copy(range, out);
+  content.ranges.push_back({id, range});
   return true;
 }
 
@@ -234,11 +290,19 @@ void Outgoing::set_line_rate(std::uint64_t bytes_per_second) {
 
 void Outgoing::wants_to_send(Stream& stream, Turn turn) {
   if (std::exchange(stream.marks.queued, true)) return;
+  const config::PathUse use = path_use(stream);
+  const config::PathPolicy policy = carriers_.policy_for(use);
+  if (use != config::PathUse::automatic) asked_at_[static_cast<std::size_t>(policy)] = context_.now;
+  const StreamClass stream_class = stream.output().stream_class(context_.now);
   if (turn == Turn::first) {
-    scheduler_.add_first(stream.id(), stream.output().stream_class(context_.now));
+    scheduler_.add_first(stream.id(), stream_class, policy);
   } else {
-    scheduler_.add(stream.id(), stream.output().stream_class(context_.now));
+    scheduler_.add(stream.id(), stream_class, policy);
   }
+}
+
+config::PathUse Outgoing::path_use(const Stream& stream) {
+  return stream.begun() ? stream.request().features.paths : config::PathUse::automatic;
 }
 
 }  // namespace longhaul::link

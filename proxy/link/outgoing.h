@@ -8,6 +8,7 @@
 #include "proxy/link/due_frames.h"
 #include "proxy/link/frame_batch.h"
 #include "proxy/link/scheduler.h"
+#include "proxy/link/second_copies.h"
 #include "proxy/link/session_carriers.h"
 
 namespace longhaul::link {
@@ -53,6 +54,10 @@ class Outgoing {
   void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
   // The packet was declared lost and has arrived after all.
   void on_arrived(const PacketContent& content);
+  // While `second` is a carrier, what streams with little in flight send elsewhere is sent there too.
+  void copy_on(CarrierId second) { copies_.send_on(second); }
+  // The same for what is in flight already.
+  void copy(const PacketContent& content, TimePoint now);
   // The stream from which fill() for this carrier takes bytes next: its class, and its features. No result:
   // only control frames wait, or for a helper nothing.
   struct NextStream {
@@ -79,6 +84,13 @@ class Outgoing {
   void set_helpers(std::uint64_t rate, std::size_t backlog) { helpers_ = {rate, backlog}; }
   const Helpers& helpers() const { return helpers_; }
 
+  // Streams ask for that policy: one that wanted to send within this time.
+  static constexpr Duration kAsked = std::chrono::seconds(10);
+  bool asked_for(config::PathPolicy policy, TimePoint now) const {
+    const auto& at = asked_at_[static_cast<std::size_t>(policy)];
+    return at && now - *at < kAsked;
+  }
+
   // ---- For the session.
   // A stream that had to wait for the next packet, or lost one, precedes the others of its class.
   enum class Turn : std::uint8_t { first, last };
@@ -90,11 +102,16 @@ class Outgoing {
   void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out);
   std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
                           FrameBatch& out);
+  static config::PathUse path_use(const Stream& stream);
   std::optional<std::size_t> place_for_helper(CarrierId carrier) const;
+  bool fill_copies(std::size_t end, Buffer& out, PacketContent& content);
+  void fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buffer& out, PacketContent& content);
   void fill_as_helper(CarrierId carrier, std::size_t end, Buffer& out, PacketContent& content);
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                   PacketContent& content);
+  static bool fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+                         Buffer& out, PacketContent& content);
 
   StreamContext& context_;
   StreamTable& streams_;
@@ -102,6 +119,8 @@ class Outgoing {
   DueFrames& due_;
   const SessionCarriers& carriers_;
   Scheduler scheduler_;
+  SecondCopies copies_;
+  std::array<std::optional<TimePoint>, config::kPathPolicies> asked_at_{};  // explicitly
   Buffer control_frames_;          // whole frames for packets
   std::size_t control_taken_ = 0;  // of them, from the front
   std::uint64_t line_rate_ = 0;

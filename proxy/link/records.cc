@@ -26,6 +26,7 @@ enum FeatureKey : std::uint64_t {
   kFecSource,
   kFecRepair,
   // 10 to 18 were modules' in releases that had no names for them.
+  kPaths = 19,           // not written if automatic, as releases without it
   kFirstOfModules = 64,  // and on, in the order of the sender's HELLO
 };
 
@@ -127,6 +128,7 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kFecMode, static_cast<std::uint64_t>(features.fec.mode));
   pair(kFecSource, features.fec.source_packets);
   pair(kFecRepair, features.fec.repair_packets);
+  if (features.paths != config::PathUse::automatic) pair(kPaths, static_cast<std::uint64_t>(features.paths));
   const std::size_t rows = features.modules.table().rows().size();
   for (std::size_t row = 0; row < rows; ++row)
     pair(static_cast<FeatureKey>(kFirstOfModules + row), features.modules[row]);
@@ -178,6 +180,11 @@ Result<config::Features> parse_features(Bytes body, const FeatureKeys& keys) {
         if (*value > 255) return LinkError::malformed_record;
         (*key == kFecSource ? features.fec.source_packets : features.fec.repair_packets) =
             static_cast<std::uint8_t>(*value);
+        break;
+      case kPaths:
+        // A policy of a later release is left to this side's own.
+        if (*value <= static_cast<std::uint64_t>(config::PathUse::failover))
+          features.paths = static_cast<config::PathUse>(*value);
         break;
       case kFastConnect:
         features.fast_connect = on;

@@ -41,6 +41,8 @@ class Session final : private StreamOwner {
   // Nothing is sent again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
   CarrierId preferred() const { return carriers_.preferred(); }  // or kNoCarrier
+  // Streams of some policies are sent elsewhere than on the preferred carrier. Nothing is sent again.
+  void route(const PathRoutes& routes) { carriers_.route(routes); }
   // A carrier that takes bytes of bulk streams although another one is preferred: of those that have more
   // than `backlog` to send, because what the preferred one would have sent before the helper's packet arrives
   // is left to it. No result: no helper (any longer).

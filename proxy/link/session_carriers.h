@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of a session: which exist, which one sends, which others help with bulk streams, and the
-// received part of a frame on each.
+// The carriers of a session: which exist, which one sends, which others take the streams of some policies or
+// help with bulk streams, and the received part of a frame on each.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
+#include "proxy/config/path_policy.h"
 #include "proxy/link/frame_assembler.h"
+#include "proxy/link/scheduler.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
+
+// Where several lines lead to the peer.
+struct PathRoutes {
+  config::PathPolicy usual = config::PathPolicy::sum;       // of streams that ask for none
+  std::array<CarrierId, config::kPathPolicies> carriers{};  // by policy; kNoCarrier: the preferred one
+};
 
 class SessionCarriers {
  public:
@@ -17,7 +26,8 @@ class SessionCarriers {
     CarrierId id;
     bool may_send;
     FrameAssembler assembler;
-    // Takes bytes of bulk streams that have more than this to send, while another one is preferred.
+    // Takes bytes of bulk streams of the policy `sum` that have more than this to send, while another carrier
+    // has them.
     std::optional<std::size_t> helps_above{};
   };
 
@@ -29,6 +39,7 @@ class SessionCarriers {
   // If this was the preferred one, the newest of the others that may send becomes it.
   void remove(CarrierId id) {
     std::erase_if(carriers_, [id](const Carrier& carrier) { return carrier.id == id; });
+    std::ranges::replace(routes_.carriers, id, kNoCarrier);
     if (preferred_ != id) return;
     const auto next =
         std::find_if(carriers_.rbegin(), carriers_.rend(), [](const Carrier& c) { return c.may_send; });
@@ -39,9 +50,29 @@ class SessionCarriers {
     preferred_ = carrier.id;
   }
   CarrierId preferred() const { return preferred_; }  // or kNoCarrier
+  void route(const PathRoutes& routes) {
+    routes_ = routes;
+    for (CarrierId& id : routes_.carriers)
+      if (!find(id)) id = kNoCarrier;
+  }
+  config::PathPolicy policy_for(config::PathUse use) const { return config::policy_for(use, routes_.usual); }
+  // That of the streams of this policy; or kNoCarrier.
+  CarrierId carrier_of(config::PathPolicy policy) const {
+    const CarrierId routed = routes_.carriers[static_cast<std::size_t>(policy)];
+    return preferred_ == kNoCarrier || routed == kNoCarrier ? preferred_ : routed;
+  }
+  // The policies whose streams are sent there.
+  Lanes lanes_of(CarrierId id) const {
+    using config::PathPolicy;
+    Lanes lanes;
+    if (id == kNoCarrier) return lanes;
+    for (const PathPolicy policy : {PathPolicy::sum, PathPolicy::best, PathPolicy::failover})
+      if (carrier_of(policy) == id) lanes.add(policy);
+    return lanes;
+  }
   // No result: it is no helper.
   std::optional<std::size_t> helps_above(CarrierId id) const {
-    if (preferred_ == kNoCarrier || id == preferred_) return std::nullopt;
+    if (preferred_ == kNoCarrier || id == carrier_of(config::PathPolicy::sum)) return std::nullopt;
     const auto found = std::ranges::find(carriers_, id, &Carrier::id);
     return found == carriers_.end() ? std::nullopt : found->helps_above;
   }
@@ -54,6 +85,7 @@ class SessionCarriers {
  private:
   std::vector<Carrier> carriers_;  // the last one is the newest
   CarrierId preferred_;
+  PathRoutes routes_;
 };
 
 }  // namespace longhaul::link

@@ -54,7 +54,7 @@ class Mistakes(unittest.TestCase):
 
     def test_a_new_feature_in_the_program(self):
         self.assertIn("key of [features] `rdma` exists",
-                      self.found("proxy/config/features.cc", '"fec"};', '"fec", "rdma"};'))
+                      self.found("proxy/config/features.cc", '"paths"};', '"paths", "rdma"};'))
         self.assertIn("key of [features] `smb.rdma` exists",
                       self.found("proxy/modules/smb/features.h", '{.name = "smb"},', '{.name = "smb"}, {.name = "smb.rdma"},'))
 

@@ -106,6 +106,20 @@ void UdpLine::drop_all() {
 
 // ------------------------------------------------------------------------------------------------- settings
 
+void UdpLine::configure(std::span<const config::PeerPath> lines, std::uint64_t others_bits,
+                        std::uint64_t most_bits, TimePoint now) {
+  const auto known = std::ranges::find(lines, name_, &config::PeerPath::name);
+  const bool is_configured = known != lines.end();
+  cost_ = is_configured ? known->cost : kLastResort;
+  order_ = static_cast<std::size_t>(known - lines.begin());
+  set_rate(is_configured ? known->rate_bits : others_bits, most_bits, now);
+}
+
+PathSharing::Path UdpLine::as_choice() const {
+  UdpPath* const path = best();
+  return {.carrier = path ? &path->carrier() : nullptr, .cost = cost_, .order = order_};
+}
+
 void UdpLine::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
   // The bound for all peers overrides the configured rate of this one.
   if (rate_bits && most_bits) rate_bits = std::min(rate_bits, most_bits);
@@ -176,6 +190,14 @@ void UdpLine::plan_retry(TimePoint now) {
 void UdpLine::probe_now(TimePoint now) {
   UdpPath* path = newest();
   if (!path || path->carrier().state() != State::failed) return;
+  retry_at_.reset();
+  path->carrier().probe(now);
+  path->kick();
+}
+
+void UdpLine::probe_anew(TimePoint now) {
+  UdpPath* path = newest();
+  if (!path || path->carrier().state() == State::up) return;
   retry_at_.reset();
   path->carrier().probe(now);
   path->kick();

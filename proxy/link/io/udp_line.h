@@ -2,13 +2,17 @@
 // One line to a peer: the paths for successive keys on it, its sockets, and when it is probed. udp_paths.h
 // chooses between lines, and between UDP and TCP.
 #pragma once
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "proxy/config/config.h"
 #include "proxy/link/io/udp_path.h"
 #include "proxy/link/status.h"
+#include "proxy/link/udp/path_sharing.h"
 #include "proxy/net/local_end.h"
 
 namespace longhaul::link::udp {
@@ -40,7 +44,13 @@ class UdpLine {
   void drop_all();
 
   // ---- Settings, of all its paths.
-  // As configured for this side, and a bound; 0: measured, none.
+  // `lines`: as configured here, in which this one may be missing; then it is used when there is no other.
+  // `others_bits` is the rate of a line that is not among them; `most_bits` a bound; 0: measured, none.
+  void configure(std::span<const config::PeerPath> lines, std::uint64_t others_bits, std::uint64_t most_bits,
+                 TimePoint now);
+  std::uint32_t cost() const { return cost_; }
+  // Its best path, for the choice between lines.
+  PathSharing::Path as_choice() const;
   void set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now);
   void set_fec(const config::Features& features);
   void set_rival(bool there_is, const UdpPath* sending);
@@ -59,6 +69,8 @@ class UdpLine {
   void step(const UdpPath* sending, Duration standby, TimePoint now);
   // What failed need not wait for its time.
   void probe_now(TimePoint now);
+  // The same for what waits for an answer to rare probes: other lines may have stopped.
+  void probe_anew(TimePoint now);
   std::optional<TimePoint> next_timeout(const UdpPath* sending) const;
 
   // Measurements, from a carrier or an earlier daemon.
@@ -87,11 +99,14 @@ class UdpLine {
   std::vector<Path> paths_;         // the last one is the newest
   std::optional<PathMemory> memory_;
   std::uint64_t rate_bits_ = 0, most_bits_ = 0;
+  std::uint32_t cost_ = kLastResort;
+  std::size_t order_ = 0;  // in the configuration
   config::Features features_;
   std::optional<TimePoint> retry_at_, up_since_, keep_at_;
   Duration retry_after_ = kFirstRetry, most_retry_ = kLaterRetry;
   UdpCounters ended_;  // of paths that are gone
 
+  static constexpr std::uint32_t kLastResort = std::numeric_limits<std::uint32_t>::max();
   // A path that failed is tried again soon, then less and less often: a probe costs little, and a change to a
   // path that fails again costs a second without data. Soon again after it has carried for a minute.
   static constexpr Duration kFirstRetry = std::chrono::seconds(1), kLaterRetry = std::chrono::seconds(15),

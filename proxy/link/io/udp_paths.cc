@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <limits>
 
 namespace longhaul::link::udp {
 namespace asio = boost::asio;
@@ -14,15 +13,9 @@ using State = UdpCarrier::State;
 
 // Without a control connection we cannot learn of new keys, nor of the peer's end.
 constexpr Duration kAloneLimit = 60s;
-// On a line with a shorter round trip TCP repairs a loss before it is noticed, and costs half as much: `auto`
-// leaves it to TCP, unless the rate is configured. To leave a line in use, it must be clearly shorter. Delays
-// caused by TCP itself are not part of the line's length, so the minimum over a minute counts.
-constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
 // While another carrier sends, a working path is probed this often: NATs keep their mapping, and the path is
 // known to work when it is needed. More often where another path may take over at any moment.
 constexpr Duration kStandbyProbe = 15s, kReadyProbe = 1s;
-// Of a line that the configuration no longer has: used when there is no other.
-constexpr std::uint32_t kLastResort = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
@@ -38,7 +31,6 @@ UdpLine& UdpPaths::line(const std::string& name) {
     if (each->name() == name) return *each;
   lines_.push_back(std::make_unique<UdpLine>(name));
   lines_.back()->set_fec(features_);
-  costs_.push_back(kLastResort);
   return *lines_.back();
 }
 
@@ -106,24 +98,18 @@ void UdpPaths::configure(const Situation& situation, TimePoint now) {
   }
   // What all may send together, shared by those that send.
   const std::uint64_t most = situation.most_bits / (1 + shares_.helpers.size());
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    const auto known = std::ranges::find(situation.lines, lines_[i]->name(), &config::PeerPath::name);
-    const bool is_configured = known != situation.lines.end();
-    costs_[i] = is_configured ? known->cost : kLastResort;
-    lines_[i]->set_rate(is_configured ? known->rate_bits : i == 0 ? situation.rate_bits : 0, most, now);
-  }
+  for (auto& each : lines_)
+    each->configure(situation.lines, each == lines_.front() ? situation.rate_bits : 0, most, now);
 }
 
-std::vector<PathSharing::Path> UdpPaths::sharers(const Situation& situation) const {
-  std::vector<PathSharing::Path> paths;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    UdpPath* const best = lines_[i]->best();
-    const auto known = std::ranges::find(situation.lines, lines_[i]->name(), &config::PeerPath::name);
-    paths.push_back({.carrier = best ? &best->carrier() : nullptr,
-                     .cost = costs_[i],
-                     .order = static_cast<std::size_t>(known - situation.lines.begin())});
-  }
-  return paths;
+TransportVerdict UdpPaths::transport_for(const Situation& situation, bool works) const {
+  TransportFacts facts{.transport = situation.features.transport,
+                       .tcp_is_there = situation.tcp != kNoCarrier,
+                       .udp_works = works};
+  UdpPath* const only = lines_in_use() == 1 ? lines_.front()->best() : nullptr;
+  facts.udp_sends = sending_ && only == sending_;
+  if (only && situation.rate_bits == 0) facts.measured_line_rtt = only->carrier().minimum_rtt();
+  return choose_transport(facts);
 }
 
 void UdpPaths::choose(const Situation& situation, TimePoint now) {
@@ -139,23 +125,13 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
       if (each->holds(sending_)) each->on_fallback(now);
     sending_ = nullptr;
   }
-  const std::vector<PathSharing::Path> paths = sharers(situation);
-  PathShares shares = sharing_.choose(situation.policy, paths, now);
-  const bool tcp_wished = situation.features.transport == config::Transport::tcp;
-  if (tcp_wished && situation.tcp != kNoCarrier) {
-    if (shares.preferred) reason = "transport = tcp is configured";
-    shares = {};
-  } else if (shares.preferred && situation.tcp != kNoCarrier && lines_in_use() == 1 &&
-             situation.features.transport == config::Transport::automatic && situation.rate_bits == 0 &&
-             lines_.front()->best()) {
-    UdpPath* const only = lines_.front()->best();
-    if (only->carrier().minimum_rtt() < (only == sending_ ? kClearlyShort : kShortLine)) {
-      reason = "low round-trip time: TCP is as fast and needs less CPU";
-      shares = {};
-    }
-  }
-  if (shares.preferred && situation.tcp == kNoCarrier && tcp_wished) reason = "the TCP connection was lost";
-  use(shares, paths, now);
+  std::vector<PathSharing::Path> paths;
+  for (const auto& each : lines_) paths.push_back(each->as_choice());
+  PathShares shares = sharing_.choose(situation.policy, paths, *session_, now);
+  const TransportVerdict transport = transport_for(situation, shares.preferred.has_value());
+  if (transport.reason) reason = transport.reason;
+  if (!transport.udp) shares = {};
+  use(situation.policy, shares, paths, now);
   if (shares_.preferred) {
     log_.carried_by("udp", reason);
   } else if (situation.tcp != kNoCarrier) {
@@ -179,33 +155,52 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   forget_dropped();
 
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    const bool ready = lines_in_use() > 1 && shares_.preferred && costs_[i] <= costs_[*shares_.preferred];
+    const bool ready =
+        lines_in_use() > 1 && shares_.preferred && lines_[i]->cost() <= lines_[*shares_.preferred]->cost();
     lines_[i]->step(sending_, ready ? kReadyProbe : kStandbyProbe, now);
   }
+  const bool tcp_wished = situation.features.transport == config::Transport::tcp;
   if (!tcp_wished && situation.tcp != kNoCarrier) renew_keys(situation.tcp);
   watch_for_answer(situation.tcp != kNoCarrier && !tcp_wished, now);
   watch_for_bursts();
   arm_timer();
 }
 
-void UdpPaths::use(const PathShares& shares, std::span<const PathSharing::Path> paths, TimePoint now) {
-  const bool is_other = PathSharing::apply(shares, paths, *session_, now);
+void UdpPaths::use(config::PathPolicy policy, const PathShares& shares,
+                   std::span<const PathSharing::Path> paths, TimePoint now) {
+  const bool is_other = sharing_.apply(policy, shares, paths, *session_, now);
+  std::vector<bool> took_part;
+  for (std::size_t i = 0; i < lines_.size(); ++i) took_part.push_back(takes_part(i));
   const PathShares before = std::exchange(shares_, shares);
   const UdpPath* const sent = std::exchange(sending_, nullptr);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     UdpLine& each = *lines_[i];
     UdpPath* const best = each.best();
-    const bool carries = i == shares.preferred;
-    const bool helps = std::ranges::find(shares.helpers, i) != shares.helpers.end();
-    each.use(carries || helps ? UdpLine::Use::carries : UdpLine::Use::standby, now);
-    each.stop_helping(helps ? best : nullptr);
-    if (carries) sending_ = best;
-    if ((carries || helps) && best == each.newest()) each.settle(now);
-    const bool is_new = helps && std::ranges::find(before.helpers, i) == before.helpers.end();
+    const bool sends = takes_part(i);
+    each.use(sends ? UdpLine::Use::carries : UdpLine::Use::standby, now);
+    each.stop_helping(std::ranges::find(shares.helpers, i) != shares.helpers.end() ? best : nullptr);
+    if (i == shares.preferred) sending_ = best;
+    if (sends && best == each.newest()) each.settle(now);
+    const bool is_new = sends && !took_part[i];
     const bool gave_way = paths[i].carrier && paths[i].carrier->state() != State::up;
-    if (is_new || gave_way) each.kick();
+    if (is_new || gave_way || (i == shares.second && before.second != shares.second)) each.kick();
+    if (shares.stranded && !before.stranded) each.probe_anew(now);
   }
   if (sending_ && (is_other || sending_ != sent)) sending_->kick();
+}
+
+// Something of the session is sent there: by the peer's policy or another one that streams ask for, as a
+// helper, or as the place for copies.
+bool UdpPaths::takes_part(std::size_t line) const {
+  using config::PathPolicy;
+  if (!shares_.preferred) return false;
+  const auto asked = [&](PathPolicy policy) {
+    return session_ && session_->outgoing().asked_for(policy, Clock::now());
+  };
+  return line == shares_.preferred || line == shares_.second ||
+         std::ranges::find(shares_.helpers, line) != shares_.helpers.end() ||
+         (line == shares_.first && asked(PathPolicy::failover)) ||
+         (line == shares_.fastest && (asked(PathPolicy::sum) || asked(PathPolicy::best)));
 }
 
 void UdpPaths::watch_lines() {
@@ -282,9 +277,8 @@ void UdpPaths::probe_now(TimePoint now) {
 }
 
 void UdpPaths::kick() {
-  if (sending_) sending_->kick();
-  for (const std::size_t helper : shares_.helpers)
-    if (UdpPath* path = lines_[helper]->best()) path->kick();
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    if (UdpPath* path = takes_part(i) ? lines_[i]->best() : nullptr) path->kick();
 }
 
 void UdpPaths::arm_timer() {
@@ -319,7 +313,7 @@ void UdpPaths::fill(LinkStatus& status) const {
     // Where none carries, one that exists.
     if (i == shown || (!shares_.preferred && udp.state == UdpState::none)) udp = of_line;
     if (i == 0 || lines_[i]->empty()) continue;
-    const bool helps = std::ranges::find(shares_.helpers, i) != shares_.helpers.end();
+    const bool helps = takes_part(i);
     const bool carries = i == shares_.preferred;
     status.paths.push_back({.name = lines_[i]->name(),
                             .role = carries                         ? PathRole::carries
@@ -327,7 +321,7 @@ void UdpPaths::fill(LinkStatus& status) const {
                                     : of_line.state == UdpState::up ? PathRole::standby
                                                                     : PathRole::none,
                             .reason = carries ? shares_.reason : "",
-                            .cost = costs_[i],
+                            .cost = lines_[i]->cost(),
                             .udp = of_line});
   }
   static_cast<UdpCounters&>(udp) = all;

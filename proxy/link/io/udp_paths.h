@@ -15,6 +15,7 @@
 #include "proxy/link/udp/answer_watch.h"
 #include "proxy/link/udp/carrier_contest.h"
 #include "proxy/link/udp/path_sharing.h"
+#include "proxy/link/udp/transport_choice.h"
 
 namespace longhaul::link::udp {
 
@@ -76,10 +77,12 @@ class UdpPaths final : private UdpPathOwner {
 
   UdpLine& line(const std::string& name);
   std::size_t lines_in_use() const;
-  std::vector<PathSharing::Path> sharers(const Situation& situation) const;
+  TransportVerdict transport_for(const Situation& situation, bool works) const;
+  bool takes_part(std::size_t line) const;
   void configure(const Situation& situation, TimePoint now);
   void forget_dropped();
-  void use(const PathShares& shares, std::span<const PathSharing::Path> paths, TimePoint now);
+  void use(config::PathPolicy policy, const PathShares& shares, std::span<const PathSharing::Path> paths,
+           TimePoint now);
   void watch_lines();
   void watch_for_answer(bool is_wanted, TimePoint now);
   void watch_for_bursts();
@@ -93,8 +96,7 @@ class UdpPaths final : private UdpPathOwner {
   std::vector<std::unique_ptr<UdpLine>> lines_;  // the first one is that without a name; none is removed
   UdpPath* sending_ = nullptr;                   // the session was put on it and is still there
   PathSharing sharing_;
-  PathShares shares_;                 // in force: places in lines_; none preferred: TCP carries
-  std::vector<std::uint32_t> costs_;  // of lines_
+  PathShares shares_;  // in force: places in lines_; none preferred: TCP carries
   config::Features features_;
 
   std::optional<TimePoint> alone_since_;

@@ -26,6 +26,7 @@ void PacketsInFlight::on_sent(PacketNumber number, PacketKind kind, Handle handl
 fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber expected, Outgoing& outgoing,
                                         TimePoint now) {
   fec::LossReport report;
+  large_ = {};
   for (const PacketFate& fate : events_.acked) {
     if (fate.kind == PacketKind::ack_only) {
       received.on_ack_acknowledged(decode_packet_number(expected, fate.content));
@@ -37,6 +38,7 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
       mtu_.on_probe_acked(content.datagram_bytes, now);
     } else {
       mtu_.on_packet_acked(content.datagram_bytes);
+      large_.acknowledged |= content.datagram_bytes >= PathMtu::kBase;
       ++report.delivered;
     }
     if (content.ack) received.on_ack_acknowledged(*content.ack);
@@ -46,6 +48,7 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
   for (const PacketFate& fate : events_.lost) {
     if (fate.kind == PacketKind::data) {
       ++report.lost;
+      large_.lost += contents_[fate.content].datagram_bytes >= PathMtu::kBase;
       bursts_.on_lost(fate.number);
       if (!before || fate.number != *before + 1) ++report.bursts;
       before = fate.number;
@@ -82,6 +85,12 @@ void PacketsInFlight::repeat_newest(Outgoing& outgoing, TimePoint now) {
   const SentContent& content = contents_[*newest_data_];
   const PacketContent ranges{.ranges = content.frames.ranges, .control = {}};
   outgoing.on_lost(content.carrier, ranges, now);
+}
+
+void PacketsInFlight::copy_all(Outgoing& outgoing, TimePoint now) {
+  sent_.visit_in_flight([&](Handle handle) {
+    if (!contents_[handle].restored) outgoing.copy(contents_[handle].frames, now);
+  });
 }
 
 void PacketsInFlight::abandon(Outgoing& outgoing, TimePoint now) {

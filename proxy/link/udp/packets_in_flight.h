@@ -45,12 +45,20 @@ class PacketsInFlight {
   SentEvents& events() { return events_; }
   // `expected`: about the highest number that the peer has sent.
   fec::LossReport settle(ReceivedPackets& received, PacketNumber expected, Outgoing& outgoing, TimePoint now);
+  // What the last settle() found of packets of the least size that a path must carry, or larger.
+  struct Large {
+    bool acknowledged = false;
+    unsigned lost = 0;
+  };
+  const Large& large() const { return large_; }
   // The peer has restored the packet by error correction.
   void on_restored(PacketNumber number) {
     if (const auto handle = sent_.content_in_flight(number)) contents_[*handle].restored = true;
   }
   // The newest packet with bytes of streams is sent again: mostly it is the one that is missing.
   void repeat_newest(Outgoing& outgoing, TimePoint now);
+  // What streams with little in flight have in these packets is to be sent on a second carrier, too.
+  void copy_all(Outgoing& outgoing, TimePoint now);
   // The carrier has failed: everything is lost.
   void abandon(Outgoing& outgoing, TimePoint now);
 
@@ -76,6 +84,7 @@ class PacketsInFlight {
   std::uint32_t head_bytes_;
   std::uint64_t mtu_probe_bytes_ = 0;  // in flight, IP bytes
   std::optional<Handle> newest_data_;
+  Large large_;
 };
 
 }  // namespace longhaul::link::udp

@@ -2,6 +2,7 @@
 #include "proxy/link/udp/path_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul::link::udp {
 
@@ -23,7 +24,8 @@ void PathChoice::remember(std::span<const PathFacts> paths, TimePoint now) {
 }
 
 // Those that may be used: of the lowest cost, and not back too recently, unless there are no others.
-std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths, TimePoint now) {
+std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths,
+                                                std::optional<std::size_t> used, TimePoint now) {
   std::vector<std::size_t> usable, settled;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (!paths[i].works || paths[i].late) continue;
@@ -38,8 +40,7 @@ std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths
   // Silence on all of them is a pause of this host, or of the peer: nothing is gained by a change.
   if (usable.empty())
     for (std::size_t i = 0; i < paths.size(); ++i)
-      if (paths[i].works && (i == preferred_ || !preferred_ || !paths[*preferred_].works))
-        usable.push_back(i);
+      if (paths[i].works && (i == used || !used || !paths[*used].works)) usable.push_back(i);
   std::vector<std::size_t> pool = settled.empty() ? usable : settled;
   if (pool.empty()) return pool;
   const auto cost = [&](std::size_t i) { return paths[i].cost; };
@@ -52,44 +53,76 @@ std::size_t PathChoice::fastest(std::span<const PathFacts> paths, const std::vec
                                 TimePoint now) {
   const std::size_t fastest =
       *std::ranges::min_element(pool, {}, [&](std::size_t i) { return paths[i].rtt; });
-  if (!preferred_ || std::ranges::find(pool, *preferred_) == pool.end()) return fastest;
-  if (paths[*preferred_].rtt <= paths[fastest].rtt * 5 / 4 + kClearlyFaster) {
+  if (!fastest_ || std::ranges::find(pool, *fastest_) == pool.end()) {
     challenged_since_.reset();
-    return *preferred_;
+    return fastest;
+  }
+  if (paths[*fastest_].rtt <= paths[fastest].rtt * 5 / 4 + kClearlyFaster) {
+    challenged_since_.reset();
+    return *fastest_;
   }
   if (!challenged_since_) challenged_since_ = now;
   const TimePoint changes = *challenged_since_ + kFasterFor;
-  if (now >= changes) return fastest;
+  if (now >= changes) {
+    challenged_since_.reset();
+    return fastest;
+  }
   next_change_ = std::min(next_change_.value_or(changes), changes);
-  return *preferred_;
+  return *fastest_;
 }
 
-PathShares PathChoice::choose(config::PathPolicy policy, std::span<const PathFacts> paths, TimePoint now) {
-  remember(paths, now);
-  next_change_.reset();
-  PathShares shares;
-  std::vector<std::size_t> pool = candidates(paths, now);
-  if (pool.empty()) {
-    preferred_.reset();
-    challenged_since_.reset();
-    return shares;
-  }
-  const bool in_order = policy == config::PathPolicy::failover;
-  const std::size_t chosen =
-      in_order ? *std::ranges::min_element(pool, {}, [&](std::size_t i) { return paths[i].order; })
-               : fastest(paths, pool, now);
-  if (chosen != preferred_) challenged_since_.reset();
-  preferred_ = shares.preferred = chosen;
-  const auto working = std::ranges::count_if(paths, [](const PathFacts& path) { return path.works; });
-  shares.reason = working == 1       ? "no other path works"
-                  : pool.size() == 1 ? "no other path of this cost is fit for use"
-                  : in_order         ? "first in the configured order"
-                                     : "lowest round-trip time";
-  if (policy != config::PathPolicy::sum) return shares;
+std::vector<std::size_t> PathChoice::helpers_of(std::size_t chosen, std::span<const PathFacts> paths,
+                                                TimePoint now) const {
+  std::vector<std::size_t> helpers;
   for (std::size_t i = 0; i < paths.size(); ++i)
     if (i != chosen && paths[i].works && !paths[i].late && paths[i].cost == paths[chosen].cost &&
         now >= settles(past_[i]))
-      shares.helpers.push_back(i);
+      helpers.push_back(i);
+  return helpers;
+}
+
+// The preferred path, unless it is doubtful itself. Another one may have any cost: it takes over if the doubt
+// is justified.
+std::optional<std::size_t> PathChoice::second_to(std::size_t preferred, std::span<const PathFacts> paths) {
+  if (std::ranges::none_of(paths, &PathFacts::doubtful)) return std::nullopt;
+  if (!paths[preferred].doubtful) return preferred;
+  std::optional<std::size_t> second;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (!paths[i].works || paths[i].late || paths[i].doubtful) continue;
+    const auto order = [&](std::size_t path) { return std::pair(paths[path].cost, paths[path].rtt); };
+    if (!second || order(i) < order(*second)) second = i;
+  }
+  return second;
+}
+
+PathShares PathChoice::choose(config::PathPolicy policy, Sharing sharing, std::span<const PathFacts> paths,
+                              TimePoint now) {
+  using config::PathPolicy;
+  remember(paths, now);
+  next_change_.reset();
+  PathShares shares;
+  const bool in_order = policy == PathPolicy::failover;
+  const std::vector<std::size_t> pool = candidates(paths, fastest_, now);
+  if (pool.empty()) {
+    fastest_.reset();
+    first_.reset();
+    challenged_since_.reset();
+    return shares;
+  }
+  fastest_ = shares.fastest = fastest(paths, pool, now);
+  const std::vector<std::size_t> in_line = candidates(paths, first_, now);
+  first_ = shares.first =
+      *std::ranges::min_element(in_line, {}, [&](std::size_t i) { return paths[i].order; });
+  shares.preferred = in_order ? first_ : fastest_;
+  const auto working = std::ranges::count_if(paths, [](const PathFacts& path) { return path.works; });
+  shares.reason = working == 1                              ? "no other path works"
+                  : (in_order ? in_line : pool).size() == 1 ? "no other path of this cost is fit for use"
+                  : in_order                                ? "first in the configured order"
+                                                            : "lowest round-trip time";
+  if (policy == PathPolicy::sum || sharing == Sharing::asked_for)
+    shares.helpers = helpers_of(*fastest_, paths, now);
+  shares.second = second_to(*shares.preferred, paths);
+  shares.stranded = working == 1 && paths[*shares.preferred].doubtful;
   return shares;
 }
 

@@ -14,21 +14,33 @@ namespace longhaul::link::udp {
 struct PathFacts {
   bool works = false;  // packets are acknowledged
   bool late = false;   // an acknowledgement is overdue
+  bool doubtful = false;  // it may be soon
   std::uint32_t cost = 1;
   std::size_t order = 0;  // in the configuration
   Duration rtt{};         // smoothed, the queue included
 };
 
 struct PathShares {
-  std::optional<std::size_t> preferred;  // carries everything but what the helpers take; none: no path works
-  std::vector<std::size_t> helpers;      // take bytes of bulk streams
-  const char* reason = "";               // why the preferred one is preferred, for logs and status
+  std::optional<std::size_t> preferred;  // carries everything but what others take; none: no path works
+  // Of the streams that ask for a policy: the one with the lowest round-trip time (`sum`, `best`), and the
+  // first in the configured order (`failover`). One of them is the preferred one.
+  std::optional<std::size_t> fastest, first;
+  std::vector<std::size_t> helpers;  // take bytes of bulk streams of the policy `sum`
+  // Gets copies of what others carry, one of which is doubtful.
+  std::optional<std::size_t> second;
+  // The preferred one is doubtful, and no other works: one that came back unnoticed is worth a probe.
+  bool stranded = false;
+  const char* reason = "";  // why the preferred one is preferred, for logs and status
 };
+
+// Whether streams ask for `sum` although it is not the peer's policy: only then helpers are chosen for them.
+enum class Sharing : std::uint8_t { as_policy, asked_for };
 
 class PathChoice {
  public:
   // A path keeps its place in `paths` for the life of this object; new ones come at the end.
-  PathShares choose(config::PathPolicy policy, std::span<const PathFacts> paths, TimePoint now);
+  PathShares choose(config::PathPolicy policy, Sharing sharing, std::span<const PathFacts> paths,
+                    TimePoint now);
   // When a path may be used that has to wait; the choice then may be another one.
   std::optional<TimePoint> next_change() const { return next_change_; }
 
@@ -53,11 +65,16 @@ class PathChoice {
   // When the path may help, as far as its failures are concerned.
   static TimePoint settles(const Past& past) { return past.since + past.hold; }
   void remember(std::span<const PathFacts> paths, TimePoint now);
-  std::vector<std::size_t> candidates(std::span<const PathFacts> paths, TimePoint now);
+  // `used` is the one chosen before.
+  std::vector<std::size_t> candidates(std::span<const PathFacts> paths, std::optional<std::size_t> used,
+                                      TimePoint now);
   std::size_t fastest(std::span<const PathFacts> paths, const std::vector<std::size_t>& pool, TimePoint now);
+  std::vector<std::size_t> helpers_of(std::size_t chosen, std::span<const PathFacts> paths,
+                                      TimePoint now) const;
+  static std::optional<std::size_t> second_to(std::size_t preferred, std::span<const PathFacts> paths);
 
   std::vector<Past> past_;
-  std::optional<std::size_t> preferred_;
+  std::optional<std::size_t> fastest_, first_;
   std::optional<TimePoint> challenged_since_;
   std::optional<TimePoint> next_change_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a UDP path works: probed until something is acknowledged, up while acknowledgements arrive, failed
-// after a time without one, unless the other carrier does no better. Time in, decisions out; the carrier
-// sends the probes.
+// Whether a UDP path works: probed until a packet of full size is acknowledged, up while acknowledgements
+// arrive, failed after a time without one, unless the other carrier does no better. Time in, decisions out;
+// the carrier sends the probes.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -54,7 +54,19 @@ class PathHealth {
     waits_since_ = more ? std::optional(now) : std::nullopt;
     in_doubt_ = outdone_ = false;
   }
+  // Packets of the least size that a path must carry, or larger: one was acknowledged, and so many were lost.
+  void on_large(bool acknowledged, unsigned lost, TimePoint now) {
+    if (acknowledged || state_ != State::up) {
+      narrow_since_.reset();
+      large_lost_ = 0;
+    } else if (lost) {
+      if (!narrow_since_) narrow_since_ = now;
+      large_lost_ += lost;
+    }
+  }
   void fail() {
+    narrow_since_.reset();
+    large_lost_ = 0;
     state_ = State::failed;
     probe_at_.reset();
     waits_since_.reset();
@@ -71,12 +83,22 @@ class PathHealth {
   }
 
   bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
-  // Nothing was acknowledged for too long, or no probe of a path to a known peer.
+  // Nothing was acknowledged for too long, or nothing of full size, or no probe of a path to a known peer.
   bool is_dead(TimePoint now, Duration smoothed_rtt) const {
+    if (is_narrow() && now >= *narrow_since_ + patience(smoothed_rtt)) return true;
     if (state_ == State::up) return waits_for(patience(smoothed_rtt), now) && (outdone_ || !rival_ || waits_for(kLongest, now));
     return state_ == State::probing && now >= until_;
   }
   std::optional<TimePoint> next_timeout(Duration smoothed_rtt) const {
+    const auto next = without_narrowness(smoothed_rtt);
+    if (!is_narrow()) return next;
+    const TimePoint dead = *narrow_since_ + patience(smoothed_rtt);
+    return next ? std::min(*next, dead) : dead;
+  }
+
+ private:
+  bool is_narrow() const { return state_ == State::up && narrow_since_ && large_lost_ >= kManyLarge; }
+  std::optional<TimePoint> without_narrowness(Duration smoothed_rtt) const {
     if (state_ == State::up) {
       if (!waits_since_) return std::nullopt;
       if (rival_ && in_doubt_ && !outdone_) return *waits_since_ + kLongest;
@@ -86,12 +108,12 @@ class PathHealth {
     return probe_at_ ? std::min(*probe_at_, until_) : until_;
   }
 
- private:
   static constexpr Duration kFirstInterval = std::chrono::milliseconds(100);
   static constexpr Duration kMaxInterval = std::chrono::seconds(1);
   static constexpr Duration kMinPatience = std::chrono::seconds(1);
   // A peer of an earlier version answers on the carrier that it prefers, which may be the blocked one.
   static constexpr Duration kLongest = std::chrono::seconds(30);
+  static constexpr unsigned kManyLarge = 10;
   static constexpr int kProbingPatience = 3;  // times as long, for a path that was never up
 
   State state_ = State::probing;
@@ -99,6 +121,8 @@ class PathHealth {
   Duration interval_{};
   TimePoint until_{};
   std::optional<TimePoint> waits_since_;  // something is in flight, and nothing was acknowledged since
+  std::optional<TimePoint> narrow_since_;  // packets of full size were lost since, and none was acknowledged
+  unsigned large_lost_ = 0;                // since then
   bool rival_ = false, in_doubt_ = false, outdone_ = false;
 };
 

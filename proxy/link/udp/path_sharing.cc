@@ -2,6 +2,7 @@
 #include "proxy/link/udp/path_sharing.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul::link::udp {
 namespace {
@@ -24,41 +25,83 @@ std::size_t backlog_for(const UdpCarrier& helper, const UdpCarrier& preferred) {
 
 }  // namespace
 
-PathShares PathSharing::choose(config::PathPolicy policy, std::span<const Path> paths, TimePoint now) {
+PathShares PathSharing::choose(config::PathPolicy policy, std::span<const Path> paths, const Session& session,
+                               TimePoint now) {
   std::vector<PathFacts> facts;
   for (const Path& path : paths)
     facts.push_back({.works = works(path),
                      .late = path.carrier && path.carrier->is_late(now),
+                     .doubtful = path.carrier && path.carrier->is_doubtful(now),
                      .cost = path.cost,
                      .order = path.order,
                      .rtt = path.carrier ? path.carrier->smoothed_rtt() : Duration{}});
-  const auto working = std::ranges::count_if(facts, &PathFacts::works);
   for (const Path& path : paths)
-    if (path.carrier) path.carrier->set_watched(working > 1);
-  return choice_.choose(policy, facts, now);
+    if (path.carrier) path.carrier->set_watched(paths.size() > 1);
+  const bool asked = session.outgoing().asked_for(config::PathPolicy::sum, now);
+  return choice_.choose(policy, asked ? Sharing::asked_for : Sharing::as_policy, facts, now);
 }
 
-bool PathSharing::apply(const PathShares& shares, std::span<const Path> paths, Session& session,
-                        TimePoint now) {
-  UdpCarrier* const preferred = shares.preferred ? paths[*shares.preferred].carrier : nullptr;
-  const bool is_new = preferred && !preferred->is_preferred();
+// Helpers, beside the one that has the streams of the policy `sum`.
+void PathSharing::share(const PathShares& shares, std::span<const Path> paths, Session& session) {
+  UdpCarrier* const main = shares.fastest ? paths[*shares.fastest].carrier : nullptr;
   std::uint64_t rate = 0;
   std::size_t most = 0;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     UdpCarrier* const carrier = paths[i].carrier;
     if (!carrier) continue;
-    const bool helps = preferred && std::ranges::find(shares.helpers, i) != shares.helpers.end();
+    const bool helps = main && std::ranges::find(shares.helpers, i) != shares.helpers.end();
     if (!helps) {
       carrier->stop_helping();
       continue;
     }
-    const std::size_t backlog = backlog_for(*carrier, *preferred);
+    const std::size_t backlog = backlog_for(*carrier, *main);
     carrier->help(backlog);
     rate += carrier->pacing_rate_bits() / 8;
     most = std::max(most, backlog);
   }
   session.outgoing().set_helpers(rate, most);
+}
+
+// Streams that ask for another policy than the peer's.
+void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
+                        Session& session) {
+  using config::PathPolicy;
+  PathRoutes routes{.usual = policy};
+  const auto lead = [&](PathPolicy of, std::optional<std::size_t> path) {
+    if (path && paths[*path].carrier)
+      routes.carriers[static_cast<std::size_t>(of)] = paths[*path].carrier->id();
+  };
+  lead(PathPolicy::sum, shares.fastest);
+  lead(PathPolicy::best, shares.fastest);
+  lead(PathPolicy::failover, shares.first);
+  session.route(routes);
+}
+
+// Of what a doubtful path has in flight, and of what is sent meanwhile.
+void PathSharing::copy(const PathShares& shares, std::span<const Path> paths, Session& session,
+                       TimePoint now) {
+  UdpCarrier* const target = shares.second ? paths[*shares.second].carrier : nullptr;
+  const CarrierId id = target ? target->id() : kNoCarrier;
+  session.outgoing().copy_on(id);
+  if (std::exchange(copied_on_, id) != id) copied_.clear();
+  if (!target) return;
+  std::vector<CarrierId> doubtful;
+  for (const Path& path : paths) {
+    if (!works(path) || path.carrier == target || !path.carrier->is_doubtful(now)) continue;
+    doubtful.push_back(path.carrier->id());
+    if (std::ranges::find(copied_, doubtful.back()) == copied_.end()) path.carrier->copy_in_flight(now);
+  }
+  copied_ = std::move(doubtful);
+}
+
+bool PathSharing::apply(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
+                        Session& session, TimePoint now) {
+  UdpCarrier* const preferred = shares.preferred ? paths[*shares.preferred].carrier : nullptr;
+  const bool is_new = preferred && !preferred->is_preferred();
+  share(shares, paths, session);
   if (is_new) preferred->prefer(now);
+  route(policy, shares, paths, session);
+  copy(shares, paths, session, now);
   // What they have in flight is sent again on the preferred one, which answers.
   if (preferred && !preferred->is_late(now))
     for (const Path& path : paths)

@@ -20,13 +20,22 @@ class PathSharing {
   };
 
   // The shares that the paths should have, and whether others can take over from each of them.
-  PathShares choose(config::PathPolicy policy, std::span<const Path> paths, TimePoint now);
+  PathShares choose(config::PathPolicy policy, std::span<const Path> paths, const Session& session,
+                    TimePoint now);
   // Gives them these shares. True: another path is preferred than before, or it was not in use.
-  static bool apply(const PathShares& shares, std::span<const Path> paths, Session& session, TimePoint now);
+  bool apply(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
+             Session& session, TimePoint now);
   std::optional<TimePoint> next_change() const { return choice_.next_change(); }
 
  private:
+  static void share(const PathShares& shares, std::span<const Path> paths, Session& session);
+  static void route(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
+                    Session& session);
+  void copy(const PathShares& shares, std::span<const Path> paths, Session& session, TimePoint now);
+
   PathChoice choice_;
+  CarrierId copied_on_;
+  std::vector<CarrierId> copied_;  // doubtful ones: there, what they had in flight when they became so
 };
 
 }  // namespace longhaul::link::udp

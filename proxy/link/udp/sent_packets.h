@@ -62,6 +62,19 @@ class SentPackets {
     return found.content;
   }
 
+  // The handles of packets whose fate is open, in the order of sending.
+  template <class Visit>
+  void visit_in_flight(Visit&& visit) const {
+    for (const Entry& each : entries_)
+      if (each.state == State::in_flight && each.kind == PacketKind::data) visit(each.content);
+  }
+  // When the oldest of them was sent. Not for every packet: it looks at those that follow one that was lost.
+  std::optional<TimePoint> oldest_in_flight() const {
+    for (const Entry& each : entries_)
+      if (each.state == State::in_flight && each.kind == PacketKind::data) return each.sent;
+    return std::nullopt;
+  }
+
   // The carrier ends: everything whose fate is unknown is lost.
   void abandon(SentEvents& events);
 

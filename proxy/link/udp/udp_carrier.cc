@@ -102,6 +102,18 @@ Duration UdpCarrier::silent_after() const { return 2 * late_after() + kPause; }
 // The timer that probes is no sign of it: it runs out sooner where an acknowledgement was asked for at once.
 bool UdpCarrier::is_late(TimePoint now) const { return waits(late_after(), now); }
 
+bool UdpCarrier::is_doubtful(TimePoint now) const {
+  if (!watched_ || !waits(SentPackets::kMaxAckDelay, now)) return false;
+  const auto from = doubtful_from();
+  return from && now >= *from;
+}
+
+std::optional<TimePoint> UdpCarrier::doubtful_from() const {
+  const auto oldest = flight_.sent().oldest_in_flight();
+  if (!oldest || !unanswered_since_) return std::nullopt;
+  return std::max(*oldest + late_after(), *unanswered_since_ + SentPackets::kMaxAckDelay);
+}
+
 bool UdpCarrier::waits(Duration time, TimePoint now) const {
   return state() == State::up && unanswered_since_ && now - *unanswered_since_ >= time;
 }
@@ -155,7 +167,14 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   if (watched_ && state() == State::up && unanswered_since_) {
     const TimePoint late = *unanswered_since_ + late_after();
     const TimePoint silent = *unanswered_since_ + silent_after();
+    const TimePoint quiet = *unanswered_since_ + SentPackets::kMaxAckDelay;
     if (last_now_ < silent) sooner(last_now_ < late ? late : silent);
+    // The oldest packet is only looked for in silence.
+    if (last_now_ < quiet) {
+      sooner(quiet);
+    } else if (last_now_ < late) {
+      if (const auto doubtful = doubtful_from(); doubtful && last_now_ < *doubtful) sooner(doubtful);
+    }
   }
   if (state() == State::up) {
     sooner(maker_.send_at());
@@ -220,13 +239,14 @@ void UdpCarrier::settle(TimePoint now) {
   const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
   note_unanswered(!events.acked.empty(), now);
   if (!events.acked.empty()) {
-    const bool takes_large = std::ranges::any_of(
-        events.acked, [](const PacketFate& fate) { return fate.kind == PacketKind::data; });
-    if (takes_large && health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
+    // Small packets may pass where large ones do not.
+    if (flight_.large().acknowledged && health_.on_acknowledged())
+      rate_.set_packet_bytes(flight_.full_packet(), now);
     health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
     opener_.keep_previous_keys(3 * rtt().probe_timeout(SentPackets::kMaxAckDelay));
     received_.set_round_trip(rtt().smoothed());
   }
+  health_.on_large(flight_.large().acknowledged, flight_.large().lost, now);
   rate_.on_sample(events.sample, now);
   tell_line_rate();
   if (report.delivered || report.lost) fec_.on_report(report, rtt().smoothed(), now);

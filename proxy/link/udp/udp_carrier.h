@@ -68,12 +68,19 @@ class UdpCarrier final : private PacketReader::Carrier {
   void set_rival(bool there_is) { health_.set_rival(there_is); }
   bool in_doubt() const { return health_.in_doubt(); }
   void on_outdone(TimePoint now);
+  CarrierId id() const { return id_; }  // the session's number for it, until it fails
   bool is_preferred() const { return session_.preferred() == id_; }
   // Beside the preferred carrier this one takes bytes of bulk streams (Session::set_helper()).
   void help(std::size_t backlog);
   void stop_helping() { session_.set_helper(id_, std::nullopt); }
   // Other paths can take over: the carrier has a deadline when it becomes late, and silent.
   void set_watched(bool watched) { watched_ = watched; }
+  // The oldest packet in flight should have been acknowledged, and nothing was for as long as an ACK may
+  // wait: perhaps the line only stands still for a moment, so nothing changes but that copies are sent on
+  // another path.
+  bool is_doubtful(TimePoint now) const;
+  // Of what streams with little in flight have here (Outgoing::copy_on()).
+  void copy_in_flight(TimePoint now) { flight_.copy_all(session_.outgoing(), now); }
   // An acknowledgement is overdue: a packet was lost, or the path.
   bool is_late(TimePoint now) const;
   // Nor were the probes acknowledged that were sent for that reason: it is the path.
@@ -107,6 +114,7 @@ class UdpCarrier final : private PacketReader::Carrier {
  private:
   const RttEstimator& rtt() const { return flight_.sent().rtt(); }
   Duration late_after() const;
+  std::optional<TimePoint> doubtful_from() const;
   Duration silent_after() const;
   bool waits(Duration time, TimePoint now) const;
   void note_unanswered(bool answered, TimePoint now);

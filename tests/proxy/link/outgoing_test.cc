@@ -135,3 +135,74 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   CHECK(large.output().unsent_bytes() > 5'000);
   CHECK(small.output().sending().end_offset() > 0);
 }
+
+TEST_CASE("a carrier takes the streams of its policies alone") {
+  constexpr CarrierId kOther{2};
+  SessionParts parts;
+  parts.carriers.add(kOther, false);
+  PathRoutes routes;
+  routes.carriers[static_cast<std::size_t>(config::PathPolicy::failover)] = kOther;
+  parts.carriers.route(routes);
+  const Stream& usual = start_flow(parts);
+  OpenRequest request = simulation::some_request();
+  request.features.paths = config::PathUse::failover;
+  Stream& elsewhere = parts.lifetimes.open(std::move(request));
+  CHECK_FALSE(parts.outgoing.asked_for(config::PathPolicy::failover, parts.context.now));
+  parts.outgoing.wants_to_send(elsewhere, Outgoing::Turn::last);
+  CHECK(parts.outgoing.asked_for(config::PathPolicy::failover, parts.context.now));
+  CHECK_FALSE(parts.outgoing.asked_for(config::PathPolicy::failover, parts.context.now + Outgoing::kAsked));
+  const auto sent_on = [&](CarrierId carrier) {
+    Buffer out;
+    PacketContent content;
+    parts.outgoing.fill(carrier, 1200, Outgoing::Streams::all, out, content, parts.context.now);
+    std::vector<StreamId> streams;
+    for (const auto& range : content.ranges) streams.push_back(range.stream);
+    return streams;
+  };
+  CHECK(sent_on(kOther) == std::vector<StreamId>{elsewhere.id()});
+  CHECK(sent_on(SessionParts::kCarrier) == std::vector<StreamId>{usual.id()});
+  CHECK(sent_on(kOther).empty());
+}
+
+TEST_CASE("copies of what is in flight go on the second carrier, and the first one repeats what it loses") {
+  constexpr CarrierId kSecond{2};
+  SessionParts parts;
+  parts.carriers.add(kSecond, false);
+  Stream& stream = start_flow(parts);
+  Buffer out, copied;
+  PacketContent first, second;
+  const TimePoint now = parts.context.now;
+  parts.due.write(out);  // what is not to be copied
+  out.clear();
+  parts.outgoing.fill(SessionParts::kCarrier, 1200, Outgoing::Streams::all, out, first, now);
+  REQUIRE(first.ranges.size() == 1);
+  parts.outgoing.copy(first, now);
+  CHECK_FALSE(parts.outgoing.wants_to_transmit(kSecond, now));
+  parts.outgoing.copy_on(kSecond);
+  parts.outgoing.copy(first, now);
+  REQUIRE(parts.outgoing.wants_to_transmit(kSecond, now));
+  parts.outgoing.fill(kSecond, 1200, Outgoing::Streams::all, copied, second, now);
+  CHECK(copied == out);
+  REQUIRE(second.ranges.size() == 1);
+  CHECK(second.ranges[0].bytes == first.ranges[0].bytes);
+  // Bytes that are sent while there is a second carrier are copied at once.
+  stream.end();
+  parts.outgoing.wants_to_send(stream, Outgoing::Turn::last);
+  out.clear();
+  copied.clear();
+  parts.outgoing.fill(SessionParts::kCarrier, 1200, Outgoing::Streams::all, out, first, now);
+  parts.outgoing.fill(kSecond, 1200, Outgoing::Streams::all, copied, second, now);
+  CHECK_FALSE(out.empty());
+  CHECK(copied == out);
+  // The loss of a copy means nothing.
+  parts.outgoing.on_lost(kSecond, second, now);
+  CHECK_FALSE(stream.output().sending().repeats());
+  parts.outgoing.on_lost(SessionParts::kCarrier, first, now);
+  CHECK(stream.output().sending().repeats());
+  // Acknowledged bytes are not copied.
+  stream.on_acknowledged(stream.output().sending().ever_sent());
+  parts.outgoing.copy(first, now);
+  copied.clear();
+  parts.outgoing.fill(kSecond, 1200, Outgoing::Streams::all, copied, second, now);
+  CHECK(copied.empty());
+}

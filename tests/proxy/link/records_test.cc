@@ -168,6 +168,12 @@ TEST_CASE("records are encoded and decoded exactly as the golden vectors") {
   ByteWriter(change).varint(5);
   write_features(config::Features{}, change);
   check("features", RecordType::features, change);
+  Buffer of_paths;
+  ByteWriter(of_paths).varint(5);
+  features = {};
+  features.paths = config::PathUse::failover;
+  write_features(features, of_paths);
+  check("features_paths", RecordType::features, of_paths);
   CHECK(vectors.empty());
 }
 
@@ -280,6 +286,11 @@ TEST_CASE("additions of later versions are skipped where that is allowed") {
   auto parsed = parse_features(features);
   REQUIRE(parsed.has_value());
   CHECK(*parsed == *config::preset("B", kNoModules));
+  // A policy for paths that is not known here is none.
+  Buffer paths;
+  ByteWriter(paths).varint(19);
+  ByteWriter(paths).varint(4);
+  CHECK(parse_features(paths)->paths == config::PathUse::automatic);
   Buffer answer = body_of(OpenAnswer{}, write_answer);
   answer[0] = std::byte{200};
   CHECK(parse_answer(answer)->outcome == link::ConnectOutcome::failed);

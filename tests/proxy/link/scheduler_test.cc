@@ -54,3 +54,37 @@ TEST_CASE("a stream of keystrokes stays interactive") {
     meter.on_sent(200, now += 30ms);
   }
 }
+
+TEST_CASE("carriers of different policies take their streams from one order") {
+  using longhaul::config::PathPolicy;
+  Scheduler scheduler;
+  Lanes first, others;
+  first.add(PathPolicy::failover);
+  others.add(PathPolicy::sum);
+  others.add(PathPolicy::best);
+  scheduler.add(1_stream, StreamClass::bulk, PathPolicy::sum);
+  scheduler.add(3_stream, StreamClass::bulk, PathPolicy::failover);
+  scheduler.add(5_stream, StreamClass::bulk, PathPolicy::best);
+  scheduler.add(7_stream, StreamClass::interactive, PathPolicy::failover);
+  scheduler.add_first(9_stream, StreamClass::bulk, PathPolicy::best);
+  CHECK(scheduler.next(others) == std::optional(9_stream));
+  CHECK(scheduler.interactive_next(first));
+  CHECK_FALSE(scheduler.interactive_next(others));
+  CHECK(scheduler.take(first) == std::optional(7_stream));
+  // One carrier for all of them keeps the order in which they came.
+  std::vector<StreamId> order;
+  while (auto id = scheduler.take()) order.push_back(*id);
+  CHECK(order == std::vector<StreamId>{9_stream, 1_stream, 3_stream, 5_stream});
+}
+
+TEST_CASE("only streams of the policy sum are there for helpers") {
+  using longhaul::config::PathPolicy;
+  Scheduler scheduler;
+  scheduler.add(1_stream, StreamClass::bulk, PathPolicy::best);
+  CHECK_FALSE(scheduler.bulk_at(0));
+  scheduler.add(3_stream, StreamClass::bulk, PathPolicy::sum);
+  REQUIRE(scheduler.bulk_at(0) == std::optional(3_stream));
+  scheduler.take_bulk(0);
+  CHECK_FALSE(scheduler.bulk_at(0));
+  CHECK(scheduler.take() == std::optional(1_stream));
+}

@@ -42,3 +42,25 @@ TEST_CASE("a helper is one only beside a preferred carrier that is another") {
   carriers.prefer(*carriers.find(CarrierId(2)));
   CHECK_FALSE(carriers.helps_above(CarrierId(2)));
 }
+
+TEST_CASE("streams of a policy go on its carrier while that exists, and else on the preferred one") {
+  using longhaul::config::PathPolicy;
+  SessionCarriers carriers;
+  carriers.add(CarrierId(1), true);
+  carriers.add(CarrierId(2), false);
+  PathRoutes routes{.usual = PathPolicy::best};
+  routes.carriers = {CarrierId(1), CarrierId(1), CarrierId(2)};
+  carriers.route(routes);
+  CHECK(carriers.carrier_of(PathPolicy::failover) == kNoCarrier);  // none sends yet
+  carriers.prefer(*carriers.find(CarrierId(1)));
+  CHECK(carriers.carrier_of(PathPolicy::failover) == CarrierId(2));
+  CHECK(carriers.carrier_of(PathPolicy::best) == CarrierId(1));
+  CHECK(carriers.lanes_of(CarrierId(1)).holds(static_cast<std::size_t>(PathPolicy::sum)));
+  CHECK_FALSE(carriers.lanes_of(CarrierId(1)).holds(static_cast<std::size_t>(PathPolicy::failover)));
+  CHECK(carriers.policy_for(longhaul::config::PathUse::automatic) == PathPolicy::best);
+  CHECK(carriers.policy_for(longhaul::config::PathUse::failover) == PathPolicy::failover);
+  carriers.remove(CarrierId(2));
+  CHECK(carriers.carrier_of(PathPolicy::failover) == CarrierId(1));
+  carriers.route(routes);  // with a carrier that is gone
+  CHECK(carriers.carrier_of(PathPolicy::failover) == CarrierId(1));
+}

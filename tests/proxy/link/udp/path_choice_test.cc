@@ -16,11 +16,12 @@ struct Choosing {
   }
   PathShares after(Duration time) {
     now += time;
-    return choice.choose(policy, paths, now);
+    return choice.choose(policy, sharing, paths, now);
   }
   std::optional<std::size_t> preferred_after(Duration time) { return after(time).preferred; }
 
   PathPolicy policy;
+  Sharing sharing = Sharing::as_policy;
   std::vector<PathFacts> paths;
   TimePoint now{1h};
   PathChoice choice;
@@ -108,4 +109,45 @@ TEST_CASE("a late path is left at once for one that is not, but not where all ar
   CHECK(two.preferred_after(0s) == PathIndex(1));  // as for any faster path, the return takes a second
   two.paths[0].late = two.paths[1].late = true;
   CHECK(two.preferred_after(0s) == PathIndex(1));
+}
+
+TEST_CASE("streams that ask for another policy have its path, and helpers only if they ask for sum") {
+  const auto policy = GENERATE(PathPolicy::sum, PathPolicy::best, PathPolicy::failover);
+  Choosing two(policy, {{.works = true, .rtt = 90ms}, {.works = true, .rtt = 10ms}});
+  const PathShares shares = two.after(0s);
+  CHECK(shares.first == PathIndex(0));
+  CHECK(shares.fastest == PathIndex(1));
+  CHECK(shares.preferred == (policy == PathPolicy::failover ? shares.first : shares.fastest));
+  CHECK(shares.helpers.empty() == (policy != PathPolicy::sum));
+  two.sharing = Sharing::asked_for;
+  CHECK(two.after(0s).helpers == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("a doubtful path stays preferred, and another one gets copies") {
+  Choosing three(PathPolicy::best, {{.works = true, .rtt = 10ms},
+                                    {.works = true, .cost = 2, .rtt = 20ms},
+                                    {.works = true, .cost = 2, .rtt = 15ms}});
+  CHECK_FALSE(three.after(0s).second);
+  three.paths[0].doubtful = true;
+  CHECK(three.after(0s).preferred == PathIndex(0));
+  CHECK(three.after(0s).second == PathIndex(2));
+  three.paths[2].doubtful = true;
+  CHECK(three.after(0s).second == PathIndex(1));
+  three.paths[1].late = true;
+  CHECK_FALSE(three.after(0s).second);
+  // What a path had in flight when it was left is copied to the one that took over.
+  three.paths[1].late = false;
+  three.paths[0].late = true;
+  three.paths[2].doubtful = false;
+  CHECK(three.after(0s).preferred == PathIndex(2));
+  CHECK(three.after(0s).second == PathIndex(2));
+}
+
+TEST_CASE("a doubtful path is stranded while no other works") {
+  Choosing two(PathPolicy::sum, {{.works = true, .rtt = 10ms}, {.rtt = 20ms}});
+  CHECK_FALSE(two.after(0s).stranded);
+  two.paths[0].doubtful = true;
+  CHECK(two.after(0s).stranded);
+  two.paths[1].works = true;
+  CHECK_FALSE(two.after(0s).stranded);
 }

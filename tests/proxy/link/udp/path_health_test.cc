@@ -103,3 +103,26 @@ TEST_CASE("the other carrier's answer to an earlier question does not count agai
   health.on_timeout(kStart + 29s, kRtt);
   CHECK_FALSE(health.is_dead(kStart + 29s, kRtt));
 }
+
+TEST_CASE("a path that acknowledges small packets and loses all of full size is dead") {
+  using namespace std::chrono_literals;
+  PathHealth health;
+  TimePoint now{1h};
+  const Duration rtt = 50ms;
+  health.begin_probing(now, rtt);
+  REQUIRE(health.on_acknowledged());
+  health.on_large(false, 9, now);
+  CHECK_FALSE(health.is_dead(now + 1h, rtt));  // a few packets are no proof
+  health.on_large(false, 1, now);
+  CHECK_FALSE(health.is_dead(now + 900ms, rtt));
+  REQUIRE(health.next_timeout(rtt));
+  CHECK(*health.next_timeout(rtt) == now + 1s);
+  CHECK(health.is_dead(now + 1s, rtt));
+  health.on_large(true, 0, now);
+  CHECK_FALSE(health.is_dead(now + 1h, rtt));
+  health.on_large(false, 100, now);
+  health.fail();
+  health.begin_probing(now, rtt);
+  REQUIRE(health.on_acknowledged());
+  CHECK_FALSE(health.is_dead(now + 1h, rtt));
+}

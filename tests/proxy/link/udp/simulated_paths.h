@@ -36,7 +36,9 @@ class PathsEnd {
         : end_(end), carrier(config, end.session, now) {}
 
     void receive(simulator::Datagram& datagram, TimePoint now) override {
-      if (auto taken = carrier.receive(datagram.payload, UdpEnd::to_asio(datagram.from), now);
+      udp::UdpCarrier* const to = end_.carrier_of(datagram.payload);
+      if (!to) return;
+      if (auto taken = to->receive(datagram.payload, UdpEnd::to_asio(datagram.from), now);
           !taken && !end_.error)
         end_.error = taken.error();
       end_.after_activity(now);
@@ -81,15 +83,28 @@ class PathsEnd {
     lines.back()->carrier.set_fec(features);
   }
 
+  // As an endpoint finds it: by the id in the packet, on whichever line it came.
+  udp::UdpCarrier* carrier_of(Bytes datagram) {
+    for (auto& line : lines)
+      if (const auto id = std::as_bytes(std::span(line->carrier.own_id().bytes));
+          datagram.size() > id.size() && std::ranges::equal(datagram.subspan(1, id.size()), id))
+        return &line->carrier;
+    return nullptr;
+  }
+
   // What the owner of the paths does whenever anything may have changed.
   void after_activity(TimePoint now) {
     using State = udp::UdpCarrier::State;
     std::vector<udp::PathSharing::Path> paths;
     for (std::size_t i = 0; i < lines.size(); ++i)
       paths.push_back({.carrier = &lines[i]->carrier, .cost = costs_[i], .order = i});
-    shares = sharing_.choose(policy, paths, now);
-    const bool is_other = udp::PathSharing::apply(shares, paths, session, now);
+    const bool was_stranded = shares.stranded;
+    shares = sharing_.choose(policy, paths, session, now);
+    const bool is_other = sharing_.apply(policy, shares, paths, session, now);
     changes += is_other;
+    if (shares.stranded && !was_stranded)
+      for (auto& line : lines)
+        if (line->carrier.state() != State::up) line->carrier.probe(now);
     for (auto& line : lines) {
       udp::UdpCarrier& carrier = line->carrier;
       if (carrier.state() != State::failed) {
@@ -156,6 +171,7 @@ class PathsPair {
   }
 
   TimePoint now() const { return network_.now(); }
+  simulator::Network& network() { return network_; }
   bool up() const {
     const auto all = [](const PathsEnd& end) {
       return std::ranges::all_of(

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that are sent on a second carrier too, because the first one may have stopped to deliver. Streams
+// have offsets, so the peer drops whichever copy comes later. Which carriers these are, and when, is the
+// owner's decision.
+#pragma once
+#include <algorithm>
+#include <deque>
+
+#include "codecs/interval_set.h"
+#include "proxy/link/send_stream.h"
+
+namespace longhaul::link {
+
+class SecondCopies {
+ public:
+  struct Copy {
+    StreamId stream;
+    Interval bytes;
+  };
+
+  // kNoCarrier: none. What waits for another one is dropped: the first carrier repeats it when it is lost.
+  void send_on(CarrierId carrier) {
+    if (carrier == carrier_) return;
+    carrier_ = carrier;
+    waiting_.clear();
+    bytes_ = 0;
+  }
+  CarrierId carrier() const { return carrier_; }
+  bool active() const { return carrier_ != kNoCarrier; }
+  bool wait_for(CarrierId carrier) const { return active() && carrier == carrier_ && !waiting_.empty(); }
+
+  // Too many are dropped: they would only delay each other.
+  void add(StreamId stream, Interval bytes) {
+    if (!active() || bytes_ + bytes.size() > kMostBytes) return;
+    bytes_ += bytes.size();
+    waiting_.push_back({stream, bytes});
+  }
+  const Copy& front() const { return waiting_.front(); }
+  // The front's bytes below this offset are sent, or no longer needed.
+  void taken(std::uint64_t until) {
+    Copy& copy = waiting_.front();
+    until = std::min(until, copy.bytes.end);
+    if (until > copy.bytes.begin) {
+      bytes_ -= until - copy.bytes.begin;
+      copy.bytes.begin = until;
+    }
+    if (copy.bytes.begin == copy.bytes.end) waiting_.pop_front();
+  }
+
+  // Messages, and not a transfer, whose bytes would only take the room of others.
+  static bool worth_it(const SendStream& stream) {
+    return stream.ever_sent() - stream.acknowledged() <= kLittleInFlight;
+  }
+
+  static constexpr std::uint64_t kMostBytes = 64 * 1024, kLittleInFlight = 32 * 1024;
+
+ private:
+  CarrierId carrier_ = kNoCarrier;
+  std::deque<Copy> waiting_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace longhaul::link
