@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/bench/simulated/changing.h"
+#include "tests/bench/simulated/paths.h"
 #include "tests/bench/simulated/transfer.h"
 
 namespace longhaul::bench {
@@ -341,6 +342,9 @@ constexpr Group kGroups[] = {
     {"wrong", wrong_rates},
     {"changing", [] { changing_lines(options.seeds); }},
     {"slow", [] { slow_lines(options.seeds); }},
+    {"paths", [] { two_paths(options.seeds); }},
+    {"failing", failing_path},
+    {"doubtful", [] { doubtful_paths(options.seeds); }},
 };
 
 }  // namespace
