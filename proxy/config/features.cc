@@ -30,8 +30,9 @@ constexpr std::array kSwitches{
     Switch{"fast_connect", &Features::fast_connect}, Switch{"compression", &Features::compression},
     Switch{"dedup_memory", &Features::dedup_memory}, Switch{"dedup_disk", &Features::dedup_disk}};
 // Of the proxy itself; those of modules follow.
-constexpr std::array<std::string_view, 9> kNames{"preset",       "transport",  "window", "fast_connect", "compression",
-                                                 "dedup_memory", "dedup_disk", "fec",    "paths"};
+constexpr std::array<std::string_view, 9> kNames{"preset",       "transport",   "window",
+                                                 "fast_connect", "compression", "dedup_memory",
+                                                 "dedup_disk",   "fec",         "paths"};
 
 constexpr std::array<std::string_view, 5> kPresets{"A+F", "A", "T", "F", "B"};
 

@@ -45,7 +45,8 @@ Features standard_features(const FeatureTable& modules);
 // Every name that `set_feature` accepts, in the order of the documentation, "preset" first.
 std::vector<std::string_view> feature_names(const FeatureTable& modules);
 
-// A preset sets every feature at once, also those a user had changed before; `window` and `paths` become auto.
+// A preset sets every feature at once, also those a user had changed before; `window` and `paths` become
+// auto.
 //
 //          transport  fast_connect  compression, dedup  fec       modules
 //   B      off        false         false               off       false     relayed by this proxy alone

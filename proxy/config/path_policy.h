@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lines to one peer are used for: the values of [[peer]] policy, and of the feature `paths`, by which a rule
-// differs from it. Alone in a file because the link's pure part chooses by them and knows nothing else of a
-// configuration's peers.
+// What the lines to one peer are used for: the values of [[peer]] policy, and of the feature `paths`, by
+// which a rule differs from it. Alone in a file because the link's pure part chooses by them and knows
+// nothing else of a configuration's peers.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -115,7 +115,8 @@ void Outgoing::fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buf
     std::size_t before = out.size();
     // A stream with nothing left to send was reset while it waited.
     StreamOutput& output = stream->output();
-    const bool copied = copies_.active() && copies_.carrier() != carrier && SecondCopies::worth_it(stream->output().sending());
+    const bool copied = copies_.active() && copies_.carrier() != carrier &&
+                        SecondCopies::worth_it(stream->output().sending());
     const std::size_t ranges = content.ranges.size();
     output.prepare_to_send(end - out.size());
     bool fits = fill_chunk(output.sending(), *id, carrier, end, out, content);
@@ -185,7 +186,8 @@ void Outgoing::copy(const PacketContent& content, TimePoint now) {
   context_.now = now;
   for (const auto& [id, bytes] : content.ranges) {
     if (id == kControlStream) continue;
-    if (Stream* stream = streams_.find(id); stream && SecondCopies::worth_it(stream->output().sending())) copies_.add(id, bytes);
+    if (Stream* stream = streams_.find(id); stream && SecondCopies::worth_it(stream->output().sending()))
+      copies_.add(id, bytes);
   }
 }
 
@@ -238,8 +240,8 @@ bool Outgoing::fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, s
 }
 
 // As much of the range as fits, which it is afterwards. False: too little fits.
-bool Outgoing::fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end, Buffer& out,
-                          PacketContent& content) {
+bool Outgoing::fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+                          Buffer& out, PacketContent& content) {
   const std::size_t room = end - out.size();
   const std::uint64_t whole = range.size();
   // The head of what fits is never longer than that of a frame as large as the room.

@@ -110,8 +110,8 @@ class Outgoing {
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                   PacketContent& content);
-  static bool fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end, Buffer& out,
-                         PacketContent& content);
+  static bool fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+                         Buffer& out, PacketContent& content);
 
   StreamContext& context_;
   StreamTable& streams_;

@@ -128,8 +128,7 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kFecMode, static_cast<std::uint64_t>(features.fec.mode));
   pair(kFecSource, features.fec.source_packets);
   pair(kFecRepair, features.fec.repair_packets);
-  if (features.paths != config::PathUse::automatic)
-    pair(kPaths, static_cast<std::uint64_t>(features.paths));
+  if (features.paths != config::PathUse::automatic) pair(kPaths, static_cast<std::uint64_t>(features.paths));
   const std::size_t rows = features.modules.table().rows().size();
   for (std::size_t row = 0; row < rows; ++row)
     pair(static_cast<FeatureKey>(kFirstOfModules + row), features.modules[row]);

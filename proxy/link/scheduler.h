@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which stream sends next: interactive streams before bulk, fair by turns within a class. Control frames
-// precede both and are not scheduled here. Where the peer has several lines, the streams of each policy can be on
-// another carrier.
+// precede both and are not scheduled here. Where the peer has several lines, the streams of each policy can
+// be on another carrier.
 #pragma once
 #include <array>
 #include <deque>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that are sent on a second carrier too, because the first one may have stopped to deliver. Streams have offsets,
-// so the peer drops whichever copy comes later. Which carriers these are, and when, is the owner's decision.
+// Bytes that are sent on a second carrier too, because the first one may have stopped to deliver. Streams
+// have offsets, so the peer drops whichever copy comes later. Which carriers these are, and when, is the
+// owner's decision.
 #pragma once
 #include <algorithm>
 #include <deque>

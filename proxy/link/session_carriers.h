@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of a session: which exist, which one sends, which others take the streams of some policies or help with
-// bulk streams, and the received part of a frame on each.
+// The carriers of a session: which exist, which one sends, which others take the streams of some policies or
+// help with bulk streams, and the received part of a frame on each.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@ namespace longhaul::link {
 
 // Where several lines lead to the peer.
 struct PathRoutes {
-  config::PathPolicy usual = config::PathPolicy::sum;              // of streams that ask for none
-  std::array<CarrierId, config::kPathPolicies> carriers{};         // by policy; kNoCarrier: the preferred one
+  config::PathPolicy usual = config::PathPolicy::sum;       // of streams that ask for none
+  std::array<CarrierId, config::kPathPolicies> carriers{};  // by policy; kNoCarrier: the preferred one
 };
 
 class SessionCarriers {
@@ -26,7 +26,8 @@ class SessionCarriers {
     CarrierId id;
     bool may_send;
     FrameAssembler assembler;
-    // Takes bytes of bulk streams of the policy `sum` that have more than this to send, while another carrier has them.
+    // Takes bytes of bulk streams of the policy `sum` that have more than this to send, while another carrier
+    // has them.
     std::optional<std::size_t> helps_above{};
   };
 

@@ -44,8 +44,8 @@ class UdpLine {
   void drop_all();
 
   // ---- Settings, of all its paths.
-  // `lines`: as configured here, in which this one may be missing; then it is used when there is no other. `others_bits`
-  // is the rate of a line that is not among them; `most_bits` a bound; 0: measured, none.
+  // `lines`: as configured here, in which this one may be missing; then it is used when there is no other.
+  // `others_bits` is the rate of a line that is not among them; `most_bits` a bound; 0: measured, none.
   void configure(std::span<const config::PeerPath> lines, std::uint64_t others_bits, std::uint64_t most_bits,
                  TimePoint now);
   std::uint32_t cost() const { return cost_; }

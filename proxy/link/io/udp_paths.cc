@@ -166,8 +166,8 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   arm_timer();
 }
 
-void UdpPaths::use(config::PathPolicy policy, const PathShares& shares, std::span<const PathSharing::Path> paths,
-                   TimePoint now) {
+void UdpPaths::use(config::PathPolicy policy, const PathShares& shares,
+                   std::span<const PathSharing::Path> paths, TimePoint now) {
   const bool is_other = sharing_.apply(policy, shares, paths, *session_, now);
   std::vector<bool> took_part;
   for (std::size_t i = 0; i < lines_.size(); ++i) took_part.push_back(takes_part(i));
@@ -189,8 +189,8 @@ void UdpPaths::use(config::PathPolicy policy, const PathShares& shares, std::spa
   if (sending_ && (is_other || sending_ != sent)) sending_->kick();
 }
 
-// Something of the session is sent there: by the peer's policy or another one that streams ask for, as a helper, or as
-// the place for copies.
+// Something of the session is sent there: by the peer's policy or another one that streams ask for, as a
+// helper, or as the place for copies.
 bool UdpPaths::takes_part(std::size_t line) const {
   using config::PathPolicy;
   if (!shares_.preferred) return false;

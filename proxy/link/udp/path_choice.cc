@@ -24,8 +24,8 @@ void PathChoice::remember(std::span<const PathFacts> paths, TimePoint now) {
 }
 
 // Those that may be used: of the lowest cost, and not back too recently, unless there are no others.
-std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths, std::optional<std::size_t> used,
-                                                TimePoint now) {
+std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths,
+                                                std::optional<std::size_t> used, TimePoint now) {
   std::vector<std::size_t> usable, settled;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (!paths[i].works || paths[i].late) continue;
@@ -40,8 +40,7 @@ std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths
   // Silence on all of them is a pause of this host, or of the peer: nothing is gained by a change.
   if (usable.empty())
     for (std::size_t i = 0; i < paths.size(); ++i)
-      if (paths[i].works && (i == used || !used || !paths[*used].works))
-        usable.push_back(i);
+      if (paths[i].works && (i == used || !used || !paths[*used].works)) usable.push_back(i);
   std::vector<std::size_t> pool = settled.empty() ? usable : settled;
   if (pool.empty()) return pool;
   const auto cost = [&](std::size_t i) { return paths[i].cost; };
@@ -82,8 +81,8 @@ std::vector<std::size_t> PathChoice::helpers_of(std::size_t chosen, std::span<co
   return helpers;
 }
 
-// The preferred path, unless it is doubtful itself. Another one may have any cost: it takes over if the doubt is
-// justified.
+// The preferred path, unless it is doubtful itself. Another one may have any cost: it takes over if the doubt
+// is justified.
 std::optional<std::size_t> PathChoice::second_to(std::size_t preferred, std::span<const PathFacts> paths) {
   if (std::ranges::none_of(paths, &PathFacts::doubtful)) return std::nullopt;
   if (!paths[preferred].doubtful) return preferred;
@@ -112,7 +111,8 @@ PathShares PathChoice::choose(config::PathPolicy policy, Sharing sharing, std::s
   }
   fastest_ = shares.fastest = fastest(paths, pool, now);
   const std::vector<std::size_t> in_line = candidates(paths, first_, now);
-  first_ = shares.first = *std::ranges::min_element(in_line, {}, [&](std::size_t i) { return paths[i].order; });
+  first_ = shares.first =
+      *std::ranges::min_element(in_line, {}, [&](std::size_t i) { return paths[i].order; });
   shares.preferred = in_order ? first_ : fastest_;
   const auto working = std::ranges::count_if(paths, [](const PathFacts& path) { return path.works; });
   shares.reason = working == 1                              ? "no other path works"

@@ -22,8 +22,8 @@ struct PathFacts {
 
 struct PathShares {
   std::optional<std::size_t> preferred;  // carries everything but what others take; none: no path works
-  // Of the streams that ask for a policy: the one with the lowest round-trip time (`sum`, `best`), and the first in the
-  // configured order (`failover`). One of them is the preferred one.
+  // Of the streams that ask for a policy: the one with the lowest round-trip time (`sum`, `best`), and the
+  // first in the configured order (`failover`). One of them is the preferred one.
   std::optional<std::size_t> fastest, first;
   std::vector<std::size_t> helpers;  // take bytes of bulk streams of the policy `sum`
   // Gets copies of what others carry, one of which is doubtful.
@@ -39,7 +39,8 @@ enum class Sharing : std::uint8_t { as_policy, asked_for };
 class PathChoice {
  public:
   // A path keeps its place in `paths` for the life of this object; new ones come at the end.
-  PathShares choose(config::PathPolicy policy, Sharing sharing, std::span<const PathFacts> paths, TimePoint now);
+  PathShares choose(config::PathPolicy policy, Sharing sharing, std::span<const PathFacts> paths,
+                    TimePoint now);
   // When a path may be used that has to wait; the choice then may be another one.
   std::optional<TimePoint> next_change() const { return next_change_; }
 
@@ -68,7 +69,8 @@ class PathChoice {
   std::vector<std::size_t> candidates(std::span<const PathFacts> paths, std::optional<std::size_t> used,
                                       TimePoint now);
   std::size_t fastest(std::span<const PathFacts> paths, const std::vector<std::size_t>& pool, TimePoint now);
-  std::vector<std::size_t> helpers_of(std::size_t chosen, std::span<const PathFacts> paths, TimePoint now) const;
+  std::vector<std::size_t> helpers_of(std::size_t chosen, std::span<const PathFacts> paths,
+                                      TimePoint now) const;
   static std::optional<std::size_t> second_to(std::size_t preferred, std::span<const PathFacts> paths);
 
   std::vector<Past> past_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a UDP path works: probed until a packet of full size is acknowledged, up while acknowledgements arrive, failed
-// after a time without one, unless the other carrier does no better. Time in, decisions out; the carrier
-// sends the probes.
+// Whether a UDP path works: probed until a packet of full size is acknowledged, up while acknowledgements
+// arrive, failed after a time without one, unless the other carrier does no better. Time in, decisions out;
+// the carrier sends the probes.
 #pragma once
 #include <algorithm>
 #include <optional>

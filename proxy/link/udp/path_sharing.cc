@@ -68,7 +68,8 @@ void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std
   using config::PathPolicy;
   PathRoutes routes{.usual = policy};
   const auto lead = [&](PathPolicy of, std::optional<std::size_t> path) {
-    if (path && paths[*path].carrier) routes.carriers[static_cast<std::size_t>(of)] = paths[*path].carrier->id();
+    if (path && paths[*path].carrier)
+      routes.carriers[static_cast<std::size_t>(of)] = paths[*path].carrier->id();
   };
   lead(PathPolicy::sum, shares.fastest);
   lead(PathPolicy::best, shares.fastest);
@@ -77,7 +78,8 @@ void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std
 }
 
 // Of what a doubtful path has in flight, and of what is sent meanwhile.
-void PathSharing::copy(const PathShares& shares, std::span<const Path> paths, Session& session, TimePoint now) {
+void PathSharing::copy(const PathShares& shares, std::span<const Path> paths, Session& session,
+                       TimePoint now) {
   UdpCarrier* const target = shares.second ? paths[*shares.second].carrier : nullptr;
   const CarrierId id = target ? target->id() : kNoCarrier;
   session.outgoing().copy_on(id);

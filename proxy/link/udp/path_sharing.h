@@ -20,10 +20,11 @@ class PathSharing {
   };
 
   // The shares that the paths should have, and whether others can take over from each of them.
-  PathShares choose(config::PathPolicy policy, std::span<const Path> paths, const Session& session, TimePoint now);
+  PathShares choose(config::PathPolicy policy, std::span<const Path> paths, const Session& session,
+                    TimePoint now);
   // Gives them these shares. True: another path is preferred than before, or it was not in use.
-  bool apply(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths, Session& session,
-             TimePoint now);
+  bool apply(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
+             Session& session, TimePoint now);
   std::optional<TimePoint> next_change() const { return choice_.next_change(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UDP or TCP, where the feature `transport` leaves a choice: facts in, a verdict with its reason out. Whether UDP works
-// is path_health.h's answer, and which of several lines carries is path_choice.h's.
+// UDP or TCP, where the feature `transport` leaves a choice: facts in, a verdict with its reason out. Whether
+// UDP works is path_health.h's answer, and which of several lines carries is path_choice.h's.
 #pragma once
 #include "proxy/config/features.h"
 #include "proxy/link/types.h"
@@ -12,8 +12,8 @@ struct TransportFacts {
   bool tcp_is_there = false;  // the control connection
   bool udp_works = false;     // on a line at least
   bool udp_sends = false;     // already
-  // Of the only line, if its rate is not configured: the minimum over a minute, because delays caused by TCP itself are
-  // not part of the line's length.
+  // Of the only line, if its rate is not configured: the minimum over a minute, because delays caused by TCP
+  // itself are not part of the line's length.
   std::optional<Duration> measured_line_rtt{};
 };
 
@@ -22,8 +22,8 @@ struct TransportVerdict {
   const char* reason = nullptr;  // none: that it works, or fell silent
 };
 
-// On a line with a shorter round trip TCP repairs a loss before it is noticed, and costs half as much: `auto` leaves it
-// to TCP. To leave a line in use, it must be clearly shorter.
+// On a line with a shorter round trip TCP repairs a loss before it is noticed, and costs half as much: `auto`
+// leaves it to TCP. To leave a line in use, it must be clearly shorter.
 inline constexpr Duration kShortLine = std::chrono::milliseconds(2);
 inline constexpr Duration kClearlyShort = std::chrono::microseconds(1500);
 

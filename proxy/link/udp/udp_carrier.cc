@@ -240,7 +240,8 @@ void UdpCarrier::settle(TimePoint now) {
   note_unanswered(!events.acked.empty(), now);
   if (!events.acked.empty()) {
     // Small packets may pass where large ones do not.
-    if (flight_.large().acknowledged && health_.on_acknowledged()) rate_.set_packet_bytes(flight_.full_packet(), now);
+    if (flight_.large().acknowledged && health_.on_acknowledged())
+      rate_.set_packet_bytes(flight_.full_packet(), now);
     health_.wait_anew(flight_.sent().packets_in_flight() > 0, now);
     opener_.keep_previous_keys(3 * rtt().probe_timeout(SentPackets::kMaxAckDelay));
     received_.set_round_trip(rtt().smoothed());

@@ -75,8 +75,9 @@ class UdpCarrier final : private PacketReader::Carrier {
   void stop_helping() { session_.set_helper(id_, std::nullopt); }
   // Other paths can take over: the carrier has a deadline when it becomes late, and silent.
   void set_watched(bool watched) { watched_ = watched; }
-  // The oldest packet in flight should have been acknowledged, and nothing was for as long as an ACK may wait: perhaps
-  // the line only stands still for a moment, so nothing changes but that copies are sent on another path.
+  // The oldest packet in flight should have been acknowledged, and nothing was for as long as an ACK may
+  // wait: perhaps the line only stands still for a moment, so nothing changes but that copies are sent on
+  // another path.
   bool is_doubtful(TimePoint now) const;
   // Of what streams with little in flight have here (Outgoing::copy_on()).
   void copy_in_flight(TimePoint now) { flight_.copy_all(session_.outgoing(), now); }

@@ -109,7 +109,8 @@ Sum measure_sum(const Shape& first, const Shape& second, Knows knows, std::uint6
 }
 
 // In percent of the other line's bound: the least of all seconds from the cut on, looked at every 100 ms.
-double least_second(const Shape& first, const Shape& second, std::size_t cut, Knows knows, std::uint64_t seed) {
+double least_second(const Shape& first, const Shape& second, std::size_t cut, Knows knows,
+                    std::uint64_t seed) {
   TwoLines two({.seed = seed, .paths = {path_of(first, knows), path_of(second, knows)}});
   Flow& bulk = two.flows.start(0, std::uint64_t{1} << 50);
   two.pair.run_for(10s);
@@ -138,7 +139,8 @@ void print_goal(double value, double goal, bool at_least) {
 
 void two_paths(std::uint64_t seeds) {
   for (const Knows knows : {Knows::rate, Knows::nothing})
-    for (const auto& [first_loss, second_loss] : {std::pair(0.0, 0.0), std::pair(0.01, 0.0), std::pair(0.0, 0.01)}) {
+    for (const auto& [first_loss, second_loss] :
+         {std::pair(0.0, 0.0), std::pair(0.01, 0.0), std::pair(0.0, 0.01)}) {
       const Shape first{30, 40ms, first_loss}, second{20, 90ms, second_loss};
       std::vector<double> shares, p99s, p50s;
       for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -147,8 +149,9 @@ void two_paths(std::uint64_t seeds) {
         p99s.push_back(sum.p99_ms);
         p50s.push_back(sum.p50_ms);
       }
-      std::printf("30 + 20 Mbit/s, 40 and 90 ms, loss %g and %g %%, %s: %.1f %% of the sum, least %.1f", 100 * first_loss,
-                  100 * second_loss, name_of(knows), median(shares), *std::ranges::min_element(shares));
+      std::printf("30 + 20 Mbit/s, 40 and 90 ms, loss %g and %g %%, %s: %.1f %% of the sum, least %.1f",
+                  100 * first_loss, 100 * second_loss, name_of(knows), median(shares),
+                  *std::ranges::min_element(shares));
       print_goal(median(shares), 92, true);
       std::printf("; messages p50 %.1f, p99 %.1f ms, worst seed %.1f", median(p50s), median(p99s),
                   *std::ranges::max_element(p99s));
@@ -158,8 +161,8 @@ void two_paths(std::uint64_t seeds) {
         std::vector<double> least;
         for (std::uint64_t seed = 1; seed <= seeds; ++seed)
           least.push_back(least_second(first, second, cut, knows, seed));
-        std::printf("  the path of %d Mbit/s cut: least second %.1f %% of the other's, worst seed %.1f", cut == 0 ? 30 : 20,
-                    median(least), *std::ranges::min_element(least));
+        std::printf("  the path of %d Mbit/s cut: least second %.1f %% of the other's, worst seed %.1f",
+                    cut == 0 ? 30 : 20, median(least), *std::ranges::min_element(least));
         print_goal(median(least), 85, true);
         std::printf("\n");
       }
@@ -167,8 +170,8 @@ void two_paths(std::uint64_t seeds) {
     }
 }
 
-// What the end of the better line costs a message: its delay beyond that of the same message before, in the worst of
-// many cuts, each at another time after a message.
+// What the end of the better line costs a message: its delay beyond that of the same message before, in the
+// worst of many cuts, each at another time after a message.
 void failing_path() {
   struct Cut {
     const char* name;
@@ -177,7 +180,8 @@ void failing_path() {
   const Cut cuts[] = {{"both directions", [](simulator::Line& line) { line.cut(); }},
                       {"that of the messages", [](simulator::Line& line) { line.b_to_a().cut(); }},
                       {"that of the answers", [](simulator::Line& line) { line.a_to_b().cut(); }}};
-  for (const auto& [first_rtt, second_rtt] : {std::pair(40ms, 60ms), std::pair(100ms, 120ms), std::pair(200ms, 200ms)})
+  for (const auto& [first_rtt, second_rtt] :
+       {std::pair(40ms, 60ms), std::pair(100ms, 120ms), std::pair(200ms, 200ms)})
     for (const Duration interval : {Duration(5ms), Duration(20ms), Duration(300ms)})
       for (const Cut& cut : cuts) {
         double worst = 0, usual = 0;

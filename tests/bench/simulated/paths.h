@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a session over two lines: bulk over both, small messages beside it, and one line cut or flapping. Leaves
-// one line to main.cc.
+// Tables of a session over two lines: bulk over both, small messages beside it, and one line cut or flapping.
+// Leaves one line to main.cc.
 #pragma once
 #include <cstdint>
 

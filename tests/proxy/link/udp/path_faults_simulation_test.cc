@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over two lines of which one fails in a particular way, or that flows use in different ways. Lines that fail
-// at random are in path_sharing_simulation_test.cc.
+// A session over two lines of which one fails in a particular way, or that flows use in different ways. Lines
+// that fail at random are in path_sharing_simulation_test.cc.
 #include <catch2/catch.hpp>
 
 #include "../simulated_flow.h"
@@ -26,8 +26,12 @@ OpenRequest asking(PathUse use) {
 
 struct Lines {
   explicit Lines(const PathsOptions& options) : pair(options), flows(pair) {}
-  void come_up() { REQUIRE(pair.run_until([&] { return pair.up(); }, 5s)); }
-  std::uint64_t sent_by_b(std::size_t line) const { return pair.b.lines[line]->carrier.counters().bytes_sent; }
+  void come_up() {
+    REQUIRE(pair.run_until([&] { return pair.up(); }, 5s));
+  }
+  std::uint64_t sent_by_b(std::size_t line) const {
+    return pair.b.lines[line]->carrier.counters().bytes_sent;
+  }
   void check_right() const {
     CHECK(flows.all_right());
     CHECK_FALSE(pair.a.error);
@@ -287,7 +291,8 @@ TEST_CASE("paths: a path that comes back has the rate and the round trip that it
   two.pair.run_for(4s);
   CHECK(two.pair.b.shares.preferred == std::optional<std::size_t>(1));
   two.pair.lines[0]->restore();
-  REQUIRE(two.pair.run_until([&] { return two.pair.b.shares.preferred == std::optional<std::size_t>(0); }, 30s));
+  REQUIRE(
+      two.pair.run_until([&] { return two.pair.b.shares.preferred == std::optional<std::size_t>(0); }, 30s));
   INFO(rate << " before, " << carrier.pacing_rate_bits() << " after");
   CHECK(static_cast<double>(carrier.pacing_rate_bits()) > 0.7 * rate);
   CHECK(carrier.minimum_rtt() < rtt + 5ms);

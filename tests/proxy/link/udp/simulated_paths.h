@@ -38,7 +38,8 @@ class PathsEnd {
     void receive(simulator::Datagram& datagram, TimePoint now) override {
       udp::UdpCarrier* const to = end_.carrier_of(datagram.payload);
       if (!to) return;
-      if (auto taken = to->receive(datagram.payload, UdpEnd::to_asio(datagram.from), now); !taken && !end_.error)
+      if (auto taken = to->receive(datagram.payload, UdpEnd::to_asio(datagram.from), now);
+          !taken && !end_.error)
         end_.error = taken.error();
       end_.after_activity(now);
     }
