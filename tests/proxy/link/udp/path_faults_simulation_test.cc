@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over two lines of which one fails in a particular way, or that flows use in different ways. Lines
+// A session over two lines of which one fails in a particular way, or that flows use in different ways. FaultyLines
 // that fail at random are in path_sharing_simulation_test.cc.
 #include <catch2/catch.hpp>
 
@@ -14,7 +14,7 @@ using config::PathUse;
 
 namespace {
 
-PathOptions path_of(double megabits, Duration rtt) {
+PathOptions faulty_path(double megabits, Duration rtt) {
   return {.line = line_of(megabits, rtt), .rate_bits = static_cast<std::uint64_t>(megabits * 1e6)};
 }
 
@@ -24,8 +24,8 @@ OpenRequest asking(PathUse use) {
   return request;
 }
 
-struct Lines {
-  explicit Lines(const PathsOptions& options) : pair(options), flows(pair) {}
+struct FaultyLines {
+  explicit FaultyLines(const PathsOptions& options) : pair(options), flows(pair) {}
   void come_up() {
     REQUIRE(pair.run_until([&] { return pair.up(); }, 5s));
   }
@@ -54,7 +54,7 @@ struct Lines {
 // Messages from b to a, and the longest delay of one.
 class Messages {
  public:
-  Messages(Lines& two, Duration interval) : two_(two), flow_(two.flows.start_open()) {
+  Messages(FaultyLines& two, Duration interval) : two_(two), flow_(two.flows.start_open()) {
     flow_.client_reads.on_read = [this] {
       for (; read_ + kBytes <= flow_.client_reads.read; read_ += kBytes) {
         longest_ = std::max(longest_, two_.pair.now() - written_.front());
@@ -78,7 +78,7 @@ class Messages {
 
  private:
   static constexpr std::uint64_t kBytes = 200;
-  Lines& two_;
+  FaultyLines& two_;
   Flow& flow_;
   std::deque<TimePoint> written_;
   std::uint64_t read_ = 0;
@@ -91,7 +91,7 @@ TEST_CASE("paths: flows that ask for a policy get it, whatever the peer's is") {
   const auto policy = GENERATE(PathPolicy::sum, PathPolicy::best, PathPolicy::failover);
   const auto use = GENERATE(PathUse::automatic, PathUse::sum, PathUse::best, PathUse::failover);
   INFO("policy " << static_cast<int>(policy) << ", asked for " << static_cast<int>(use));
-  Lines two({.paths = {path_of(20, 90ms), path_of(20, 20ms)}, .policy = policy});
+  FaultyLines two({.paths = {faulty_path(20, 90ms), faulty_path(20, 20ms)}, .policy = policy});
   two.come_up();
   two.pair.run_for(3s);
   const std::uint64_t before[] = {two.sent_by_b(0), two.sent_by_b(1)};
@@ -107,7 +107,7 @@ TEST_CASE("paths: flows that ask for a policy get it, whatever the peer's is") {
 }
 
 TEST_CASE("paths: flows that ask for a line that fails continue on the other one, and return") {
-  Lines two({.paths = {path_of(20, 90ms), path_of(20, 20ms)}});
+  FaultyLines two({.paths = {faulty_path(20, 90ms), faulty_path(20, 20ms)}});
   two.come_up();
   two.pair.run_for(2s);
   Flow& flow = two.flows.start(1'000'000, 20'000'000, asking(PathUse::failover));
@@ -131,8 +131,8 @@ TEST_CASE("paths: when its path fails, a message loses a round trip and 50 ms at
   const auto interval = GENERATE(Duration(5ms), Duration(20ms), Duration(300ms));
   const auto policy = GENERATE(PathPolicy::sum, PathPolicy::failover);
   for (int phase = 0; phase < 10; ++phase) {
-    Lines two({.seed = static_cast<std::uint64_t>(phase + 1),
-               .paths = {path_of(30, 100ms), path_of(20, 120ms)},
+    FaultyLines two({.seed = static_cast<std::uint64_t>(phase + 1),
+               .paths = {faulty_path(30, 100ms), faulty_path(20, 120ms)},
                .policy = policy});
     two.come_up();
     Messages messages(two, interval);
@@ -153,7 +153,7 @@ TEST_CASE("paths: when its path fails, a message loses a round trip and 50 ms at
 }
 
 TEST_CASE("paths: lines that work by turns of a second deliver messages and every byte") {
-  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}});
+  FaultyLines two({.paths = {faulty_path(20, 40ms), faulty_path(20, 60ms)}});
   two.come_up();
   two.flows.start(500'000, 6'000'000);
   Messages messages(two, 50ms);
@@ -175,7 +175,7 @@ TEST_CASE("paths: lines that work by turns of a second deliver messages and ever
 
 TEST_CASE("paths: a line that flaps every second is left to stand by, and the other one carries") {
   const auto policy = GENERATE(PathPolicy::sum, PathPolicy::best, PathPolicy::failover);
-  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}, .policy = policy});
+  FaultyLines two({.paths = {faulty_path(20, 40ms), faulty_path(20, 60ms)}, .policy = policy});
   two.come_up();
   two.flows.start(500'000, 10'000'000);
   two.pair.run_for(1s);
@@ -193,7 +193,7 @@ TEST_CASE("paths: a line that flaps every second is left to stand by, and the ot
 TEST_CASE("paths: a line that works in one direction only is used by neither side") {
   const bool to_b = GENERATE(false, true);
   const auto policy = GENERATE(PathPolicy::sum, PathPolicy::failover);
-  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}, .policy = policy});
+  FaultyLines two({.paths = {faulty_path(20, 40ms), faulty_path(20, 60ms)}, .policy = policy});
   two.come_up();
   two.flows.start(3'000'000, 6'000'000);
   two.pair.run_for(500ms);
@@ -206,9 +206,9 @@ TEST_CASE("paths: a line that works in one direction only is used by neither sid
 }
 
 TEST_CASE("paths: a line that carries no packets of the least size never works") {
-  PathOptions narrow = path_of(20, 40ms);
+  PathOptions narrow = faulty_path(20, 40ms);
   narrow.line.a_to_b.mtu_bytes = narrow.line.b_to_a.mtu_bytes = 576;
-  Lines two({.paths = {narrow, path_of(20, 60ms)}});
+  FaultyLines two({.paths = {narrow, faulty_path(20, 60ms)}});
   REQUIRE(two.pair.run_until([&] { return two.pair.b.shares.preferred && two.pair.a.shares.preferred; }, 5s));
   two.flows.start(3'000'000, 10'000'000);
   for (int second = 0; second < 20; ++second) {
@@ -222,7 +222,7 @@ TEST_CASE("paths: a line that carries no packets of the least size never works")
 }
 
 TEST_CASE("paths: a line that carries small packets alone is left by a side that sends larger ones") {
-  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}});
+  FaultyLines two({.paths = {faulty_path(20, 40ms), faulty_path(20, 60ms)}});
   two.come_up();
   two.flows.start(3'000'000, 10'000'000);
   Messages messages(two, 50ms);  // small ones, whose acknowledgements alone would show a path that works
@@ -246,7 +246,7 @@ TEST_CASE("paths: a line that carries small packets alone is left by a side that
 }
 
 TEST_CASE("paths: packets that are replayed on the other line, whole or with its id, change nothing") {
-  Lines two({.paths = {path_of(20, 40ms), path_of(20, 60ms)}});
+  FaultyLines two({.paths = {faulty_path(20, 40ms), faulty_path(20, 60ms)}});
   two.come_up();
   simulator::Line& other = *two.pair.lines[1];
   const simulator::Address from{0x0a000004, 7600}, to{0x0a000003, 1000};  // of the second path
@@ -277,9 +277,9 @@ TEST_CASE("paths: packets that are replayed on the other line, whole or with its
 
 TEST_CASE("paths: a path that comes back has the rate and the round trip that it had") {
   const bool measured = GENERATE(false, true);
-  PathOptions lossless = path_of(20, 40ms);
+  PathOptions lossless = faulty_path(20, 40ms);
   if (measured) lossless.rate_bits = 0;
-  Lines two({.paths = {lossless, path_of(20, 60ms)}, .policy = PathPolicy::failover});
+  FaultyLines two({.paths = {lossless, faulty_path(20, 60ms)}, .policy = PathPolicy::failover});
   two.come_up();
   two.flows.start(0, 60'000'000);
   two.pair.run_for(6s);
