@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over two lines of which one fails in a particular way, or that flows use in different ways. FaultyLines
+// A session over two lines of which one fails in a particular way, or that flows use in different ways. Lines
 // that fail at random are in path_sharing_simulation_test.cc.
 #include <catch2/catch.hpp>
 
