@@ -80,7 +80,7 @@ class Streams {
     Fields block;        // the client's, as long as it may have to be said again
     bool asks = false;   // with content
     bool is_tunnel = false;  // CONNECT, extended or not
-    Object asked_about;  // a condition was added for it
+    Object asked_about;      // a condition was added for it
     std::uint64_t erasures = 0;
     std::size_t bytes = 0;
     unsigned informed = 0;  // 1xx that have passed
