@@ -90,7 +90,6 @@ class Connection:
         self.h2.initiate_connection()
         self.data = collections.defaultdict(bytearray)
         self.heads, self.ended, self.resets = {}, set(), {}
-        self.goaway = False
         self.flush()
 
     def __enter__(self):
@@ -117,8 +116,6 @@ class Connection:
                 self.ended.add(stream)
             elif isinstance(event, h2.events.StreamReset):
                 self.resets[stream] = event.error_code
-            elif isinstance(event, h2.events.ConnectionTerminated):
-                self.goaway = True
         self.flush()
 
     def until(self, condition):
@@ -254,16 +251,6 @@ class WebSockets(PairTest):
         connection.socket.close()
         until(lambda: sum(path.startswith("/many/") for path in self.server.ended()) == 20, 30, "the server knows of all")
 
-    def test_switched_off_a_running_websocket_goes_on(self):
-        connection = self.connection()
-        web_socket = WebSocket(connection)
-        self.branch.set(http=False)
-        try:
-            connection.until(lambda: connection.goaway)
-            self.assertEqual(web_socket.echoed("still"), "still")
-        finally:
-            self.branch.set(http=True)
-
     @unittest.skipUnless(PROGRAM, "chromium is not installed")
     def test_chromium_opens_websockets_inside_the_connection_of_its_page(self):
         options = (f"--host-resolver-rules=MAP {NAME} {SERVER}", "--ignore-certificate-errors")
@@ -278,11 +265,11 @@ class WebSockets(PairTest):
                 for (const size of [1, 1000, 300000]) { const data = crypto.getRandomValues(new Uint8Array(Math.min(size, 65536)));
                   const all = new Uint8Array(size).map((_, at) => data[at % data.length]); sent.push(all.join()); socket.send(all); } };
               socket.onmessage = ({data}) => { got.push(typeof data == "string" ? data : new Uint8Array(data).join());
-                if (got.length == 4) { socket.onclose = event => done(JSON.stringify({version: got[0], same: got.slice(1).join(";") == sent.join(";"),
-                  protocol: socket.protocol, code: event.code})); socket.close(1000); } };
+                if (got.length == 4) { socket.onclose = () => done(JSON.stringify({version: got[0], same: got.slice(1).join(";") == sent.join(";"),
+                  protocol: socket.protocol})); socket.close(1000); } };
             })""".replace("NAME", NAME)
-            said = json.loads(browser.value(script))
-        self.assertEqual(said, {"version": "2", "same": True, "protocol": "echoes", "code": 1000})
+            said = json.loads(browser.value(script))  # not the code: directly from hypercorn 0.13 it is 1006, too
+        self.assertEqual(said, {"version": "2", "same": True, "protocol": "echoes"})
 
 
 class WebSocketsPrefetch(WebSockets):

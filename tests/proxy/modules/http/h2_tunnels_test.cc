@@ -245,6 +245,22 @@ TEST_CASE("http/2 tunnels: they are neither answered from the store nor stored, 
   });
 }
 
+TEST_CASE("http/2 tunnels: switched off, those that are open go on") {
+  for_all(5, [](unsigned seed, bool three) {
+    Sockets pair(seed, three);
+    pair.opened = pair.open(connect());
+    pair.twins.near.module.on_surroundings(pair.twins.now, {});
+    pair.twins.near.collect();
+    pair.run();
+    REQUIRE(pair.client.goaway);
+    pair.client_says("up"), pair.server_says("down");
+    pair.run();
+    REQUIRE(pair.web.messages[pair.of_server()].content == "up");
+    REQUIRE(pair.client.messages[pair.opened].content == "down");
+    REQUIRE(pair.is_healthy());
+  });
+}
+
 // Two responses that always have more to send, and a tunnel.
 struct Busy {
   Busy() {
