@@ -5,32 +5,13 @@
 #include <random>
 #include <string>
 
+#include "tests/proxy/modules/ahead/told_bytes.h"
+
 using namespace longhaul;
 using namespace longhaul::ahead;
+using namespace longhaul::ahead::test;
 
 namespace {
-
-OpenKey key(unsigned n) {
-  OpenKey key{.session = 1, .tree = 2};
-  key.id[0] = std::byte(n);
-  return key;
-}
-
-std::string content(std::uint64_t offset, std::size_t size) {
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) text.push_back(static_cast<char>((offset + i) * 7));
-  return text;
-}
-Slice bytes(std::uint64_t offset, std::size_t size) {
-  return Slice::copy_of(as_bytes(content(offset, size)));
-}
-
-std::string text(const ReadData& data) {
-  std::string all;
-  for (const Slice& piece : data.pieces) all += as_text(piece.bytes());
-  CHECK(all.size() == data.length);
-  return all;
-}
 
 struct Reads {
   WaitingReads reads;

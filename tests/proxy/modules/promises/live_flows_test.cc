@@ -18,8 +18,8 @@ LostFile file(std::u16string path, unsigned client = 1, std::uint16_t port = 445
 }
 
 // A flow that has promised writes of one file.
-struct Ledger final : LiveLedger {
-  explicit Ledger(LostFile of = file(u"A"), Unfinished unfinished = {.bytes = 10})
+struct RecordedLedger final : LiveLedger {
+  explicit RecordedLedger(LostFile of = file(u"A"), Unfinished unfinished = {.bytes = 10})
       : promised(std::move(of)), left(unfinished) {}
   bool owes() const override { return left.bytes != 0; }
   void give_up(const LostFile& given, Cause cause, Reach) override {
@@ -46,7 +46,7 @@ struct Names final : OpenNames {
 
 TEST_CASE("live flows: a client may be promised something while a flow of its own is there, on either port") {
   LiveFlows flows;
-  Ledger one, two;
+  RecordedLedger one, two;
   CHECK_FALSE(flows.may_promise(ends_of(1)));
   flows.enter(ends_of(1, 445), &one), flows.enter(ends_of(1, 139), &two);
   CHECK(flows.may_promise(ends_of(1, 139)));
@@ -61,8 +61,8 @@ TEST_CASE("live flows: a client may be promised something while a flow of its ow
 
 TEST_CASE("live flows: an end gives up the promises of its file in all other flows of the client") {
   LiveFlows flows;
-  Ledger own, other, of_other_file(file(u"B")), of_other_client(file(u"A", 2)), idle(file(u"A"), {});
-  for (Ledger* each : {&own, &other, &of_other_file, &idle}) flows.enter(ends_of(1), each);
+  RecordedLedger own, other, of_other_file(file(u"B")), of_other_client(file(u"A", 2)), idle(file(u"A"), {});
+  for (RecordedLedger* each : {&own, &other, &of_other_file, &idle}) flows.enter(ends_of(1), each);
   flows.enter(ends_of(2), &of_other_client);
   int calls = 0;
   flows.on_given_up([&] { ++calls; });
@@ -85,7 +85,7 @@ TEST_CASE("live flows: an end gives up the promises of its file in all other flo
 
 TEST_CASE("live flows: nobody has to be called when promises are given up") {
   LiveFlows flows;
-  Ledger one;
+  RecordedLedger one;
   flows.enter(ends_of(1), &one);
   flows.end(file(u"A"));
   CHECK_FALSE(one.owes());
@@ -94,10 +94,10 @@ TEST_CASE("live flows: nobody has to be called when promises are given up") {
 TEST_CASE("live flows: what other flows have not finished of a file is added up, with the latest progress") {
   LiveFlows flows;
   const link::TimePoint start{};
-  Ledger own, early(file(u"A"), {.bytes = 5, .moved_at = start + 1s}),
+  RecordedLedger own, early(file(u"A"), {.bytes = 5, .moved_at = start + 1s}),
       late(file(u"A"), {.bytes = 7, .moved_at = start + 2s}),
       elsewhere(file(u"B"), {.bytes = 100, .moved_at = start + 9s});
-  for (Ledger* each : {&own, &late, &early, &elsewhere}) flows.enter(ends_of(1), each);
+  for (RecordedLedger* each : {&own, &late, &early, &elsewhere}) flows.enter(ends_of(1), each);
   const Unfinished all = flows.finish_others(file(u"A"), own);
   CHECK(all.bytes == 12);
   CHECK(all.moved_at == start + 2s);
