@@ -84,7 +84,7 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
 
 void Flows::set_closed(Closed closed) {
   closed_ = closed;
-  spares_.clear();
+  spares_.start_anew();
   for (auto& [id, signal] : relayed_) {
     const auto found = table_.live().find(id);
     if (found == table_.live().end()) continue;
@@ -119,7 +119,7 @@ void Flows::remove(FlowId id, FlowTable::End end) {
 }
 
 void Flows::limits_changed() {
-  spares_.clear();
+  spares_.start_anew();
   sources_.limits_changed();
   tell_crowded(true);
 }
@@ -226,7 +226,7 @@ LinkedFlow::OnEnd Flows::forget() {
 }
 
 void Flows::apply_features(const link::PeerLink* link) {
-  spares_.clear();
+  spares_.start_anew();
   for (const modules::Listed& module : modules_) module.instance->forget_sessions();
   sweeps_.begin(Sweeps::Kind::apply_features, link,
                 [this](FlowId, LinkedFlow& flow) { apply_features_to(flow); });
@@ -250,7 +250,7 @@ void Flows::apply_features_to(LinkedFlow& flow) {
 }
 
 void Flows::cut_all() {
-  spares_.clear();
+  spares_.start_anew();
   for (auto& [id, flow] : linked_) flow->cut(flow->record().far_side ? ResetBy::far : ResetBy::near);
 }
 

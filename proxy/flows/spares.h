@@ -59,9 +59,13 @@ class Spares {
   // Makes one for the next flow if that is likely to be used.
   void client_connected(Key key, DialRequest request, std::chrono::microseconds round_trip);
   void replaced() { ++counters_.replaced; }
-  // Closes all of them, for the descriptors, or because what they depend on has changed. False: there were
-  // none.
+  // Closes all of them, for the descriptors. False: there were none.
   bool clear();
+  // What they depend on has changed: closes all of them, and forgets the habits of clients, too.
+  void start_anew() {
+    clear();
+    habits_.clear();
+  }
 
   std::size_t size() const { return spares_.size(); }
   const Counters& counters() const { return counters_; }

@@ -98,7 +98,7 @@ class ConnectAhead(PairTest):
         self.number = 0
 
     def forget(self):
-        """What is kept from one test is not for the next: any change of features closes it."""
+        """What is kept from one test, and known from it, is not for the next: any change of features ends it."""
         self.datacenter.set(**{"http.connect_ahead": False})
         self.datacenter.set(**{"http.connect_ahead": True})
         until(lambda: self.now("open") == 0, what="no connection is kept")
@@ -195,6 +195,7 @@ class ConnectAhead(PairTest):
 
     def test_a_server_that_closes_what_is_kept_is_connected_as_without_it(self):
         first = self.first()
+        until(lambda: len(self.web.idle()) == 2, what="the server has both")
         for each in self.web.idle():
             each.end()
         first.close()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/packets_in_flight.h"
 
+#include "proxy/link/udp/carrier_frames.h"
 #include "proxy/link/udp/packet.h"
 
 namespace longhaul::link::udp {
@@ -23,6 +24,9 @@ void PacketsInFlight::on_sent(PacketNumber number, PacketKind kind, Handle handl
   sent_.on_sent(number, now, packet);
 }
 
+// A full packet of the least size, which may have left room for a repair.
+constexpr std::size_t kLarge = PathMtu::kBase - kRepairRoom;
+
 fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber expected, Outgoing& outgoing,
                                         TimePoint now) {
   fec::LossReport report;
@@ -38,7 +42,7 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
       mtu_.on_probe_acked(content.datagram_bytes, now);
     } else {
       mtu_.on_packet_acked(content.datagram_bytes);
-      large_.acknowledged |= content.datagram_bytes >= PathMtu::kBase;
+      large_.acknowledged |= content.datagram_bytes >= kLarge;
       ++report.delivered;
     }
     if (content.ack) received.on_ack_acknowledged(*content.ack);
@@ -48,7 +52,9 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
   for (const PacketFate& fate : events_.lost) {
     if (fate.kind == PacketKind::data) {
       ++report.lost;
-      large_.lost += contents_[fate.content].datagram_bytes >= PathMtu::kBase;
+      const std::size_t size = contents_[fate.content].datagram_bytes;
+      // The loss of larger ones makes them smaller first (PathMtu).
+      large_.lost += size >= kLarge && size <= PathMtu::kBase;
       bursts_.on_lost(fate.number);
       if (!before || fate.number != *before + 1) ++report.bursts;
       before = fate.number;

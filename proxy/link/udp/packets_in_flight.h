@@ -45,7 +45,8 @@ class PacketsInFlight {
   SentEvents& events() { return events_; }
   // `expected`: about the highest number that the peer has sent.
   fec::LossReport settle(ReceivedPackets& received, PacketNumber expected, Outgoing& outgoing, TimePoint now);
-  // What the last settle() found of packets of the least size that a path must carry, or larger.
+  // What the last settle() found of packets of the least size that a path must carry: one of that size or larger was
+  // acknowledged, and so many of that size were lost.
   struct Large {
     bool acknowledged = false;
     unsigned lost = 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/http/on_disk.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace longhaul::http {
 namespace {
@@ -16,14 +18,17 @@ link::TimePoint fresh_until(const Stored& stored) {
                                 : stored.received + std::chrono::seconds(stored.lifetime - stored.age_then);
 }
 
-// Of what a validation may change, except the dates.
+// Of what a validation may change, except the dates. It may also move a field behind others.
 std::size_t hash_of_fields(const Stored& stored) {
-  std::string text;
+  std::vector<std::string> fields;
   for (const Field& field : stored.fields.all()) {
-    const std::string name = lower(field.name);
-    if (name != "date" && name != "age" && name != "expires") (((text += name) += '\0') += field.value) += '\0';
+    std::string text = lower(field.name);
+    if (text != "date" && text != "age" && text != "expires") fields.push_back(((text += '\0') += field.value) += '\0');
   }
-  return std::hash<std::string>{}(text);
+  std::ranges::sort(fields);
+  std::string all;
+  for (const std::string& field : fields) all += field;
+  return std::hash<std::string>{}(all);
 }
 
 // Writing a response again whenever the server has confirmed it would wear out the disk. The copy that is there serves as well

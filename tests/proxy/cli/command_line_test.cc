@@ -192,7 +192,7 @@ Link:
   TCP congestion control towards peers: bbr.
   For peers, this site connects to nothing.
 Features:
-  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.write_behind_cached=false smb.metadata=false tls=false tls.connect_ahead=false http=false http.prefetch=false http.connect_ahead=false
+  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off paths=auto smb=false smb.read_ahead=false smb.write_behind=false smb.write_behind_cached=false smb.metadata=false tls=false tls.connect_ahead=false http=false http.prefetch=false http.connect_ahead=false
 Application modules:
   smb: flows to port 445, 139.
   tls: flows to port 443.

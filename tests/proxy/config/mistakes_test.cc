@@ -263,7 +263,7 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [features] preset cannot be \"X\"; it must be B, T, A, F or A+F."},
       {"site = \"a\"\n[features]\nnfs = true\n",
        "dir/a.toml:3: [features] has no key \"nfs\". Known names: preset, transport, window, fast_connect, "
-       "compression, dedup_memory, dedup_disk, fec, smb, smb.read_ahead, smb.write_behind, "
+       "compression, dedup_memory, dedup_disk, fec, paths, smb, smb.read_ahead, smb.write_behind, "
        "smb.write_behind_cached, smb.metadata, tls, tls.connect_ahead, http, http.prefetch and http.connect_ahead. There is no module of that name in this program, which has: smb, tls, http."},
       // Modules.
       {"site = \"a\"\n[smb]\nports = 445\n",

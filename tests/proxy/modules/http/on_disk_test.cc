@@ -297,7 +297,8 @@ TEST_CASE("http on disk: flows without the dictionary on disk store and read not
   Daemon second(disk);
   Visit visit(second);
   modules::Surroundings told{.line_bytes_per_second = 1'000'000, .round_trip = std::chrono::milliseconds(100), .stream_room = 1 << 20};
-  told.features.modules = config::ModuleFeatures::standard(config::FeatureTable{kDescriptor.features});
+  const config::FeatureTable table{kDescriptor.features};
+  told.features.modules = config::ModuleFeatures::standard(table);
   told.features.dedup_disk = false;
   visit.twins.near.module.on_surroundings(visit.twins.now, told);
   visit.sends("/a");

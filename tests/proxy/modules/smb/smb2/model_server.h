@@ -39,6 +39,7 @@ class ModelServer {
   bool reports = true;    // and changes in them are reported
   std::size_t looks = 0;  // at a file's attributes
   std::set<FileId> used;  // handles that a request has named
+  std::vector<FileId> closed;  // in this order
   std::size_t open_handles() const { return opens_.size(); }
 
   void receive(Slice bytes) {
@@ -189,6 +190,7 @@ class ModelServer {
           return send(message, close_answer_body(file.version, file.size));
         }
         if (opens_.erase(close.file) == 0) return fail(message, Status::file_closed);
+        closed.push_back(close.file);
         send(message, close_answer_body());
         return settle();
       }

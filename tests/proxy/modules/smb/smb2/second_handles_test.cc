@@ -69,8 +69,10 @@ TEST_CASE("the client's requests for the file reach the server after the CLOSE o
       CHECK((read(client, file, at, 65536) == bytes_of(1, at, 65536)));
     }
     client.wait(client.ask(Command::close, close_request_body(file)));
-    CHECK(pair.server.open_handles() == 0);
     pair.run();
+    CHECK(pair.server.open_handles() == 0);
+    REQUIRE(!pair.server.closed.empty());
+    CHECK(pair.server.closed.back() == file);
     CHECK(pair.server.violations.empty());
     CHECK(client.violations.empty());
     CHECK(!pair.reset);
