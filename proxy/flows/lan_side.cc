@@ -100,7 +100,7 @@ bool LanSide::make_stale() {
   return true;
 }
 
-// Whatever the server may still make of it, nobody will read.
+// Whatever the server answers now, nothing reads it.
 void LanSide::drop_stale() { trial_->all_said().empty() ? close_gently() : reset(); }
 
 bool LanSide::replace(tcp::socket socket) {

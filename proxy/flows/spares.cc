@@ -49,7 +49,7 @@ void Spares::client_connected(Key key, DialRequest request, std::chrono::microse
   asio::co_spawn(io_, make(self_, std::move(key), number, std::move(request)), asio::detached);
 }
 
-// After one that nobody used, the client has to show that it connects often.
+// After a connection that was not used, the client has to show that it connects often.
 bool Spares::is_likely_used(const Key& key) {
   const auto now = Clock::now();
   if (habits_.size() >= kMostHabits && !habits_.contains(key)) {

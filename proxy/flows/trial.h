@@ -24,7 +24,7 @@ class Trial {
   void ended() { has_ended_ = true; }                     // the client's direction
   bool is_passed_by(Bytes first) const { return rule_.is_answer(first); }
 
-  // The connection is of no use. False: nobody has asked the server for anything, so its end is as good as
+  // The connection is of no use. False: the server was asked for nothing, so its end is as good as
   // any answer.
   bool fail() { return has_failed_ = !has_ended_ || !said_.empty(); }
   bool has_failed() const { return has_failed_; }

@@ -42,7 +42,7 @@ modules::ServerFile read_public_file(const std::string& key, const std::filesyst
 
 constexpr SecretKind kPin{.name = "PIN", .remedy = "write it into that file", .most_bytes = 257};
 
-// With a zero byte behind it, and without the line's end.
+// The file's content without the end of its line, followed by a zero byte.
 SecretBytes read_pin(const std::filesystem::path& file) {
   const SecretBytes content = read_secret(file, kPin);
   const Bytes bytes = content;

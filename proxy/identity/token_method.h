@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private keys as OpenSSL has them, whose signatures somebody else makes. RSA and EC.
+// RSA and EC private keys for OpenSSL that delegate each signature to a `Signer`.
 #pragma once
 #include <openssl/evp.h>
 

@@ -20,7 +20,7 @@ class Objects {
 
   struct Found {
     Id id = 0;
-    // False: whoever stored it may have erased it since. What it holds must be confirmed before it is used.
+    // False: it may have been erased since it was stored. Its content must be confirmed before it is used.
     bool is_sure = false;
   };
   // The newest of that name that fits. `tag` is the module's own description.

@@ -110,7 +110,7 @@ class TlsToken(PairTest):
                 with self.subTest(why):
                     before = self.datacenter.reasons()
                     self.use(self.table("ec.corp", **change))
-                    # SoftHSM rewrites a token when somebody logs in, here the daemon; who reads it then sees none.
+                    # SoftHSM rewrites a token's file at each login, here the daemon's; a program that reads it at that moment sees no token.
                     until(lambda wanted=why: f"is not available: {wanted}" in self.check(), 60, what=why)
                     self.assertEqual(self.fetch("ec.corp", "plain"), data)
                     self.assertEqual(self.shown_by("ec.corp"), "server")

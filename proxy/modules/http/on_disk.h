@@ -42,7 +42,7 @@ class OnDisk final : public BehindStore {
   std::shared_ptr<int> alive_ = std::make_shared<int>();  // reads that return later do nothing
 };
 
-// A request that waits for the disk: not longer than a server takes that is near.
+// A request that waits for the disk, no longer than a nearby server would take to answer.
 class DiskWait {
  public:
   static constexpr link::Duration kMost = std::chrono::milliseconds(200);

@@ -31,7 +31,7 @@ class SlowAnswer final : private LegUser, public std::enable_shared_from_this<Sl
   unsigned long error() const { return error_; }  // the oldest of OpenSSL's
   // Why the key is not available, or has failed; empty: it has not.
   const std::string& failure() const { return failure_; }
-  // Back to `user`, whom libssl asks from now on.
+  // libssl calls `user` from now on.
   std::unique_ptr<Leg> take_leg(LegUser& user);
   TrafficSecrets take_secrets() { return std::move(secrets_); }
   std::vector<SessionBytes> take_sessions() { return std::move(sessions_); }

@@ -34,7 +34,7 @@ bool needs_second_handle(const Open& open) {
 
 void SecondHandles::open(TimePoint now, const Open& open) {
   if (!needs_second_handle(open) || handles_.size() >= kMost ||
-      side_.surroundings().round_trip < kLeastRoundTrip || !side_.can_inject(1))
+      side_.surroundings().round_trip < kLeastRoundTrip)
     return;
   const Number number = next_++;
   auto build = [&](const RequestHead& head) {
@@ -51,7 +51,7 @@ void SecondHandles::open(TimePoint now, const Open& open) {
   auto reply = [this, number](TimePoint then, const Frame&, const Element& answer) {
     opened(then, number, answer);
   };
-  if (!side_.inject_awaited(now, open.session, open.tree, build, reply)) return;
+  if (!side_.inject(now, open.session, open.tree, 1, build, reply)) return;
   handles_.emplace(number, Handle{.open = open.key, .session = open.session, .tree = open.tree});
   side_.hold_behind(number, open.name);
 }
@@ -60,7 +60,7 @@ void SecondHandles::opened(TimePoint now, Number number, const Element& answer) 
   const auto found = handles_.find(number);
   if (found == handles_.end()) return;
   const Result<CreateResponse> response = parse_create_response(answer.bytes);
-  // The server's reason is none for the client: it sends its own READ.
+  // The client is not told: its own READ asks the server.
   if (answer.header.status != Status::success || !response) return forget(now, number);
   Handle& handle = found->second;
   handle.file = response->file;
