@@ -148,7 +148,7 @@ void LinkedFlow::move_up() {
   if (lan_.is_stale()) return renew_server();
   if (moved.stop == UpStop::lan_failed) return lan_failed();
   if (moved.stop == UpStop::lan_ended) {
-    stream_->end();
+    stream_->writer().end();
     lan_.up = Pump::done;
   }
   if (moved.wrote || moved.stop == UpStop::lan_ended) link_.kick();
@@ -178,7 +178,7 @@ void LinkedFlow::move_down() {
 
 // Handles what follows the stream's bytes, if anything.
 void LinkedFlow::stream_ended() {
-  switch (stream_->read_state()) {
+  switch (stream_->reader().state()) {
     case ReadState::open:
       return;
     case ReadState::ended:
@@ -202,8 +202,8 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::readable:
       // The other end's connection was reset. This side's client learns it even if it does not read earlier
       // data.
-      if (lan_.down == Pump::waiting && stream_->read_state() == ReadState::aborted && !late_reset_.waits() &&
-          !module_.has(Way::to_lan)) {
+      if (lan_.down == Pump::waiting && stream_->reader().state() == ReadState::aborted &&
+          !late_reset_.waits() && !module_.has(Way::to_lan)) {
         party_.note(party_.other_end());
         return late_reset_.in_the_end([this] { reset_now(); });
       }
@@ -283,7 +283,7 @@ void LinkedFlow::after_module(ModuleSide::Next next) {
   }
   if (next == Next::gives_up) return cut(party_.this_proxy());
   if (next != Next::goes_on) {
-    party_.note(stream_->read_state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
+    party_.note(stream_->reader().state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
     stream_->abort();
     link_.kick();
     if (module_.lan_lost()) return finish(End::reset);
@@ -338,15 +338,15 @@ void LinkedFlow::finish_if_done() {
 
 void LinkedFlow::count() {
   if (!stream_) return;
-  record_.bytes.wan_out = stream_->output().sending().end_offset();
-  record_.bytes.wan_in = stream_->wire_received();
+  record_.bytes.wan_out = stream_->writer().output().sending().end_offset();
+  record_.bytes.wan_in = stream_->reader().wire_received();
   record_.blocks = stream_->blocks();
 }
 
 void LinkedFlow::finish(End end) {
   if (std::exchange(finished_, true)) return;
   // Data still to be sent is counted, too: the counters are read for the last time.
-  if (stream_ && end == End::closed) stream_->output().encode_all();
+  if (stream_ && end == End::closed) stream_->writer().output().encode_all();
   count();
   lan_.up = lan_.down = Pump::done;
   auto executor = lan_.executor();

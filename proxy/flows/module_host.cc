@@ -107,7 +107,7 @@ void ModuleHost::watch_memory(TimePoint now) {
 void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
   if (aborts_ || (surroundings_at_ && now - *surroundings_at_ < kSurroundingsEvery)) return;
   surroundings_at_ = now;
-  const std::size_t room = stream_.may_write();
+  const std::size_t room = stream_.writer().may_write();
   // A running flow keeps its module when that is switched off: its parts are off, and it only passes data on.
   module_->on_surroundings(now, {.line_bytes_per_second = line.bytes_per_second,
                                  .round_trip = line.round_trip,
@@ -132,7 +132,7 @@ bool ModuleHost::takes_lan() const {
   // Output without a reader is dropped: the module may wait for answers to its promises.
   if (!writable()) return true;
   if (lan_is_held_back()) return false;
-  return to_stream_bytes_ < kShortToStream && stream_.may_write() > 0;
+  return to_stream_bytes_ < kShortToStream && stream_.writer().may_write() > 0;
 }
 
 void ModuleHost::from_lan(TimePoint now, Slice bytes) {
@@ -157,25 +157,25 @@ void ModuleHost::lan_ended(TimePoint now, Ending ending) {
 
 bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
   // The twin's connection is lost: a receiver that does not read the earlier bytes has until then.
-  if (stream_.read_state() == ReadState::aborted) give_up_at(now + kPatienceAfterReset);
+  if (stream_.reader().state() == ReadState::aborted) give_up_at(now + kPatienceAfterReset);
   bool moved = false;
   // A message that the twin has begun to send is completed: it had credit for it.
   while (!to_lan_passes_ && !aborts_ && to_lan_.size() < (memory_->is_short() ? kMaxPiece : kShortToLan)) {
     if (stream_is_held_back() && now - fed_at_ < kPatienceWithoutMemory) return moved;
     fed_at_ = now;
-    if (std::size_t ahead = stream_.readable_before_message(); ahead > 0) {
-      Slice piece = stream_.readable().front();
+    if (std::size_t ahead = stream_.reader().readable_before_message(); ahead > 0) {
+      Slice piece = stream_.reader().readable().front();
       if (std::size_t most = std::min(ahead, kMaxPiece); piece.size() > most) piece = piece.sub(0, most);
-      stream_.consume(piece.size(), now, round_trip);
+      stream_.reader().consume(piece.size(), now, round_trip);
       module_->from_stream(now, std::move(piece));
       take_outputs(now);
       count_memory();
-    } else if (auto body = stream_.poll_message(now, round_trip)) {
+    } else if (auto body = stream_.reader().poll_message(now, round_trip)) {
       on_record(now, std::move(*body));
     } else {
-      if (stream_.read_state() == ReadState::ended)
+      if (stream_.reader().state() == ReadState::ended)
         tell_stream_ended(now, stream_stopped_ && stream_ended_ ? Ending::reset : Ending::closed);
-      else if (stream_.read_state() != ReadState::open)
+      else if (stream_.reader().state() != ReadState::open)
         tell_stream_ended(now, Ending::reset);
       if (!stream_stopped_ || stream_ended_ != Ending::closed) return moved;
       continue;  // ended, and reset since: both are reported
@@ -195,7 +195,7 @@ void ModuleHost::tell_stream_ended(TimePoint now, Ending ending) {
 
 bool ModuleHost::take_messages(TimePoint now, link::Duration round_trip) {
   bool any = false;
-  while (auto body = stream_.poll_message(now, round_trip)) {
+  while (auto body = stream_.reader().poll_message(now, round_trip)) {
     on_record(now, std::move(*body));
     any = true;
   }
@@ -306,17 +306,17 @@ bool ModuleHost::flush() {
     Item& item = to_stream_.front();
     switch (item.kind) {
       case Item::Kind::raw: {
-        const std::size_t room = stream_.may_write();
+        const std::size_t room = stream_.writer().may_write();
         if (room == 0) return moved;
         moved = true;
         if (room < item.bytes.size()) {
-          stream_.write(item.bytes.sub(0, room));
+          stream_.writer().write(item.bytes.sub(0, room));
           to_stream_bytes_ -= room;
           item.bytes = item.bytes.from(room);
           continue;
         }
         to_stream_bytes_ -= item.bytes.size();
-        stream_.write(std::move(item.bytes));
+        stream_.writer().write(std::move(item.bytes));
         break;
       }
       case Item::Kind::message:
@@ -325,7 +325,7 @@ bool ModuleHost::flush() {
         moved = true;
         break;
       case Item::Kind::end:
-        stream_.end();
+        stream_.writer().end();
         moved = true;
         break;
     }
@@ -343,13 +343,13 @@ bool ModuleHost::flush() {
 bool ModuleHost::flush_message(Item& item) {
   constexpr std::size_t kCost = link::message_cost(modules::kTwinRecordHead);
   for (;;) {
-    const std::size_t room = stream_.may_write();
+    const std::size_t room = stream_.writer().may_write();
     const std::size_t size = item.bytes.size();
     const std::size_t whole = std::min(size, modules::kMaxTwinPiece);
     const std::size_t fits = room > kCost ? std::min(whole, room - kCost) : 0;
     // A piece for every few bytes of room would cost more than it gains.
     if (room < kCost || (fits < whole && fits < kMinPiece)) {
-      stream_.wait_for_room();
+      stream_.writer().wait_for_room();
       return false;
     }
     const bool last = fits == size;
@@ -357,7 +357,7 @@ bool ModuleHost::flush_message(Item& item) {
                       : last                         ? modules::TwinRecord::message
                                                      : modules::TwinRecord::piece;
     const std::byte head{static_cast<std::uint8_t>(kind)};
-    stream_.write_message(Slice::joined({&head, 1}, item.bytes.bytes().first(fits)).bytes());
+    stream_.writer().write_message(Slice::joined({&head, 1}, item.bytes.bytes().first(fits)).bytes());
     to_stream_bytes_ -= fits;
     if (last) return true;
     item.bytes = item.bytes.from(fits);

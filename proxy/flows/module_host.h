@@ -126,7 +126,7 @@ class ModuleHost {
   bool flush_message(Item& item);
   void put(Item::Kind kind, Slice bytes);
   bool is_mistake(TimePoint now, bool is_one);
-  bool writable() const { return !stream_stopped_ && stream_.writes(); }
+  bool writable() const { return !stream_stopped_ && stream_.writer().is_open(); }
   void count_memory();
   void watch_memory(TimePoint now);
   // All flows together hold as much as they may, and this one more than a few reads: for the stream, or for

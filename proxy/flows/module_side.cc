@@ -44,7 +44,7 @@ ModulePump::Left ModuleSide::leave() {
 bool ModuleSide::take_messages(link::Stream& stream, link::Duration round_trip) {
   const auto now = link::Clock::now();
   if (pump_) return pump_->host().take_messages(now, round_trip);
-  while (stream.poll_message(now, round_trip)) {
+  while (stream.reader().poll_message(now, round_trip)) {
   }
   return false;
 }
