@@ -14,7 +14,7 @@ def sources(tree, *patterns):
 
 def config_keys(tree):
     """{"[link]": {"listen", …}, "top": {…}}, as read.cc and the readers of single tables declare them."""
-    source = "".join(tree.text(f"proxy/config/{name}.cc") for name in ("read", "exports", "module_tables"))
+    source = "".join(tree.text(f"proxy/config/{name}.cc") for name in ("read", "daemon_tables", "exports", "module_tables"))
     tables = re.search(r"kTopKeys\{(.*?)\};", source, re.S)[1]
     tables = set(re.findall(TEXT, tables))
     keys = {}
