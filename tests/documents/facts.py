@@ -103,7 +103,7 @@ def api_paths(tree):
 
 def api_fields(tree):
     """The names in the answers; what only tables of the program name (reasons, counters, causes) is documented with those."""
-    source = tree.text("proxy/control/views.cc") + tree.text("proxy/control/link_views.cc")
+    source = "".join(tree.text(f"proxy/control/{name}.cc") for name in ("views", "flow_views", "link_views", "store_views"))
     return set(re.findall(r'(?:\{|\[)"([a-z][a-z0-9_]*)"(?:,|\])', source))
 
 
