@@ -108,7 +108,7 @@ TransportVerdict UdpPaths::transport_for(const Situation& situation, bool works)
                        .udp_works = works};
   UdpPath* const only = lines_in_use() == 1 ? lines_.front()->best() : nullptr;
   facts.udp_sends = sending_ && only == sending_;
-  if (only && situation.rate_bits == 0) facts.measured_line_rtt = only->carrier().minimum_rtt();
+  if (only && situation.rate_bits == 0) facts.measured_line_rtt = only->carrier().rtt().lasting_minimum();
   return choose_transport(facts);
 }
 
@@ -248,8 +248,9 @@ void UdpPaths::watch_for_answer(bool is_wanted, TimePoint now) {
 }
 
 void UdpPaths::watch_for_bursts() {
-  const bool drops = std::ranges::any_of(
-      lines_, [](const auto& line) { return line->newest() && line->newest()->carrier().drops_bursts(); });
+  const bool drops = std::ranges::any_of(lines_, [](const auto& line) {
+    return line->newest() && line->newest()->carrier().flight().bursts().drops_bursts();
+  });
   if (drops) log_.bursts_dropped();
 }
 
@@ -269,7 +270,8 @@ void UdpPaths::renew_keys(CarrierId control) {
 // A packet that arrives now may have been sent before the end of the connection; an acknowledgement of a
 // packet that we sent since cannot.
 bool UdpPaths::in_doubt() const {
-  return alone_since_ && sending_ && sending_->carrier().peer_lived_at() <= *alone_since_;
+  return alone_since_ && sending_ &&
+         sending_->carrier().flight().sent().newest_acknowledged() <= *alone_since_;
 }
 
 void UdpPaths::probe_now(TimePoint now) {
