@@ -110,7 +110,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
     if (Open* open = connection_.open(taken_back->open)) {
       open->break_pending = caching_of(open->oplock) & lease_state::write;
       open->oplock = static_cast<OplockLevel>(taken_back->level);
-      open->caching = lease_state::none;  // as in Connection::broken()
+      open->caching = lease_state::none;  // as in Open::broken()
     }
   }
   if (const auto* watched = std::get_if<Watched>(&message)) {

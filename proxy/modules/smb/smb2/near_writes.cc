@@ -45,9 +45,10 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
     return false;
   // Complete, and such that the server has no reason of its own to refuse it.
   if (request.channel != 0 || request.flags != 0) return false;
-  if (request.data.empty() || request.data.size() > connection.max_write_bytes()) return false;
+  if (request.data.empty() || request.data.size() > connection.negotiated().max_write_bytes()) return false;
   const auto length = static_cast<std::uint32_t>(request.data.size());
-  if (connection.multi_credit() ? header.charge() < charge_for(length) : length > kCreditBytes) return false;
+  if (connection.negotiated().multi_credit() ? header.charge() < charge_for(length) : length > kCreditBytes)
+    return false;
   return ends_within_limits(request.offset, length, open.confirmed_bytes);
 }
 
