@@ -33,6 +33,9 @@ inline RequestHead widening(RequestHead head) {
   return head;
 }
 
+// Of a request of ours that goes to the server in place of this one, under its ids.
+RequestHead head_of(const Header& request);
+
 // The header of a final response to `request` that succeeds or fails with `status`, granting as many credits
 // as the request used. The caller must first resolve the ids of a related element.
 Header answer_to(const Header& request, Status status);

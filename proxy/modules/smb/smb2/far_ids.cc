@@ -142,7 +142,7 @@ Message Far::in_clients_numbers(Message message) {
 // ---- requests of our own
 
 std::uint64_t Far::kept_for_client() const {
-  return connection_.dialect() >= Dialect::smb_3_0 ? kKeptForSigned : 0;
+  return connection_.negotiated().dialect() >= Dialect::smb_3_0 ? kKeptForSigned : 0;
 }
 
 // Servers grant no more ids while the client's lowest is unused and too far behind the highest (smbd: 8,192).
@@ -198,7 +198,7 @@ std::optional<MessageId> Far::add(SessionId session, TreeId tree, std::uint16_t 
   if (!id) return std::nullopt;
   touched_ = true;
   RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};
-  head.credit_charge = connection_.multi_credit() ? charge : std::uint16_t{0};
+  head.credit_charge = connection_.negotiated().multi_credit() ? charge : std::uint16_t{0};
   head.credit_request = charge;
   head.credit_wish = ids_.credits_to_ask(charge);
   out_.to_lan(build(head));
@@ -235,11 +235,12 @@ std::uint16_t Far::lacking() const {
 // One at a time: unused ids are returned to the server's window.
 void Far::burn(TimePoint) {
   if (burning_ || connection_.sessions().ids_are_fixed() || opaque_ || end_told_) return;
-  auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);
+  auto burnt =
+      ids_.burn(!waiting_.empty(), connection_.negotiated().multi_credit() ? MessageIds::kMostBurnCharge : 1);
   if (!burnt) return;
   burning_ = true;
   RequestHead head{.message_id = burnt->id, .credit_charge = burnt->charge};
-  if (!connection_.multi_credit()) head.credit_charge = 0;
+  if (!connection_.negotiated().multi_credit()) head.credit_charge = 0;
   head.credit_request = static_cast<std::uint16_t>(burnt->charge + lacking());
   out_.to_lan(build_echo_request(head));
   own_.emplace(burnt->id, [this](TimePoint then, const Frame&, const Element&) {

@@ -238,7 +238,7 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
 // ---- fetching
 
 bool FarReads::may_fetch(const OpenKey& key, const File& file) {
-  if (!file.usable || ended_ || side_.connection().max_read_bytes() < kLeastRead) return false;
+  if (!file.usable || ended_ || side_.connection().negotiated().max_read_bytes() < kLeastRead) return false;
   if (!side_.surroundings().features.read_ahead || side_.connection().sessions().untouchable(file.session))
     return false;
   const Open* open = side_.connection().open(key);
@@ -249,8 +249,8 @@ bool FarReads::may_fetch(const OpenKey& key, const File& file) {
 
 std::uint32_t FarReads::largest_read() const {
   const Connection& connection = side_.connection();
-  std::uint32_t most = connection.multi_credit() ? kLargestRead : kCreditBytes;
-  return std::max<std::uint32_t>(1, std::min(most, connection.max_read_bytes()));
+  std::uint32_t most = connection.negotiated().multi_credit() ? kLargestRead : kCreditBytes;
+  return std::max<std::uint32_t>(1, std::min(most, connection.negotiated().max_read_bytes()));
 }
 
 ReadAheadLimits FarReads::limits() const {
