@@ -15,6 +15,7 @@
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
+#include "proxy/modules/http/stored_answer.h"
 
 namespace longhaul::http::h2 {
 
