@@ -198,9 +198,9 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
     return frame.bytes;
   }
   if (name.path.empty() || name.stream || taken_back_.contains(name.path) ||
-      taken_back_.size() >= kMaxRemembered || !connection_.has_room_for_opens(on_behalf_.size() + 1))
+      taken_back_.size() >= kMaxRemembered || !connection_.opens().has_room_for(on_behalf_.size() + 1))
     return frame.bytes;
-  for (const auto& [fid, open] : connection_.opens())
+  for (const auto& [fid, open] : connection_.opens().all())
     if (open.name.path == name.path && !open.looks && !open.closing) return frame.bytes;
   on_behalf_.insert(number_of(message.header));
   if (!features.metadata_relaxed) watch_.opening(message.header, name);
@@ -232,7 +232,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   auto answered = connection_.on_reply(message);
   const MessageNumber number = number_of(message.header);
   losses_.reply(message);
-  leg_.set_max_mpx(connection_.max_mpx());
+  leg_.set_max_mpx(connection_.negotiated().max_mpx());
   if (message.header.command == Command::negotiate) watch_.negotiated(now);
   if (answered.request && answered.request->effect != Effect::none) changed(*answered.request);
   const bool wished = answered.request && on_behalf_.erase(number) != 0;
@@ -276,7 +276,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
 
 // Before the answer goes on: from then on the client may rely on the change.
 void Far::changed(const Pending& request) {
-  for (const auto& [fid, open] : connection_.opens())
+  for (const auto& [fid, open] : connection_.opens().all())
     if (open.serial == request.serial || open.oplock == Oplock::level2) reads_.changed(open.key);
 }
 
@@ -285,7 +285,7 @@ void Far::server_break(TimePoint now, const Frame& frame, const Message& message
                            ? parse_locking_request(message.first())
                            : Result<LockingRequest>(Error::malformed_record);
   if (!locking || !locking->is_oplock_release()) return out_.pass_on(frame.bytes);
-  Open* open = connection_.open_of(locking->fid);
+  Open* open = connection_.opens().find(locking->fid);
   if (!open) return out_.pass_on(frame.bytes);
   ++counters_.breaks;
   const bool needs_answer = open->oplock != Oplock::level2;
@@ -401,7 +401,7 @@ void Far::stream_opaque(TimePoint) {
 modules::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
   if (!stream_over_ || stream_ended_ || !quiet() || leg_.listens()) return reasons::optimised;
-  return connection_.why_untouchable();
+  return connection_.negotiated().why_untouchable();
 }
 
 void Far::on_surroundings(TimePoint, const Surroundings& surroundings) {

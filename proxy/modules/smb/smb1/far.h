@@ -48,8 +48,8 @@ class Far final : public Half {
   void stream_opaque(TimePoint now) override;
   Bare bare_from_lan() const override { return leg_.raw().bare_from_server(); }
   Bare bare_from_stream() const override { return leg_.raw().bare_from_client(); }
-  void seals() override { connection_.seals(); }
-  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
+  void seals() override { connection_.negotiated().seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.negotiated().cannot_open(reason); }
   bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
   modules::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }

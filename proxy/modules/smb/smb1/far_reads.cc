@@ -19,7 +19,7 @@ constexpr std::uint64_t kSmallFile = 64 * 1024;
 
 ReadAheadLimits FarReads::limits() const {
   const std::uint32_t largest =
-      std::min(kLargestRead, std::max<std::uint32_t>(connection_.max_read_bytes(), 512));
+      std::min(kLargestRead, std::max<std::uint32_t>(connection_.negotiated().max_read_bytes(), 512));
   return limits_for(surroundings_.line_bytes_per_second, surroundings_.round_trip, largest);
 }
 

@@ -151,7 +151,7 @@ void FarSearches::give_kept(Searches::iterator found, const Again& again) {
 
 void FarSearches::answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data) {
   if (status != 0) return out_.pass_on(empty_reply(request, status));
-  for (Slice& part : trans2_reply(request, 0, parameters, data, connection_.max_answer_bytes()))
+  for (Slice& part : trans2_reply(request, 0, parameters, data, connection_.negotiated().max_answer_bytes()))
     out_.pass_on(std::move(part));
 }
 

@@ -67,7 +67,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 }
 
 void Near::request(TimePoint now, const Frame& frame, const Message& message) {
-  if (connection_.why_untouchable() != reasons::optimised && losses_.is_told_by_reset(message))
+  if (connection_.negotiated().why_untouchable() != reasons::optimised && losses_.is_told_by_reset(message))
     return writes_.abort(Cause::flow_cut);
   if (connection_.is_ready() && !raw_.under_way()) {
     if (losses_.goes_on_with_lost(message)) {
@@ -143,7 +143,7 @@ bool Near::close(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   const Open* open = connection_.open(key_of(header.uid, header.tid, close->fid));
   if (!open || !local_.may(&Features::metadata) || !may_be_closed_early(*open, header, *close) ||
-      !keeps_handle(*open, connection_.opens()) || writes_.promises().waiting(open->key) != 0 ||
+      !keeps_handle(*open, connection_.opens().all()) || writes_.promises().waiting(open->key) != 0 ||
       writes_.promises().failed(open->key))
     return false;
   if (!open->looks && ahead_.reads().waits_in(header.uid, header.tid)) return false;  // perhaps of this file
@@ -293,7 +293,7 @@ bool Near::quiet() const {
 
 // As in smb2/near.cc.
 modules::Reason Near::leave_alone() const {
-  const modules::Reason why = connection_.why_untouchable();
+  const modules::Reason why = connection_.negotiated().why_untouchable();
   return not_understood_ || why == reasons::smb_not_understood ? reasons::smb_not_understood : reasons::optimised;
 }
 

@@ -39,16 +39,16 @@ class Near final : public Half {
   void stream_opaque(TimePoint now) override;
   Bare bare_from_lan() const override { return raw_.bare_from_client(); }
   Bare bare_from_stream() const override { return raw_.bare_from_server(); }
-  void seals() override { connection_.seals(); }
-  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
+  void seals() override { connection_.negotiated().seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.negotiated().cannot_open(reason); }
   bool quiet() const override;
   Leave gives_up() override;
   std::uint64_t awaited() const override { return losses_.awaited(); }
   void arrived(std::uint64_t outputs) override { losses_.arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
-    const modules::Reason why =
-        not_understood_ ? modules::Reason(reasons::smb_not_understood) : connection_.why_untouchable();
+    const modules::Reason why = not_understood_ ? modules::Reason(reasons::smb_not_understood)
+                                                : connection_.negotiated().why_untouchable();
     return why != reasons::optimised ? why : writes_.reason();
   }
   void set_wake(const std::function<void()>& wake) override { writes_.set_wake(wake); }

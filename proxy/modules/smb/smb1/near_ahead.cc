@@ -63,7 +63,7 @@ void NearAhead::passes(const Message& message) {
   looks_.drop();
   const Open* meant = connection_.open_of(message);
   questions_changed(message.is_chained() ? nullptr : meant);
-  for (auto& [fid, open] : connection_.opens()) {
+  for (auto& [fid, open] : connection_.opens().all()) {
     const bool may_be_meant = meant == &open || message.is_chained();
     if (may_be_meant || open.oplock == Oplock::level2) reads_.drop(open);
   }
@@ -87,7 +87,7 @@ void NearAhead::after_answer(const Pending& request) {
   if (request.effect == Effect::none) return;
   looks_.drop();
   searches_.changed();
-  questions_changed(request.serial ? connection_.open_of_serial(*request.serial) : nullptr);
+  questions_changed(request.serial ? connection_.opens().find_serial(*request.serial) : nullptr);
 }
 
 // None: it may have been any file.
@@ -124,7 +124,7 @@ void NearAhead::unheard() {
   looks_.drop();
   searches_.changed();
   questions_.unheard();
-  for (auto& [fid, open] : connection_.opens()) {
+  for (auto& [fid, open] : connection_.opens().all()) {
     if (!open.watched) continue;
     reads_.drop(open);
     questions_.drop(open.key);

@@ -11,7 +11,7 @@ bool may_be_closed_early(const Open& open, const Header& header, const CloseRequ
          (close.last_write == 0 || close.last_write == 0xFFFFFFFF) && header.has_nt_status();
 }
 
-bool keeps_handle(const Open& open, const Connection::Opens& opens) {
+bool keeps_handle(const Open& open, const OpenTable::ByFid& opens) {
   if (open.may_cache_handle() || !open.looks || !open.name.exact) return open.may_cache_handle();
   return std::any_of(opens.begin(), opens.end(), [&](const auto& each) {
     const Open& other = each.second;

@@ -17,7 +17,7 @@ namespace longhaul::smb::smb1 {
 // the first to tell that the disk is full or has failed. Pure, so that each condition can be tested.
 bool may_be_closed_early(const Open& open, const Header& header, const CloseRequest& close);
 // Under a batch oplock, its own or that of another open of the name which this handle cannot disturb.
-bool keeps_handle(const Open& open, const Connection::Opens& opens);
+bool keeps_handle(const Open& open, const OpenTable::ByFid& opens);
 
 class NearCloses {
  public:

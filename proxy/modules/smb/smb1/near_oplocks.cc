@@ -4,7 +4,7 @@
 namespace longhaul::smb::smb1 {
 
 void NearOplocks::give_up(const FileName& name) {
-  for (auto& [fid, open] : connection_.opens()) {
+  for (auto& [fid, open] : connection_.opens().all()) {
     if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
     ahead_.given_up(open);
     writes_.stop(open.key);

@@ -158,7 +158,7 @@ void NearWrites::passes(const Message& message) {
   if (open && (writes_data(command) || command == Command::flush)) meant = open->key;
   if (const Pending* pending = connection_.pending(number_of(message.header)); pending && !meant)
     for (const std::uint16_t fid : pending->closing)
-      if (const Open* closed = connection_.open_of(fid)) meant = closed->key;
+      if (const Open* closed = connection_.opens().find(fid)) meant = closed->key;
   if (meant || command == Command::flush) carriers_.insert_or_assign(number_of(message.header), meant);
 }
 
@@ -180,7 +180,7 @@ std::optional<Slice> NearWrites::late_error(const Frame& frame, const Message& a
   std::vector<OpenKey> meant;
   if (of) meant.push_back(*of);
   if (!of)
-    for (const auto& [fid, open] : connection_.opens()) meant.push_back(open.key);
+    for (const auto& [fid, open] : connection_.opens().all()) meant.push_back(open.key);
   bool is_late = false, withheld = false;
   for (const OpenKey& key : meant) {
     const bool is_news = promises_.unreported(key);

@@ -29,7 +29,7 @@ TEST_CASE("SMB1: what is configured may be answered locally while both sides can
     CHECK_FALSE(local.may(&Features::read_ahead));
   }
   SECTION("nothing in a connection that must be left alone") {
-    talk.connection.cannot_open(reasons::smb_signed);
+    talk.connection.negotiated().cannot_open(reasons::smb_signed);
     CHECK_FALSE(local.may(&Features::read_ahead));
   }
 }

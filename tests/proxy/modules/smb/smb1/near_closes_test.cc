@@ -29,13 +29,13 @@ TEST_CASE("SMB1: a handle for attributes may stay open while a batch oplock hold
   look.uid = kUid;
   look.looks = true;
   look.name = file.name;
-  CHECK(keeps_handle(file, talk.connection.opens()));
-  CHECK(keeps_handle(look, talk.connection.opens()));
+  CHECK(keeps_handle(file, talk.connection.opens().all()));
+  CHECK(keeps_handle(look, talk.connection.opens().all()));
   SECTION("not one for data") { look.looks = false; }
   SECTION("not another user's") { look.uid = kUid + 1; }
   SECTION("not another name's") { look.name.path = u"G"; }
   SECTION("not while the oplock is being broken") { file.break_pending = true; }
-  CHECK_FALSE(keeps_handle(look, talk.connection.opens()));
+  CHECK_FALSE(keeps_handle(look, talk.connection.opens().all()));
 }
 
 TEST_CASE("SMB1: a failed CLOSE that was answered early is a loss of what was written") {
