@@ -87,7 +87,7 @@ bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& 
       trans2_request({header.pid, header.uid, header.tid, header.mid, header.flags2}, part.function,
                      parameters, static_cast<std::uint16_t>(part.max_parameters),
                      static_cast<std::uint16_t>(part.max_data)),
-      {ServerLeg::Scope::Of::everything, {}, {}},
+      {Scope::Of::everything, {}, {}},
       [this, number](const Message& answer) { return asked_again(number, answer); });
   return true;
 }
