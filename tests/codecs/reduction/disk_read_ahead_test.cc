@@ -19,7 +19,7 @@ TEST_CASE("small segments are read ahead with at most as many loads as one block
       file += piece;
     }
   }
-  REQUIRE(sites.here.list().size() > 2 * DiskTier::kMaxLoads);
+  REQUIRE(sites.here.list().size() > 2 * kMaxLoads);
   auto twins =
       sites.session(128);  // reads 4 MiB ahead, and all of it comes between the first block and the second
   send(*twins, 0, kStream, file);
