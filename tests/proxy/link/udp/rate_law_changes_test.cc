@@ -3,10 +3,13 @@
 #include <catch2/catch.hpp>
 
 #include "law_on_line.h"
+#include "tests/sweep.h"
 
 using namespace longhaul;
 using namespace longhaul::link::udp;
 using namespace longhaul::link::udp::law_on_line;
+using longhaul::test::seeds;
+using longhaul::test::sweep;
 
 TEST_CASE("a configured rate that fits again is used again") {
   Run run({}, Law::paced);
@@ -27,8 +30,8 @@ TEST_CASE("a longer path is not taken for a queue") {
   for (const Law law : {Law::paced, Law::measured})
     for (const auto& [before, after] :
          {std::pair{20ms, 120ms}, {50ms, 600ms}, {10ms, 40ms}, {100ms, 150ms}, {50ms, 70ms}})
-      for (const double loss : {0.0, 0.01, 0.05})
-        for (const std::uint64_t seed : {1u, 2u, 3u}) {
+      for (const double loss : sweep({0.0, 0.01, 0.05}))
+        for (const std::uint64_t seed : seeds(3)) {
           INFO("law " << static_cast<int>(law) << ", " << before / 1ms << " to " << after / 1ms
                       << " ms, loss " << loss << ", seed " << seed);
           Run run({.rtt = before, .loss = loss}, law, kRate, seed);
@@ -54,7 +57,7 @@ TEST_CASE("a path that is longer and slower at once is not taken for a queue") {
                                  {20ms, 60ms, 5e6},
                                  {30ms, 80ms, 10e6}})
       for (const double loss : {0.0, 0.05})
-        for (const std::uint64_t seed : {1u, 2u, 3u}) {
+        for (const std::uint64_t seed : seeds(3)) {
           INFO("law " << static_cast<int>(law) << ", " << change.before / 1ms << " to " << change.after / 1ms
                       << " ms, to " << change.bits << " bit/s, loss " << loss << ", seed " << seed);
           Run run({.rtt = change.before, .loss = loss}, law, kRate, seed);
@@ -100,8 +103,8 @@ TEST_CASE("the law follows a line that becomes a little slower even if packets a
   for (const Law law : {Law::paced, Law::measured})
     for (const double bits : {10e6, kRate})
       for (const Duration rtt : {30ms, 100ms})
-        for (const Duration jitter : {0ms, 5ms, 10ms})
-          for (const double slower : {0.85, 0.75, 0.5}) {
+        for (const Duration jitter : sweep({0ms, 5ms, 10ms}))
+          for (const double slower : sweep({0.85, 0.75, 0.5})) {
             INFO("law " << static_cast<int>(law) << ", " << bits << " bit/s, " << rtt / 1ms
                         << " ms, late by up to " << jitter / 1ms << " ms, then " << slower);
             Run run({.bits = bits, .rtt = rtt, .jitter = jitter}, law, bits);

@@ -3,10 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include "law_on_line.h"
+#include "tests/sweep.h"
 
 using namespace longhaul;
 using namespace longhaul::link::udp;
 using namespace longhaul::link::udp::law_on_line;
+using longhaul::test::sweep;
 
 TEST_CASE("a short stall of a host is not taken for a queue") {
   for (const Duration rtt : {1ms, 30ms}) {
@@ -24,8 +26,8 @@ TEST_CASE("a short stall of the line or a host is not taken for a slower line") 
   enum class Who { line, receiver, sender };
   for (const Law law : {Law::paced, Law::measured})
     for (const Who who : {Who::line, Who::receiver, Who::sender})
-      for (const Duration rtt : {10ms, 40ms, 100ms})
-        for (const Duration still : {30ms, 45ms, 80ms, 150ms}) {
+      for (const Duration rtt : sweep({10ms, 40ms, 100ms}))
+        for (const Duration still : sweep({30ms, 45ms, 80ms, 150ms})) {
           INFO("law " << static_cast<int>(law) << ", who " << static_cast<int>(who) << ", " << rtt / 1ms
                       << " ms, still for " << still / 1ms << " ms");
           Run run({.rtt = rtt, .queue_bytes = 2'000'000}, law);

@@ -5,15 +5,17 @@
 #include <catch2/catch.hpp>
 
 #include "law_on_line.h"
+#include "tests/sweep.h"
 
 using namespace longhaul;
 using namespace longhaul::link::udp;
 using namespace longhaul::link::udp::law_on_line;
+using longhaul::test::sweep;
 
 TEST_CASE("alone on a line, both laws fill it and leave no queue, whatever the random loss") {
   for (const Law law : {Law::paced, Law::measured})
-    for (const Duration rtt : {0ms, 30ms, 250ms})
-      for (const double loss : {0.0, 0.01, 0.1, 0.2}) {
+    for (const Duration rtt : sweep({0ms, 30ms, 250ms}))
+      for (const double loss : sweep({0.0, 0.01, 0.1, 0.2})) {
         Run run({.rtt = rtt, .loss = loss}, law);
         INFO((law == Law::paced ? "paced" : "measured") << ", " << rtt / 1ms << " ms, loss " << loss);
         run.network.run_for(3s);
