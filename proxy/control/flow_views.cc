@@ -50,7 +50,7 @@ json::object view_flow(const FlowRecord& flow) {
           {"features", view(flow.features)}};
 }
 
-std::string_view to_text(Path path) {
+std::string_view path_text(Path path) {
   switch (path) {
     case Path::over_link:
       return "over_link";
@@ -122,7 +122,7 @@ json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) 
   if (!forecast.sentence.empty()) object["sentence"] = forecast.sentence;
   if (!forecast.remedy.empty()) object["remedy"] = forecast.remedy;
   object["tuple"] = flows::to_text(tuple);
-  object["path"] = to_text(forecast.path);
+  object["path"] = path_text(forecast.path);
   object["peer"] = text_or_null(forecast.peer);
   object["rule"] = forecast.rule ? json::value(*forecast.rule) : json::value();
   object["features"] = view(forecast.features);
