@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "proxy/modules/http/h2/blocks.h"
+#include "proxy/modules/http/stored_answer.h"
 
 namespace longhaul::http::h2 {
 namespace {
