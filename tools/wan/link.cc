@@ -4,7 +4,6 @@
 #include "tools/wan/link.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace longhaul::wan {
 namespace {
@@ -27,9 +26,9 @@ std::uint64_t minus(std::uint64_t from, std::uint64_t amount) { return from > am
 
 }  // namespace
 
-Link::Link(const LinkConfig& config, std::uint64_t seed) : config_(config), chances_(seed), seed_(seed) {
+Link::Link(const LinkConfig& config, std::uint64_t seed) : config_(config), chances_(seed), managed_(seed) {
   bucket_.use(config_.policer, {});
-  use_discipline({});
+  manage_queue();
 }
 
 void Link::reseed(std::uint64_t seed) { chances_ = LinkChances{seed}; }
@@ -51,20 +50,14 @@ void Link::launch_sent(TimePoint at) {
     if (!packet.lost) {
       const auto jitter = Duration{
           static_cast<Duration::rep>(packet.jitter_share * static_cast<double>(config_.jitter.count()))};
-      Travelling out{std::max(order_floor_, sent + std::max(Duration{0}, config_.delay + jitter)),
-                     packet.number,
-                     packet.id,
-                     packet.bytes,
-                     packet.twice,
-                     packet.flipped_at,
-                     packet.marked};
-      if (packet.held_back) {
-        out.at += config_.reorder_by;
-        held_back_.push(out);
-      } else {
-        order_floor_ = out.at;
-        travelling_.push_back(out);
-      }
+      const Propagation::Packet out{sent + std::max(Duration{0}, config_.delay + jitter),
+                                    packet.number,
+                                    packet.id,
+                                    packet.bytes,
+                                    packet.twice,
+                                    packet.flipped_at,
+                                    packet.marked};
+      packet.held_back ? travelling_.hold_back(out, config_.reorder_by) : travelling_.send(out);
     }
     sending_.pop_front();
   }
@@ -87,7 +80,7 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id, const PacketTr
   }
 
   const bool idle = sent_at(busy_bits_) <= at;
-  if (!managed() && !idle && waiting_bytes_ + bytes > config_.queue_bytes) {
+  if (!managed_.is_on() && !idle && waiting_bytes_ + bytes > config_.queue_bytes) {
     ++counters_.dropped;
     return Fate::dropped;
   }
@@ -114,10 +107,12 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id, const PacketTr
   }
   packet.lost = single_loss || burst_loss || on_demand;
 
-  if (managed()) {
-    if (!enqueue_managed(packet, at)) return Fate::dropped;
+  if (managed_.is_on()) {
+    const auto enqueued = managed_.enqueue(packet, at);
+    count(enqueued.drops);
+    if (!enqueued.taken) return Fate::dropped;
     serve(at);
-    counters_.queue_peak_bytes = std::max(counters_.queue_peak_bytes, waiting_bytes_ + discipline_->bytes());
+    counters_.queue_peak_bytes = std::max(counters_.queue_peak_bytes, waiting_bytes_ + managed_.bytes());
   } else {
     if (idle) {  // then nothing is left in sending_ or waiting_ that counts from the old busy_since_
       busy_since_ = at;
@@ -145,66 +140,34 @@ void Link::put_on_line(const QueuedPacket& packet) {
 // ------------------------------------------------------------------------------------------ the managed
 // queue
 
-bool Link::enqueue_managed(const QueuedPacket& packet, TimePoint at) {
-  const std::size_t before = dropped_.size();
-  const bool full = discipline_->bytes() + packet.bytes > config_.queue_bytes;
-  discipline_->enqueue(packet, at, dropped_);
-  enqueued_at_ = at;
-  const std::size_t gone = dropped_.size() - before;
-  managed_packets_ = managed_packets_ + 1 - gone;
-  counters_.dropped += gone;
-  if (!full) counters_.dropped_early += gone;
-  bool taken = true;
-  for (std::size_t i = before; i < dropped_.size(); ++i) taken &= dropped_[i].number != packet.number;
-  // The arriving packet's owner hears of it at once, and lost ones are no longer known to theirs.
-  std::erase_if(dropped_, [&](const QueuedPacket& one) { return one.number == packet.number || one.lost; });
-  return taken;
+void Link::count(const ManagedQueue::Drops& drops) {
+  counters_.dropped += drops.all;
+  counters_.dropped_early += drops.early;
 }
 
 void Link::serve(TimePoint at) {
-  if (!discipline_) return;
-  while (managed_packets_ > 0) {
+  while (!managed_.empty()) {
     const TimePoint free = sent_at(busy_bits_);
     if (free > at) return;
-    // Only an arrival finds the line idle: it starts at once.
-    const TimePoint start = std::max(free, enqueued_at_);
+    const TimePoint start = managed_.start(free);
     launch_sent(start);
-    const std::size_t before = dropped_.size();
-    const auto next = discipline_->dequeue(start, dropped_);
-    const std::size_t gone = dropped_.size() - before;
-    managed_packets_ -= gone;
-    counters_.dropped += gone;
-    counters_.dropped_early += gone;
-    std::erase_if(dropped_, [](const QueuedPacket& packet) { return packet.lost; });
-    if (!next) return;
-    --managed_packets_;
-    counters_.marked += next->ecn == Ecn::experienced;
+    const auto next = managed_.dequeue(start);
+    count(next.drops);
+    if (!next.packet) return;
+    counters_.marked += next.packet->ecn == Ecn::experienced;
     if (start != free) {
       busy_since_ = start;
       busy_bits_ = 0;
     }
-    put_on_line(*next);
+    put_on_line(*next.packet);
   }
 }
 
-// After a change of the configuration: packets that wait stay, in the order in which they came.
-void Link::use_discipline(const LinkConfig& before) {
-  if (managed() && discipline_ && before.aqm == config_.aqm)
-    return discipline_->set_line(config_.rate_bits, config_.queue_bytes);
-  Discipline::Packets waiting;
-  if (discipline_) waiting = discipline_->take_all();
-  discipline_.reset();
-  managed_packets_ = 0;
-  if (managed()) {
-    discipline_ = make_discipline(*config_.aqm, seed_);
-    // None of them is dropped by the change itself.
-    discipline_->set_line(config_.rate_bits, ~std::uint64_t{0});
-    Discipline::Packets none;
-    for (const QueuedPacket& packet : waiting) discipline_->enqueue(packet, latest_, none);
-    managed_packets_ = waiting.size();
-    discipline_->set_line(config_.rate_bits, config_.queue_bytes);
-    return;
-  }
+// After a change of the configuration.
+void Link::manage_queue() {
+  const bool is_managed = config_.aqm && config_.rate_bits != 0;
+  const auto waiting =
+      managed_.use(is_managed ? &*config_.aqm : nullptr, {config_.rate_bits, config_.queue_bytes}, latest_);
   for (const QueuedPacket& packet : waiting) {
     waiting_.push_back({busy_bits_, packet.bytes});
     waiting_bytes_ += packet.bytes;
@@ -224,59 +187,46 @@ void Link::change(TimePoint at, const LinkConfig& config) {
   for (Waiting& packet : waiting_) packet.start_bits = minus(packet.start_bits, done);
   busy_bits_ = minus(busy_bits_, done);
   busy_since_ = at;
-  const LinkConfig before = std::exchange(config_, config);
+  config_ = config;
   bucket_.use(config_.policer, at);
-  use_discipline(before);
+  manage_queue();
   serve(at);
 }
 
-Departure Link::take(const Travelling& packet) {
+Departure Link::deliver(const Propagation::Out& out) {
+  const Propagation::Packet& packet = out.packet;
   const unsigned copies = packet.twice ? 2 : 1;
   counters_.packets_out += copies;
   counters_.bytes_out += std::uint64_t{packet.bytes} * copies;
   counters_.duplicated += copies - 1;
-  if (packet.number < highest_out_) ++counters_.reordered;
-  highest_out_ = std::max(highest_out_, packet.number + 1);
+  counters_.reordered += out.is_late;
   return {packet.at, packet.id, packet.bytes, copies, packet.flipped_at, packet.marked};
 }
 
 std::optional<Departure> Link::poll(TimePoint now) {
   serve(now);
   launch_sent(now);
-  if (!dropped_.empty()) {
-    const QueuedPacket gone = dropped_.back();
-    dropped_.pop_back();
-    return Departure{.at = now, .id = gone.id, .bytes = gone.bytes, .copies = 0};
-  }
-  const bool in_order = !travelling_.empty() && travelling_.front().at <= now;
-  const bool late = !held_back_.empty() && held_back_.top().at <= now;
-  if (in_order && (!late || held_back_.top() > travelling_.front())) {
-    const Travelling packet = travelling_.front();
-    travelling_.pop_front();
-    return take(packet);
-  }
-  if (!late) return std::nullopt;
-  const Travelling packet = held_back_.top();
-  held_back_.pop();
-  return take(packet);
+  if (const auto gone = managed_.poll_dropped())
+    return Departure{.at = now, .id = gone->id, .bytes = gone->bytes, .copies = 0};
+  const auto out = travelling_.poll(now);
+  return out ? std::optional(deliver(*out)) : std::nullopt;
 }
 
 std::optional<TimePoint> Link::next_wakeup() const {
   std::optional<TimePoint> next;
   const auto consider = [&next](TimePoint at) { next = next ? std::min(*next, at) : at; };
-  if (!dropped_.empty()) consider(latest_);
-  if (!travelling_.empty()) consider(travelling_.front().at);
-  if (!held_back_.empty()) consider(held_back_.top().at);
+  if (managed_.has_dropped()) consider(latest_);
+  if (const auto at = travelling_.next()) consider(*at);
   if (!sending_.empty()) {  // whatever of these comes out first, it is not before this
     const Duration shortest = std::max(Duration{0}, config_.delay - config_.jitter);
-    consider(std::max(order_floor_, sent_at(sending_.front().end_bits) + shortest));
+    consider(travelling_.in_order(sent_at(sending_.front().end_bits) + shortest));
   }
   return next;
 }
 
 std::uint64_t Link::queued_bytes(TimePoint now) {
   serve(now);
-  std::uint64_t bytes = waiting_bytes_ + (discipline_ ? discipline_->bytes() : 0);
+  std::uint64_t bytes = waiting_bytes_ + managed_.bytes();
   for (const Waiting& packet : waiting_) {
     if (sent_at(packet.start_bits) > now) break;
     bytes -= packet.bytes;

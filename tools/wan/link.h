@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // One direction of an emulated line in virtual time: which packets are lost, and when the others come out.
-// Leaves clocks, sockets and the packets' bytes to forwarder.h.
+// Leaves queues with management to managed_queue.h, the delay to propagation.h, clocks, sockets and the
+// packets' bytes to forwarder.h.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <queue>
-#include <vector>
 
-#include "tools/wan/aqm/discipline.h"
 #include "tools/wan/chance.h"
+#include "tools/wan/managed_queue.h"
 #include "tools/wan/policer.h"
+#include "tools/wan/propagation.h"
 
 namespace longhaul::wan {
 
@@ -97,9 +97,7 @@ class Link {
   std::optional<TimePoint> next_wakeup() const;
 
   std::uint64_t queued_bytes(TimePoint now);
-  std::size_t packets_inside() const {
-    return sending_.size() + managed_packets_ + travelling_.size() + held_back_.size();
-  }
+  std::size_t packets_inside() const { return sending_.size() + managed_.size() + travelling_.size(); }
   const LinkCounters& counters() const { return counters_; }
   void reset_counters(TimePoint now);
 
@@ -120,31 +118,17 @@ class Link {
     std::uint64_t start_bits;  // sent since busy_since_ when its first bit goes out
     std::uint32_t bytes;
   };
-  struct Travelling {
-    TimePoint at;
-    std::uint64_t number;
-    PacketId id;
-    std::uint32_t bytes;
-    bool twice;
-    std::optional<double> flipped_at;
-    bool marked;
-    bool operator>(const Travelling& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
-  };
 
   TimePoint sent_at(std::uint64_t bits) const;  // when that many bits of the busy period are out
   void forget_started(TimePoint at);            // keeps waiting_ to what has not begun by `at`
   void launch_sent(TimePoint at);               // moves what is wholly sent by `at` on to the delay
-  Departure take(const Travelling& packet);
+  Departure deliver(const Propagation::Out& out);
 
-  bool managed() const { return config_.aqm && config_.rate_bits != 0; }
-  // Puts what the discipline gives on the line, as long as that is free by `at`.
+  // Puts what the managed queue gives on the line, as long as that is free by `at`.
   void serve(TimePoint at);
-  // Whether the packet is still there.
-  bool enqueue_managed(const QueuedPacket& packet, TimePoint at);
+  void count(const ManagedQueue::Drops& drops);
   void put_on_line(const QueuedPacket& packet);
-  void use_discipline(const LinkConfig& before);
+  void manage_queue();
 
   LinkConfig config_;
   LinkChances chances_;
@@ -155,18 +139,11 @@ class Link {
   std::uint64_t waiting_bytes_ = 0;  // sum over waiting_
   std::uint64_t next_number_ = 0;
   std::uint32_t to_lose_ = 0;
-  std::uint64_t highest_out_ = 0;  // number + 1 of the latest arrival that came out
-  TimePoint order_floor_{};        // nothing in order comes out before this
   std::deque<Sending> sending_;
   std::deque<Waiting> waiting_;
-  std::unique_ptr<Discipline> discipline_;  // while managed()
-  std::size_t managed_packets_ = 0;         // in it
-  TimePoint enqueued_at_{};                 // the newest of them
-  Discipline::Packets dropped_;             // by it, and not yet reported
+  ManagedQueue managed_;
   TokenBucket bucket_;
-  std::uint64_t seed_;
-  std::deque<Travelling> travelling_;  // in order
-  std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> held_back_;
+  Propagation travelling_;
 };
 
 }  // namespace longhaul::wan
