@@ -41,12 +41,13 @@ void LanSide::prepare() {
 
 ReadSpace& LanSide::read_space() {
   thread_local ReadSpace space;
-  if (!space.memory) space.slice = Slice::unfilled(link::Stream::kRecordRoom + kReadBytes, space.memory);
+  if (!space.memory)
+    space.slice = Slice::unfilled(link::StreamWriter::kRecordRoom + kReadBytes, space.memory);
   return space;
 }
 
 LanSide::Received LanSide::receive(std::size_t room) {
-  std::byte* bytes = read_space().memory + link::Stream::kRecordRoom;
+  std::byte* bytes = read_space().memory + link::StreamWriter::kRecordRoom;
   ssize_t size = 0;
   do {
     size = ::recv(socket_.native_handle(), bytes, room, 0);

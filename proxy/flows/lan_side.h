@@ -67,7 +67,7 @@ class LanSide {
   enum class Got : std::uint8_t { bytes, nothing, end, failure };
   struct Received {
     Got got = Got::nothing;
-    std::size_t size = 0;  // in read_space(), from Stream::kRecordRoom on
+    std::size_t size = 0;  // in read_space(), from StreamWriter::kRecordRoom on
   };
   Received receive(std::size_t room);
   static ReadSpace& read_space();

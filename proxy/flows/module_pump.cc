@@ -78,10 +78,10 @@ bool ModulePump::read(int& reads_left) {
   if (received.size < kReadBytes) lan_.wait_to_read();
   ReadSpace& space = LanSide::read_space();
   if (received.size < kCopyBelow) {
-    host_.from_lan(now, Slice::copy_of({space.memory + link::Stream::kRecordRoom, received.size}));
+    host_.from_lan(now, Slice::copy_of({space.memory + link::StreamWriter::kRecordRoom, received.size}));
   } else {
     space.memory = nullptr;
-    host_.from_lan(now, std::move(space.slice).sub(link::Stream::kRecordRoom, received.size));
+    host_.from_lan(now, std::move(space.slice).sub(link::StreamWriter::kRecordRoom, received.size));
     space.slice = {};
   }
   return true;
@@ -95,8 +95,9 @@ void ModulePump::lose_lan() {
 }
 
 void ModulePump::report(FlowRecord& record) {
-  record.module->counters = host_.counters();
-  if (const auto detail = host_.detail(); detail != record.module->detail) record.module->detail = detail;
+  record.module->counters = host_.module().counters();
+  if (const auto detail = host_.module().detail(); detail != record.module->detail)
+    record.module->detail = detail;
   if (const Reason reason = host_.reason(); reason != std::exchange(told_, reason)) tell_(record, reason);
 }
 

@@ -7,11 +7,11 @@ using modules::Way;
 
 void ModuleSide::begin(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                        link::Stream& stream, ModulePump::TellReason tell, Wake wake) {
-  pump_ = std::make_unique<ModulePump>(std::move(half), lan_, stream, module.memory, std::move(tell));
   wake_ = std::make_unique<Wake>(std::move(wake));
-  pump_->host().set_wake([this] {
+  half->set_wake([this] {
     if (features_changed()) (*wake_)();
   });
+  pump_ = std::make_unique<ModulePump>(std::move(half), lan_, stream, module.memory, std::move(tell));
   record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.descriptor.name});
 }
 
@@ -44,7 +44,7 @@ ModulePump::Left ModuleSide::leave() {
 bool ModuleSide::take_messages(link::Stream& stream, link::Duration round_trip) {
   const auto now = link::Clock::now();
   if (pump_) return pump_->host().take_messages(now, round_trip);
-  while (stream.poll_message(now, round_trip)) {
+  while (stream.reader().poll_message(now, round_trip)) {
   }
   return false;
 }

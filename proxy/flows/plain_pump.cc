@@ -6,7 +6,7 @@ namespace longhaul::flows {
 MovedUp pump_up(LanSide& lan, link::Stream& stream) {
   bool wrote = false;
   for (int i = 0; i < kReadsPerTurn; ++i) {
-    const std::size_t room = std::min(stream.may_write(), kReadBytes);
+    const std::size_t room = std::min(stream.writer().may_write(), kReadBytes);
     if (room == 0) return {UpStop::no_room, wrote};
     const LanSide::Received received = lan.receive(room);
     if (received.got == LanSide::Got::nothing) break;
@@ -14,10 +14,10 @@ MovedUp pump_up(LanSide& lan, link::Stream& stream) {
     if (received.got == LanSide::Got::end) return {UpStop::lan_ended, wrote};
     ReadSpace& space = LanSide::read_space();
     if (received.size < kCopyBelow) {
-      stream.write(Bytes(space.memory + link::Stream::kRecordRoom, received.size));
+      stream.writer().write(Bytes(space.memory + link::StreamWriter::kRecordRoom, received.size));
     } else {
       std::byte* memory = std::exchange(space.memory, nullptr);
-      stream.write_in_place(std::move(space.slice), memory, received.size);
+      stream.writer().write_in_place(std::move(space.slice), memory, received.size);
     }
     wrote = true;
     if (received.size < room) break;
@@ -27,11 +27,11 @@ MovedUp pump_up(LanSide& lan, link::Stream& stream) {
 
 MovedDown pump_down(LanSide& lan, link::Stream& stream, link::Duration round_trip) {
   bool consumed = false;
-  while (!stream.readable().empty()) {
-    const LanSide::Written written = lan.send(stream.readable());
+  while (!stream.reader().readable().empty()) {
+    const LanSide::Written written = lan.send(stream.reader().readable());
     if (written.sent == LanSide::Sent::waits) return {DownStop::lan_full, consumed};
     if (written.sent == LanSide::Sent::failure) return {DownStop::lan_failed, consumed};
-    stream.consume(written.size, link::Clock::now(), round_trip);
+    stream.reader().consume(written.size, link::Clock::now(), round_trip);
     consumed = true;
   }
   return {DownStop::stream_empty, consumed};

@@ -44,8 +44,8 @@ class Entries {
 
 }  // namespace
 
-void DueFrames::ack(Stream& stream) {
-  if (!std::exchange(stream.marks.ack_due, true)) acks_.push_back(stream.id());
+void DueFrames::ack(StreamEntry& stream) {
+  if (!std::exchange(stream.ack_due, true)) acks_.push_back(stream.id);
 }
 
 void DueFrames::ack_again(StreamId gone, std::uint64_t offset) {
@@ -63,16 +63,16 @@ bool DueFrames::repeat_last_acks() {
   return !last_acks_.empty();
 }
 
-void DueFrames::credit(Stream& stream) {
-  if (!std::exchange(stream.marks.credit_due, true)) credits_.push_back(stream.id());
+void DueFrames::credit(StreamEntry& stream) {
+  if (!std::exchange(stream.credit_due, true)) credits_.push_back(stream.id);
 }
 
-void DueFrames::credit_return(Stream& stream) {
-  if (!std::exchange(stream.marks.return_due, true)) returns_.push_back(stream.id());
+void DueFrames::credit_return(StreamEntry& stream) {
+  if (!std::exchange(stream.return_due, true)) returns_.push_back(stream.id);
 }
 
-void DueFrames::reset(Stream& stream) {
-  if (!std::exchange(stream.marks.reset_queued, true)) resets_.push_back(stream.id());
+void DueFrames::reset(StreamEntry& stream) {
+  if (!std::exchange(stream.reset_queued, true)) resets_.push_back(stream.id);
 }
 
 bool DueFrames::urgent() const {
@@ -95,9 +95,9 @@ void DueFrames::write_resets(Buffer& out) {
     const auto id = take_first(resets_);
     if (!id) break;
     Stream* stream = streams_.find(*id);
-    if (!stream || !stream->marks.reset_pending) continue;
-    stream->marks.reset_queued = false;
-    write_frame(ResetFrame{*id, stream->reset_code(), stream->open_credit()}, out);
+    if (!stream || !stream->entry().reset_pending) continue;
+    stream->entry().reset_queued = false;
+    write_frame(ResetFrame{*id, stream->reset_code(), stream->writer().open_credit()}, out);
   }
   for (std::size_t room = kMostAtOnce; room > 0 && !reset_done_.empty(); --room)
     write_frame(ResetDoneFrame{reset_done_.extract(reset_done_.begin()).value()}, out);
@@ -109,8 +109,8 @@ void DueFrames::write_credit(Buffer& out) {
     if (!id) break;
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
-    stream->marks.return_due = false;
-    const SendCredit& credit = stream->send_credit();
+    stream->entry().return_due = false;
+    const SendCredit& credit = stream->writer().credit();
     write_frame(CreditReturnFrame{*id, credit.generation(), credit.limit()}, out);
   }
   Entries<CreditFrame> entries(out);
@@ -119,8 +119,8 @@ void DueFrames::write_credit(Buffer& out) {
     if (!id) break;
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
-    stream->marks.credit_due = false;
-    if (const ReceiveCredit* credit = stream->receive_credit())
+    stream->entry().credit_due = false;
+    if (const ReceiveCredit* credit = stream->reader().credit())
       entries.add(*id, credit->generation(), credit->announced_limit());
   }
 }
@@ -139,8 +139,8 @@ void DueFrames::write_acks(Buffer& out) {
       if (!id) break;
       Stream* stream = streams_.find(*id);
       if (!stream) continue;
-      stream->marks.ack_due = false;
-      entries.add(*id, stream->wire_received());
+      stream->entry().ack_due = false;
+      entries.add(*id, stream->reader().wire_received());
     }
   }
   ack_timer_.on_written();

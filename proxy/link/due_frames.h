@@ -27,7 +27,7 @@ class DueFrames {
         liveness_(liveness) {}
 
   // ---- What is due.
-  void ack(Stream& stream);
+  void ack(StreamEntry& stream);
   // For a stream that no longer exists here: the peer sends it again, because the last ACK was lost.
   void ack_again(StreamId gone, std::uint64_t offset);
   void control_ack() { control_ack_ = true; }
@@ -35,10 +35,10 @@ class DueFrames {
   // the loss later than the other and may have sent the ACK on the dead carrier.
   void remember_last_ack(StreamId stream, std::uint64_t offset);
   bool repeat_last_acks();
-  void credit(Stream& stream);
-  void credit_return(Stream& stream);
+  void credit(StreamEntry& stream);
+  void credit_return(StreamEntry& stream);
   void open_credit() { open_credit_due_ = true; }
-  void reset(Stream& stream);
+  void reset(StreamEntry& stream);
   void reset_done(StreamId stream) { reset_done_.insert(stream); }
   void pong(std::uint64_t number) {  // only the latest ping needs an answer
     if (Liveness::is_question(number))

@@ -33,8 +33,8 @@ Result<void> Incoming::go_on() {
   return done;
 }
 
-void Incoming::reads_later(Stream& stream) {
-  if (!std::exchange(stream.marks.reads_later, true)) reads_later_.push_back(stream.id());
+void Incoming::reads_later(StreamEntry& stream) {
+  if (!std::exchange(stream.reads_later, true)) reads_later_.push_back(stream.id);
 }
 
 // In turn: a stream with work left goes behind the others.
@@ -44,11 +44,11 @@ Result<void> Incoming::read_streams() {
     reads_later_.pop_front();
     Stream* stream = streams_.find(id);
     if (!stream) continue;
-    stream->marks.reads_later = false;
+    stream->entry().reads_later = false;
     if (auto read = stream->read_on(context_.now); !read) return read;
     control_.codec_due(context_.now + due_.ack_delay());
     lifetimes_.grant_open_credit();
-    if (stream->marks.released) lifetimes_.forget_if_finished(id);
+    if (stream->entry().released) lifetimes_.forget_if_finished(id);
   }
   return {};
 }
@@ -67,7 +67,7 @@ Result<void> Incoming::resume_blocks() {
     if (!stream) continue;
     if (auto resumed = stream->resume(context_.now); !resumed) return resumed;
     control_.codec_due(context_.now + due_.ack_delay());
-    if (stream->marks.released) lifetimes_.forget_if_finished(stream->id());
+    if (stream->entry().released) lifetimes_.forget_if_finished(stream->id());
   }
   return {};
 }
@@ -79,15 +79,15 @@ Result<void> Incoming::on_frame(const Frame& frame) {
   if (auto* credit = std::get_if<CreditFrame>(&frame)) return on_credit(*credit), Result<void>{};
   if (auto* back = std::get_if<CreditReturnFrame>(&frame)) {
     Stream* stream = streams_.find(back->stream);
-    if (stream && stream->receive_credit() &&
-        stream->receive_credit()->on_returned(back->generation, back->limit, now, liveness_.smoothed_rtt()))
-      due_.credit(*stream);
+    if (stream && stream->reader().credit() &&
+        stream->reader().credit()->on_returned(back->generation, back->limit, now, liveness_.smoothed_rtt()))
+      due_.credit(stream->entry());
     return {};
   }
   if (auto* reset = std::get_if<ResetFrame>(&frame)) return on_reset(*reset);
   if (auto* done = std::get_if<ResetDoneFrame>(&frame)) {
     if (Stream* stream = streams_.find(done->stream)) {
-      stream->marks.reset_pending = false;
+      stream->entry().reset_pending = false;
       lifetimes_.forget_if_finished(done->stream);
     }
     return {};
@@ -126,14 +126,14 @@ Result<void> Incoming::on_stream_frame(const StreamFrame& frame) {
     auto admitted = lifetimes_.admit(frame.stream);
     if (!admitted) return admitted.error();
     stream = *admitted;
-    lifetimes_.open_begins(*stream);
+    lifetimes_.open_begins(stream->entry());
   }
-  const std::uint64_t before = stream->wire_received(), plain_before = stream->blocks().in.plain;
+  const std::uint64_t before = stream->reader().wire_received(), plain_before = stream->blocks().in.plain;
   if (auto taken = stream->on_frame(frame.offset, frame.payload, now); !taken) return taken;
   if (lifetimes_.too_many_unopened()) return LinkError::too_many_streams;
-  due_.ack(*stream);
+  due_.ack(stream->entry());
   AckTimer& timer = due_.ack_timer();
-  timer.on_received(stream->wire_received() - before, stream->blocks().in.plain - plain_before);
+  timer.on_received(stream->reader().wire_received() - before, stream->blocks().in.plain - plain_before);
   // Repeated bytes are acknowledged at once: the other side still believes that they are missing. This
   // excludes bytes behind a gap, which arrive by the thousand on a carrier that loses packets.
   const bool repeated = frame.offset + frame.payload.size() <= before;
@@ -141,7 +141,7 @@ Result<void> Incoming::on_stream_frame(const StreamFrame& frame) {
   due_.acks_by(timer.has_much() || repeated ? now : later);
   if (stream->blocks().in.blocks > 0) control_.codec_due(timer.has_much() ? now : later);
   lifetimes_.grant_open_credit();
-  if (stream->marks.released) lifetimes_.forget_if_finished(frame.stream);
+  if (stream->entry().released) lifetimes_.forget_if_finished(frame.stream);
   return {};
 }
 
@@ -151,7 +151,7 @@ void Incoming::on_ack(const AckFrame& frame) {
     if (entry.stream == kControlStream) {
       control_.on_acknowledged(entry.offset);
     } else if (Stream* stream = streams_.find(entry.stream)) {
-      stream->on_acknowledged(entry.offset);
+      stream->writer().on_acknowledged(entry.offset);
       lifetimes_.forget_if_finished(entry.stream);
     }
   }
@@ -161,7 +161,8 @@ void Incoming::on_credit(const CreditFrame& frame) {
   count_work(kWorkPerFrame / 2 * frame.entries.size());
   for (const auto& entry : frame.entries) {
     Stream* stream = streams_.find(entry.stream);
-    if (stream && stream->on_credit(entry.generation, entry.limit).tell_returned) due_.credit_return(*stream);
+    if (stream && stream->writer().on_credit(entry.generation, entry.limit).tell_returned)
+      due_.credit_return(stream->entry());
   }
 }
 
@@ -179,7 +180,7 @@ Result<void> Incoming::on_reset(const ResetFrame& frame) {
   if (!stream->begun() && frame.code != ResetCode::no_reader) {
     // It overtook the stream's OPEN, which no longer opens anything. The OPEN's credit is used.
     if (auto taken = open_credit_.take(frame.open_credit); !taken) return taken;
-    stream->marks.released = true;
+    stream->entry().released = true;
   }
   stream->on_reset(frame.code);
   lifetimes_.forget_if_finished(frame.stream);
@@ -210,7 +211,7 @@ Result<void> Incoming::on_record(RecordType type, Bytes body) {
     Stream* stream = streams_.find(StreamId(*id));
     if (!stream || !stream->begun()) return {};
     stream->use_features(*features);
-    events_.tell(*stream, EventKind::features);
+    events_.tell(stream->entry(), EventKind::features);
     return {};
   }
   if (type == RecordType::dictionary)

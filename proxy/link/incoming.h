@@ -35,7 +35,7 @@ class Incoming final : private RecordSink {
   // Reads what another turn has left, and blocks that the codec can decode now.
   Result<void> go_on();
   bool has_work_left() const { return !reads_later_.empty() || control_.has_unread() || codec_waits_; }
-  void reads_later(Stream& stream);
+  void reads_later(StreamEntry& stream);
 
   // What the peer has said of itself.
   const config::Features& peer_allowed() const { return peer_allowed_; }

@@ -54,18 +54,18 @@ void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chu
     if (!id) return;
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
-    stream->marks.queued = false;
+    stream->entry().queued = false;
     // No other stream waits behind one that is alone. A frame larger than a TLS record would take longer to
     // arrive complete.
     const std::size_t turn =
         std::min(scheduler_.empty() ? std::max(chunk, kAlone) : chunk, kMaxStreamPayload);
     const std::size_t room = std::min(turn, std::max<std::size_t>(end - out.size(), 512));
-    StreamOutput& output = stream->output();
+    StreamOutput& output = stream->writer().output();
     const bool begins = output.prepare_to_send(room);
     std::size_t sent = write_chunk(output.sending(), *id, room, carrier, out);
     output.on_sent(sent, context_.now);
-    if (output.wants_to_send()) wants_to_send(*stream, Turn::last);
-    stream->tell_if_writable();
+    if (output.wants_to_send()) wants_to_send(stream->entry(), output, Turn::last);
+    stream->writer().tell_if_writable();
     // The line is idle until this is sealed and sent: later blocks are encoded meanwhile.
     if (begins) return;
   }
@@ -111,19 +111,19 @@ void Outgoing::fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buf
     if (!id) return;
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
-    stream->marks.queued = false;
+    stream->entry().queued = false;
     std::size_t before = out.size();
     // A stream with nothing left to send was reset while it waited.
-    StreamOutput& output = stream->output();
-    const bool copied = copies_.active() && copies_.carrier() != carrier &&
-                        SecondCopies::worth_it(stream->output().sending());
+    StreamOutput& output = stream->writer().output();
+    const bool copied =
+        copies_.active() && copies_.carrier() != carrier && SecondCopies::worth_it(output.sending());
     const std::size_t ranges = content.ranges.size();
     output.prepare_to_send(end - out.size());
     bool fits = fill_chunk(output.sending(), *id, carrier, end, out, content);
     if (copied && content.ranges.size() > ranges) copies_.add(*id, content.ranges.back().bytes);
     if (fits) output.on_sent(out.size() - before, context_.now);
-    if (output.wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
-    stream->tell_if_writable();
+    if (output.wants_to_send()) wants_to_send(stream->entry(), output, fits ? Turn::last : Turn::first);
+    stream->writer().tell_if_writable();
     if (!fits) return;
   }
 }
@@ -137,7 +137,7 @@ std::optional<std::size_t> Outgoing::place_for_helper(CarrierId carrier) const {
     if (!id) break;
     const Stream* stream = streams_.find(*id);
     if (!stream) continue;
-    const StreamOutput& output = stream->output();
+    const StreamOutput& output = stream->writer().output();
     if (output.wants_to_send() && !output.sending().repeats() && output.unsent_bytes() > *above) return place;
   }
   return std::nullopt;
@@ -147,14 +147,14 @@ void Outgoing::fill_as_helper(CarrierId carrier, std::size_t end, Buffer& out, P
   while (const auto place = place_for_helper(carrier)) {
     Stream& stream = *streams_.find(*scheduler_.bulk_at(*place));
     scheduler_.take_bulk(*place);
-    stream.marks.queued = false;
+    stream.entry().queued = false;
     const std::size_t before = out.size();
-    StreamOutput& output = stream.output();
+    StreamOutput& output = stream.writer().output();
     output.prepare_to_send(end - before);
     const bool fits = fill_chunk(output.sending(), stream.id(), carrier, end, out, content);
     if (fits) output.on_sent(out.size() - before, context_.now);
-    if (output.wants_to_send()) wants_to_send(stream, fits ? Turn::last : Turn::first);
-    stream.tell_if_writable();
+    if (output.wants_to_send()) wants_to_send(stream.entry(), output, fits ? Turn::last : Turn::first);
+    stream.writer().tell_if_writable();
     if (!fits) return;
   }
 }
@@ -168,7 +168,7 @@ bool Outgoing::fill_copies(std::size_t end, Buffer& out, PacketContent& content)
       copies_.taken(copy.bytes.end);
       continue;
     }
-    const SendStream& sending = stream->output().sending();
+    const SendStream& sending = stream->writer().output().sending();
     Interval range{std::max(copy.bytes.begin, sending.acknowledged()),
                    std::min(copy.bytes.end, sending.ever_sent())};
     if (range.begin >= range.end) {
@@ -186,8 +186,8 @@ void Outgoing::copy(const PacketContent& content, TimePoint now) {
   context_.now = now;
   for (const auto& [id, bytes] : content.ranges) {
     if (id == kControlStream) continue;
-    if (Stream* stream = streams_.find(id); stream && SecondCopies::worth_it(stream->output().sending()))
-      copies_.add(id, bytes);
+    const Stream* stream = streams_.find(id);
+    if (stream && SecondCopies::worth_it(stream->writer().output().sending())) copies_.add(id, bytes);
   }
 }
 
@@ -262,9 +262,9 @@ void Outgoing::on_lost(CarrierId carrier, const PacketContent& content, TimePoin
     if (id == kControlStream) {
       control_.sending().on_lost(bytes, carrier);
     } else if (Stream* stream = streams_.find(id)) {
-      SendStream& sending = stream->output().sending();
-      sending.on_lost(bytes, carrier);
-      if (sending.wants_to_send()) wants_to_send(*stream, Turn::first);
+      StreamOutput& output = stream->writer().output();
+      output.sending().on_lost(bytes, carrier);
+      if (output.sending().wants_to_send()) wants_to_send(stream->entry(), output, Turn::first);
     }
   }
 }
@@ -274,7 +274,7 @@ void Outgoing::on_arrived(const PacketContent& content) {
     if (id == kControlStream) {
       control_.sending().on_arrived(bytes);
     } else if (Stream* stream = streams_.find(id)) {
-      stream->output().sending().on_arrived(bytes);
+      stream->writer().output().sending().on_arrived(bytes);
     }
   }
 }
@@ -288,21 +288,16 @@ void Outgoing::set_line_rate(std::uint64_t bytes_per_second) {
   if (context_.codec) context_.codec->set_line_rate(bytes_per_second);
 }
 
-void Outgoing::wants_to_send(Stream& stream, Turn turn) {
-  if (std::exchange(stream.marks.queued, true)) return;
-  const config::PathUse use = path_use(stream);
-  const config::PathPolicy policy = carriers_.policy_for(use);
-  if (use != config::PathUse::automatic) asked_at_[static_cast<std::size_t>(policy)] = context_.now;
-  const StreamClass stream_class = stream.output().stream_class(context_.now);
+void Outgoing::wants_to_send(StreamEntry& stream, const StreamOutput& output, Turn turn) {
+  if (std::exchange(stream.queued, true)) return;
+  const config::PathPolicy policy = carriers_.policy_for(stream.paths);
+  if (stream.paths != config::PathUse::automatic) asked_at_[static_cast<std::size_t>(policy)] = context_.now;
+  const StreamClass stream_class = output.stream_class(context_.now);
   if (turn == Turn::first) {
-    scheduler_.add_first(stream.id(), stream_class, policy);
+    scheduler_.add_first(stream.id, stream_class, policy);
   } else {
-    scheduler_.add(stream.id(), stream_class, policy);
+    scheduler_.add(stream.id, stream_class, policy);
   }
-}
-
-config::PathUse Outgoing::path_use(const Stream& stream) {
-  return stream.begun() ? stream.request().features.paths : config::PathUse::automatic;
 }
 
 }  // namespace longhaul::link

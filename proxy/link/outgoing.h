@@ -94,7 +94,7 @@ class Outgoing {
   // ---- For the session.
   // A stream that had to wait for the next packet, or lost one, precedes the others of its class.
   enum class Turn : std::uint8_t { first, last };
-  void wants_to_send(Stream& stream, Turn turn);
+  void wants_to_send(StreamEntry& stream, const StreamOutput& output, Turn turn);
   // The session is over.
   void stop() { stopped_ = true; }
 
@@ -102,7 +102,6 @@ class Outgoing {
   void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out);
   std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
                           FrameBatch& out);
-  static config::PathUse path_use(const Stream& stream);
   std::optional<std::size_t> place_for_helper(CarrierId carrier) const;
   bool fill_copies(std::size_t end, Buffer& out, PacketContent& content);
   void fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buffer& out, PacketContent& content);

@@ -110,19 +110,21 @@ void Session::visit_streams() {
     count_work(kWorkPerVisit);
     Stream& stream = visit->stream;
     if (visit->is_for(Round::carriers)) {
-      if (carrier_lost_) stream.on_carriers_left(carriers);
-      if (stream.wire_received() > 0) {
-        due_.ack(stream);
+      if (carrier_lost_) stream.writer().on_carriers_left(carriers);
+      if (stream.reader().wire_received() > 0) {
+        due_.ack(stream.entry());
         due_.acks_by(context_.now);
       }
-      if (auto* credit = stream.receive_credit(); credit && credit->generation() > 0) due_.credit(stream);
-      if (stream.marks.reset_pending) due_.reset(stream);
+      if (auto* credit = stream.reader().credit(); credit && credit->generation() > 0)
+        due_.credit(stream.entry());
+      if (stream.entry().reset_pending) due_.reset(stream.entry());
     }
     if (visit->is_for(Round::memory)) {
       // Its flow may have waited for memory that other streams held.
-      stream.tell_if_writable();
-      auto* credit = stream.receive_credit();
-      if (credit && context_.pool.under_pressure() && credit->reclaim(context_.now)) due_.credit(stream);
+      stream.writer().tell_if_writable();
+      auto* credit = stream.reader().credit();
+      if (credit && context_.pool.under_pressure() && credit->reclaim(context_.now))
+        due_.credit(stream.entry());
     }
   }
   if (!streams_.in_round(Round::carriers)) carrier_lost_ = false;
@@ -198,7 +200,7 @@ bool Session::end_streams(std::size_t most) {
     Stream& stream = visit->stream;
     stream.on_reset(ResetCode::session_lost);
     // No flow will release it.
-    if (stream.marks.released || !stream.begun()) streams_.erase(stream.id());
+    if (stream.entry().released || !stream.begun()) streams_.erase(stream.id());
   }
   return streams_.in_any_round();
 }

@@ -102,13 +102,15 @@ class Session final : private StreamOwner {
 
  private:
   // StreamOwner
-  void wants_to_send(Stream& stream) override { outgoing_.wants_to_send(stream, Outgoing::Turn::last); }
-  void tell(Stream& stream, EventKind kind) override { events_.tell(stream, kind); }
-  void announce_credit(Stream& stream) override { due_.credit(stream); }
-  void announce_reset(Stream& stream) override { due_.reset(stream); }
+  void wants_to_send(StreamEntry& stream, const StreamOutput& output) override {
+    outgoing_.wants_to_send(stream, output, Outgoing::Turn::last);
+  }
+  void tell(StreamEntry& stream, EventKind kind) override { events_.tell(stream, kind); }
+  void announce_credit(StreamEntry& stream) override { due_.credit(stream); }
+  void announce_reset(StreamEntry& stream) override { due_.reset(stream); }
   Result<void> take_open_credit(std::uint64_t bytes) override { return open_credit_.take(bytes); }
-  bool admits(Stream& opened) override { return lifetimes_.admits(opened); }
-  void reads_later(Stream& stream) override { incoming_.reads_later(stream); }
+  bool admits(StreamEntry& opened) override { return lifetimes_.admits(opened); }
+  void reads_later(StreamEntry& stream) override { incoming_.reads_later(stream); }
   std::uint64_t waiting_allowance() const override;
 
   void send_on(SessionCarriers::Carrier& carrier, Duration rtt);

@@ -30,10 +30,10 @@ class SessionEvents {
     if (kind == Event::Kind::peer_allows && std::exchange(told_peer_allows_, true)) return;
     events_.push_back({.kind = kind});
   }
-  void tell(Stream& stream, EventKind kind) {
-    if (stream.marks.released || !stream.begun()) return;
+  void tell(StreamEntry& stream, EventKind kind) {
+    if (stream.released || !stream.begun) return;
     if (bool* told = mark(stream, kind); told && std::exchange(*told, true)) return;
-    events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
+    events_.push_back({.kind = Event::Kind::stream, .stream = stream.id, .stream_event = kind});
   }
   // Drops the events of streams that no longer exist.
   std::optional<Event> poll() {
@@ -43,9 +43,10 @@ class SessionEvents {
       if (event.kind == Event::Kind::peer_allows) told_peer_allows_ = false;
       if (event.kind != Event::Kind::stream) return event;
       Stream* stream = streams_.find(event.stream);
-      if (!stream || stream->marks.released) continue;
+      if (!stream || stream->entry().released) continue;
       // `stopped` happens once.
-      if (bool* told = mark(*stream, event.stream_event); told && event.stream_event != EventKind::stopped)
+      if (bool* told = mark(stream->entry(), event.stream_event);
+          told && event.stream_event != EventKind::stopped)
         *told = false;
       return event;
     }
@@ -53,16 +54,16 @@ class SessionEvents {
   }
 
  private:
-  static bool* mark(Stream& stream, EventKind kind) {
+  static bool* mark(StreamEntry& stream, EventKind kind) {
     switch (kind) {
       case EventKind::readable:
-        return &stream.marks.told_readable;
+        return &stream.told_readable;
       case EventKind::writable:
-        return &stream.marks.told_writable;
+        return &stream.told_writable;
       case EventKind::features:
-        return &stream.marks.told_features;
+        return &stream.told_features;
       case EventKind::stopped:
-        return &stream.marks.told_stopped;
+        return &stream.told_stopped;
       default:
         return nullptr;
     }

@@ -9,17 +9,18 @@
 #include "proxy/link/credit.h"
 #include "proxy/link/memory.h"
 #include "proxy/link/records.h"
+#include "proxy/link/stream_entry.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
 
-class Stream;
+class StreamOutput;
 
 enum class EventKind : std::uint8_t {
   opened,    // the peer opened this stream: Stream::request()
   answered,  // the peer answered our open: Stream::answer()
   readable,  // bytes, a module message, or the end of the peer's direction
-  writable,  // may_write() is no longer zero
+  writable,  // StreamWriter::may_write() is no longer zero
   features,  // the peer changed the features of the flow
   stopped,   // the peer no longer reads: nothing can be written, earlier data of its own is still delivered
   reset,     // both directions are gone: Stream::reset_code()
@@ -29,15 +30,15 @@ enum class EventKind : std::uint8_t {
 class StreamOwner {
  public:
   virtual ~StreamOwner() = default;
-  virtual void wants_to_send(Stream& stream) = 0;
-  virtual void tell(Stream& stream, EventKind kind) = 0;
-  virtual void announce_credit(Stream& stream) = 0;
-  virtual void announce_reset(Stream& stream) = 0;
+  virtual void wants_to_send(StreamEntry& stream, const StreamOutput& output) = 0;
+  virtual void tell(StreamEntry& stream, EventKind kind) = 0;
+  virtual void announce_credit(StreamEntry& stream) = 0;
+  virtual void announce_reset(StreamEntry& stream) = 0;
   virtual Result<void> take_open_credit(
-      std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
-  virtual bool admits(Stream& opened) = 0;  // by the peer, its OPEN is read: may it live?
+      std::uint64_t bytes) = 0;                  // the peer used some for a stream it opened
+  virtual bool admits(StreamEntry& opened) = 0;  // by the peer, its OPEN is read: may it live?
   // The work of this turn is done: call Stream::read_on() in another one.
-  virtual void reads_later(Stream& stream) = 0;
+  virtual void reads_later(StreamEntry& stream) = 0;
   // Limit for all streams together of bytes that were not examined yet.
   virtual std::uint64_t waiting_allowance() const = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one stream receives: wire bytes in any order become records in order. Records behind a block that
-// cannot be decoded yet, or beyond the work of a turn, are kept unread. Their meaning is in stream.h.
+// cannot be decoded yet, or beyond the work of a turn, are kept unread. Their meaning is in stream_reader.h.
 #pragma once
 #include <memory>
 #include <optional>

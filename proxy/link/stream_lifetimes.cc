@@ -15,24 +15,24 @@ Stream& StreamLifetimes::open(OpenRequest request) {
 void StreamLifetimes::release(StreamId id) {
   Stream* stream = streams_.find(id);
   if (!stream) return;
-  stream->marks.released = true;
+  stream->entry().released = true;
   if (!over_ && !stream->may_finish()) stream->reset(ResetCode::aborted);
   forget_if_finished(id);
 }
 
 void StreamLifetimes::forget_if_finished(StreamId id) {
   const Stream* stream = streams_.find(id);
-  if (!stream || !stream->marks.released) return;
+  if (!stream || !stream->entry().released) return;
   if (over_) return streams_.erase(id);
   if (!stream->finished()) return;
   // Bytes behind a gap are useless now. The peer need not send them again, and will not: its carrier knows
   // that they arrived.
-  const std::uint64_t seen = stream->wire_seen();
-  const bool waits = seen > stream->wire_received();
-  if (stream->marks.ack_due || waits) due_.ack_again(id, seen);
+  const std::uint64_t seen = stream->reader().wire_seen();
+  const bool waits = seen > stream->reader().wire_received();
+  if (stream->entry().ack_due || waits) due_.ack_again(id, seen);
   if (waits) due_.acks_by(context_.now);
   if (seen > 0) due_.remember_last_ack(id, seen);
-  if (stream->marks.unopened) peer_streams_.open_is_read();
+  if (stream->entry().unopened) peer_streams_.open_is_read();
   if (peer_streams_.opens(id)) peer_streams_.end(id);
   streams_.erase(id);
 }
@@ -52,13 +52,13 @@ Result<Stream*> StreamLifetimes::admit(StreamId id) {
   return &streams_.add(std::make_unique<Stream>(id, context_));
 }
 
-void StreamLifetimes::open_begins(Stream& stream) {
-  stream.marks.unopened = true;
+void StreamLifetimes::open_begins(StreamEntry& stream) {
+  stream.unopened = true;
   peer_streams_.open_begins();
 }
 
-bool StreamLifetimes::admits(Stream& opened) {
-  if (std::exchange(opened.marks.unopened, false)) peer_streams_.open_is_read();
+bool StreamLifetimes::admits(StreamEntry& opened) {
+  if (std::exchange(opened.unopened, false)) peer_streams_.open_is_read();
   return peer_streams_.within_limit() && !context_.pool.full();
 }
 

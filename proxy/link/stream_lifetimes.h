@@ -37,9 +37,9 @@ class StreamLifetimes {
   Unknown judge(StreamId id) const;
   Result<Stream*> admit(StreamId id);
   // A part of its OPEN has arrived.
-  void open_begins(Stream& stream);
+  void open_begins(StreamEntry& stream);
   // Its OPEN is read: may it live?
-  bool admits(Stream& opened);
+  bool admits(StreamEntry& opened);
   // What no honest peer does.
   bool too_many_unopened() const { return peer_streams_.too_many_unopened(); }
   bool too_many_gaps() const { return peer_streams_.too_many_gaps(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one stream sends: bytes and records wait here, become blocks as late as possible, and are kept in wire
-// form until the peer acknowledges them. Whether a flow may write is decided in stream.h.
+// form until the peer acknowledges them. Whether a flow may write is decided in stream_writer.h.
 #pragma once
 #include <optional>
 

@@ -212,7 +212,7 @@ class ManyStreams {
       peer_.events();
       Stream& stream = *session().find(peers(i));
       stream.give_answer({});
-      stream.write(bytes);
+      stream.writer().write(bytes);
       transmit(CarrierId(1));
     }
   }
@@ -254,7 +254,7 @@ std::uint64_t a_carrier_is_replaced(std::size_t size) {
   many.take(CarrierId(2), [&] { session.detach(CarrierId(1), many.peer().now()); });
   many.take(CarrierId(2), [&] { session.prefer(CarrierId(1), many.peer().now()); });  // nothing: it is gone
   for (std::size_t i = 0; i < size; ++i)
-    if (session.find(peers(i))->output().sending().repeats()) std::abort();
+    if (session.find(peers(i))->writer().output().sending().repeats()) std::abort();
   return many.longest();
 }
 

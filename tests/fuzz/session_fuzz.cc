@@ -240,7 +240,9 @@ class Fuzzed {
       default: {
         Buffer record = some_record(id);
         Stream* stream = session_->find(id);
-        std::uint64_t offset = id == kControlStream ? control_offset_ : stream ? stream->wire_received() : 0;
+        std::uint64_t offset = id == kControlStream ? control_offset_
+                               : stream             ? stream->reader().wire_received()
+                                                    : 0;
         if (id == kControlStream) control_offset_ += record.size();
         if (choices_.byte() % 16 == 0) offset += choices_.byte();
         write_frame(StreamFrame{id, offset, record}, bytes);
@@ -277,7 +279,7 @@ class Fuzzed {
     if (action == 9) return open();
     StreamId id(choices_.below(14));
     Stream* stream = session_->find(id);
-    if (!stream || !stream->begun() || stream->marks.released) return;
+    if (!stream || !stream->begun() || stream->entry().released) return;
     bool peers = is_peers(id);
     switch (action) {
       case 0:
@@ -286,21 +288,22 @@ class Fuzzed {
       case 1:
       case 2:
         if (peers && !stream->answer()) stream->give_answer({});
-        stream->write(
-            std::vector<std::byte>(std::min<std::size_t>(stream->may_write(), 10 * choices_.byte())));
+        stream->writer().write(std::vector<std::byte>(
+            std::min<std::size_t>(stream->writer().may_write(), 10 * choices_.byte())));
         paid_bytes += 10 * 255;
         break;
       case 3:
-        if (stream->may_write() >= message_cost(3) && (!peers || stream->answer()))
-          stream->write_message(as_bytes("abc"));
+        if (stream->writer().may_write() >= message_cost(3) && (!peers || stream->answer()))
+          stream->writer().write_message(as_bytes("abc"));
         break;
       case 4:
-        stream->consume(std::min<std::size_t>(stream->readable_before_message(), 8 * choices_.byte()), now_,
-                        20ms);
-        stream->poll_message(now_, 20ms);
+        stream->reader().consume(
+            std::min<std::size_t>(stream->reader().readable_before_message(), 8 * choices_.byte()), now_,
+            20ms);
+        stream->reader().poll_message(now_, 20ms);
         break;
       case 5:
-        stream->end();
+        stream->writer().end();
         break;
       case 6:
         stream->abort();
@@ -358,7 +361,7 @@ class Fuzzed {
       if (event->kind == Event::Kind::expired) over_ = true;
       if (event->kind != Event::Kind::stream) continue;
       Stream* stream = session_->find(event->stream);
-      require(stream && stream->begun() && !stream->marks.released);
+      require(stream && stream->begun() && !stream->entry().released);
     }
   }
 

@@ -140,7 +140,8 @@ class Fuzzed {
       if (event->kind != Event::Kind::stream || event->stream_event != EventKind::opened) continue;
       if (Stream* opened = session_->find(event->stream)) {
         opened->give_answer({});
-        opened->write(std::vector<std::byte>(std::min<std::size_t>(opened->may_write(), 5'000)));
+        opened->writer().write(
+            std::vector<std::byte>(std::min<std::size_t>(opened->writer().may_write(), 5'000)));
       }
     }
     return good;
@@ -324,8 +325,8 @@ class Fuzzed {
     }
     stream_ = session_->find(stream_id_);
     if (stream_)
-      stream_->write(
-          std::vector<std::byte>(std::min<std::size_t>(stream_->may_write(), 40 * choices_.byte())));
+      stream_->writer().write(
+          std::vector<std::byte>(std::min<std::size_t>(stream_->writer().may_write(), 40 * choices_.byte())));
   }
 
   void operator_or_socket() {
@@ -383,7 +384,7 @@ class Fuzzed {
       rest = rest.subspan(**size);
     }
     // Only the search for the path's size goes beyond what the path is known to take.
-    require(only_fills || bytes.size() <= std::max(carrier_->path_mtu(), PathMtu::kBase));
+    require(only_fills || bytes.size() <= std::max(carrier_->flight().mtu().current(), PathMtu::kBase));
   }
 
   Choices& choices_;

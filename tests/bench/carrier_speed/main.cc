@@ -91,8 +91,8 @@ void measure(Cipher cipher, const char* name) {
   while (read < total) {
     double start = cpu_seconds();
     Stream* sending = a.session.find(id);
-    while (std::size_t room = sending->may_write())
-      sending->write(Bytes(bytes).first(std::min(room, bytes.size())));
+    while (std::size_t room = sending->writer().may_write())
+      sending->writer().write(Bytes(bytes).first(std::min(room, bytes.size())));
     while (a.session.poll_event()) {
     }
     a.cpu += cpu_seconds() - start;
@@ -102,9 +102,9 @@ void measure(Cipher cipher, const char* name) {
       while (auto event = b.session.poll_event())
         if (event->kind == Event::Kind::stream && event->stream_event == EventKind::opened)
           receiving->give_answer({});
-      std::size_t size = receiving->readable().size();
+      std::size_t size = receiving->reader().readable().size();
       read += size;
-      if (size) receiving->consume(size, now, 1ms);
+      if (size) receiving->reader().consume(size, now, 1ms);
     }
     b.cpu += cpu_seconds() - start;
   }

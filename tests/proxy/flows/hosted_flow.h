@@ -135,15 +135,15 @@ class Flow {
     // The plain pump.
     if (half.reads && half.host->passes(Way::to_lan) && !half.shut) {
       link::Stream& stream = *half.stream();
-      while (!stream.readable().empty()) {
-        Slice piece = stream.readable().front();
+      while (!stream.reader().readable().empty()) {
+        Slice piece = stream.reader().readable().front();
         half.received += Probe::text(piece);
-        stream.consume(piece.size(), pair.now(), 40ms);
+        stream.reader().consume(piece.size(), pair.now(), 40ms);
         moved = true;
       }
       half.host->take_messages(pair.now(), 40ms);
-      if (stream.read_state() == link::ReadState::ended) half.shut = true;
-      if (stream.read_state() == link::ReadState::aborted) half.was_reset = half.gone = true;
+      if (stream.reader().state() == link::ReadState::ended) half.shut = true;
+      if (stream.reader().state() == link::ReadState::aborted) half.was_reset = half.gone = true;
     }
     return moved;
   }
@@ -154,17 +154,17 @@ class Flow {
       if (!half.closes && !half.resets) return false;
       half.closed = true;
       if (plain) {
-        half.stream()->end();
+        half.stream()->writer().end();
       } else {
         half.host->lan_ended(now, half.resets ? Ending::reset : Ending::closed);
       }
       return true;
     }
     std::size_t size = std::min(half.to_send.size(), half.piece());
-    if (plain) size = std::min(size, half.stream()->may_write());
+    if (plain) size = std::min(size, half.stream()->writer().may_write());
     if (size == 0) return false;
     Slice bytes = Probe::slice(half.to_send.substr(0, size));
-    plain ? half.stream()->write(std::move(bytes)) : half.host->from_lan(now, std::move(bytes));
+    plain ? half.stream()->writer().write(std::move(bytes)) : half.host->from_lan(now, std::move(bytes));
     half.to_send.erase(0, size);
     return true;
   }

@@ -148,11 +148,11 @@ TEST_CASE(
       link::Stream* stream = nullptr;
       co_await b.until([&] {
         stream = b.link().session().find(link::StreamId(1));
-        return !stream || stream->output().unsent_bytes() == 0 ||
+        return !stream || stream->writer().output().unsent_bytes() == 0 ||
                b.link().session().liveness().overdue(link::Clock::now());
       });
       // The stream of a flow that was taken back is still there for a moment, and has nothing to send.
-      is_sent = stream && stream->output().unsent_bytes() == 0 && !is_past(b.flow().reason);
+      is_sent = stream && stream->writer().output().unsent_bytes() == 0 && !is_past(b.flow().reason);
       if (!is_sent) co_return;
       b.line.cut();
       const Rest rest = co_await read_all(client);

@@ -81,10 +81,10 @@ TEST_CASE("bytes that a half holds back, injects or answers itself reach the rig
   CHECK(flow.near.probe->messages == std::deque<std::string>{"ahead"});
   CHECK(flow.near.received.empty());
   flow.near.probe->lan = [&](Probe& self, Slice) { self.say(ToLan{Probe::slice(held)}); };
-  const std::uint64_t before = flow.near.stream()->send_credit().available();
+  const std::uint64_t before = flow.near.stream()->writer().credit().available();
   flow.near.to_send = "read";
   REQUIRE(flow.run_until([&] { return flow.near.received == "content"; }));
-  CHECK(flow.near.stream()->send_credit().available() == before);  // nothing crossed the line
+  CHECK(flow.near.stream()->writer().credit().available() == before);  // nothing crossed the line
   CHECK(flow.far.received == "all of it?");
 }
 
@@ -315,7 +315,7 @@ TEST_CASE("an invalid message from the peer's half ends the flow") {
     std::string piece(60'000, 'x');
     piece[0] = 1;
     for (int i = 0; i < 5; ++i) {
-      flow.near.stream()->write_message(as_bytes(piece));
+      flow.near.stream()->writer().write_message(as_bytes(piece));
       flow.run_until([] { return false; }, 100ms);
     }
     CHECK(flow.far.was_reset);
@@ -324,14 +324,14 @@ TEST_CASE("an invalid message from the peer's half ends the flow") {
   SECTION("nothing at all") {
     Flow flow;
     flow.near.closes = flow.far.closes = false;
-    flow.near.stream()->write_message({});
+    flow.near.stream()->writer().write_message({});
     flow.run_until([] { return false; }, 200ms);
     CHECK(flow.far.was_reset);
   }
   SECTION("something of a later version is skipped") {
     Flow flow;
     const std::string later = "\x07hello";
-    flow.near.stream()->write_message(as_bytes(later));
+    flow.near.stream()->writer().write_message(as_bytes(later));
     flow.near.to_send = "x";
     REQUIRE(flow.run_until([&] { return flow.complete(); }));
     CHECK(flow.far.received == "x");

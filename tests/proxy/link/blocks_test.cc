@@ -57,12 +57,12 @@ struct OnePair {
 
 TEST_CASE("bytes become a block only when the session is about to send") {
   OnePair one;
-  for (int i = 0; i < 20; ++i) one.here->write(Buffer(50));
+  for (int i = 0; i < 20; ++i) one.here->writer().write(Buffer(50));
   CHECK(one.codecs.a.sizes.empty());
   one.check_accounts();
   one.pair.run_for(200ms);
   CHECK(one.codecs.a.sizes == std::vector<std::size_t>{1000});
-  CHECK(one.there->readable().size() == 1000);
+  CHECK(one.there->reader().readable().size() == 1000);
   CHECK(one.here->blocks().out.blocks == 1);
   CHECK(one.here->blocks().out.plain == 1000);
   CHECK(one.there->blocks().in.plain == 1000);
@@ -77,11 +77,11 @@ TEST_CASE(
   const std::uint64_t total = 4'000'000;
   std::uint64_t written = 0;
   while (written < total) {
-    Buffer bytes(std::min<std::size_t>(one.here->may_write(), total - written));
-    one.here->write(bytes);
+    Buffer bytes(std::min<std::size_t>(one.here->writer().may_write(), total - written));
+    one.here->writer().write(bytes);
     written += bytes.size();
     one.pair.run_for(5ms);
-    one.there->consume(one.there->readable().size(), one.pair.now(), 20ms);
+    one.there->reader().consume(one.there->reader().readable().size(), one.pair.now(), 20ms);
   }
   one.pair.run_for(1s);
   const auto& sizes = one.codecs.a.sizes;
@@ -90,9 +90,9 @@ TEST_CASE(
   for (std::size_t i = 1; i < sizes.size(); ++i)
     CHECK(sizes[i] <= std::min<std::size_t>(64 * 1024, std::size_t{5000} << std::min<std::size_t>(i, 10)));
   CHECK(*std::max_element(sizes.begin(), sizes.end()) > 40'000);
-  one.there->consume(one.there->readable().size(), one.pair.now(), 20ms);
+  one.there->reader().consume(one.there->reader().readable().size(), one.pair.now(), 20ms);
   one.pair.run_for(1s);
-  one.here->write(Buffer(20'000));
+  one.here->writer().write(Buffer(20'000));
   const std::size_t before = sizes.size();
   one.pair.run_for(1s);
   CHECK(sizes[before] == 5000);
@@ -107,7 +107,7 @@ TEST_CASE("the first block after a pause is sent before the next one is encoded"
     one.pair.a.session.outgoing().transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
     return wire.size();
   };
-  one.here->write(Buffer(40'000));
+  one.here->writer().write(Buffer(40'000));
   sent();
   CHECK(one.codecs.a.sizes == std::vector<std::size_t>{5000});
   CHECK(one.pair.a.session.outgoing().wants_to_transmit(one.carrier, one.pair.now()));
@@ -124,7 +124,7 @@ TEST_CASE("messages of several streams are sent together, each in its own block"
     streams.push_back(&one.pair.a.session.open(FlowsOnPair::simple_request(), one.pair.now()));
     one.pair.run_for(200ms);
   }
-  for (Stream* stream : streams) stream->write(Buffer(100));
+  for (Stream* stream : streams) stream->writer().write(Buffer(100));
   Buffer wire;
   one.pair.a.session.outgoing().transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
   CHECK(one.codecs.a.sizes == std::vector<std::size_t>{100, 100, 100, 100});
@@ -136,9 +136,9 @@ TEST_CASE("bytes that wait to be encoded count against every limit") {
   one.pair.cut(one.carrier);
   one.pair.a.session.outgoing().set_unsent_limit(100'000);
   std::size_t written = 0;
-  while (std::size_t room = one.here->may_write()) {
+  while (std::size_t room = one.here->writer().may_write()) {
     written += std::min<std::size_t>(room, 7000);
-    one.here->write(Buffer(std::min<std::size_t>(room, 7000)));
+    one.here->writer().write(Buffer(std::min<std::size_t>(room, 7000)));
     one.check_accounts();
   }
   CHECK(one.codecs.a.sizes.empty());
@@ -149,15 +149,15 @@ TEST_CASE("bytes that wait to be encoded count against every limit") {
   SECTION("until they are sent") {
     one.pair.connect();
     one.pair.run_for(1s);
-    CHECK(one.there->readable().size() == written);
-    CHECK(one.here->may_write() > 0);
+    CHECK(one.there->reader().readable().size() == written);
+    CHECK(one.here->writer().may_write() > 0);
   }
   SECTION("until the stream is reset") { one.here->reset(ResetCode::aborted); }
   SECTION("until the peer resets it") {
     one.there->reset(ResetCode::aborted);
     one.pair.connect();
     one.pair.run_for(1s);
-    CHECK(one.here->output().unsent_bytes() == 0);
+    CHECK(one.here->writer().output().unsent_bytes() == 0);
   }
   SECTION("until the session is over") {
     one.pair.a.session.abandon(one.pair.now());
@@ -168,20 +168,20 @@ TEST_CASE("bytes that wait to be encoded count against every limit") {
 
 TEST_CASE("messages, the end and an abort follow the bytes that were written before them") {
   OnePair one;
-  one.here->write(as_bytes("before"));
-  one.here->write_message(as_bytes("in between"));
-  one.here->write(as_bytes("after"));
-  SECTION("end") { one.here->end(); }
+  one.here->writer().write(as_bytes("before"));
+  one.here->writer().write_message(as_bytes("in between"));
+  one.here->writer().write(as_bytes("after"));
+  SECTION("end") { one.here->writer().end(); }
   SECTION("abort") { one.here->abort(); }
   one.check_accounts();
   one.pair.run_for(200ms);
-  CHECK(one.there->readable().size() == 11);
-  CHECK(one.there->readable_before_message() == 6);
-  one.there->consume(6, one.pair.now(), 40ms);
-  auto message = one.there->poll_message(one.pair.now(), 40ms);
+  CHECK(one.there->reader().readable().size() == 11);
+  CHECK(one.there->reader().readable_before_message() == 6);
+  one.there->reader().consume(6, one.pair.now(), 40ms);
+  auto message = one.there->reader().poll_message(one.pair.now(), 40ms);
   REQUIRE(message);
   CHECK(as_text(message->bytes()) == "in between");
-  CHECK(one.there->read_state() != ReadState::open);
+  CHECK(one.there->reader().state() != ReadState::open);
   one.check_accounts();
 }
 
@@ -189,9 +189,9 @@ TEST_CASE("bytes read in place become blocks without a copy, or plain records if
   OnePair one({}, {.passes = 1});
   std::byte* memory = nullptr;
   constexpr std::size_t kBytes = 50'000;
-  Slice wire = Slice::unfilled(Stream::kRecordRoom + kBytes, memory);
-  fill_expected(5, 0, MutableBytes(memory + Stream::kRecordRoom, kBytes));
-  one.here->write_in_place(wire, memory, kBytes);
+  Slice wire = Slice::unfilled(StreamWriter::kRecordRoom + kBytes, memory);
+  fill_expected(5, 0, MutableBytes(memory + StreamWriter::kRecordRoom, kBytes));
+  one.here->writer().write_in_place(wire, memory, kBytes);
   one.check_accounts();
   one.pair.run_for(1s);
   Reader reader{.seed = 5};
@@ -206,28 +206,28 @@ TEST_CASE("bytes read in place become blocks without a copy, or plain records if
 
 TEST_CASE("features that change during a flow apply from the next block") {
   OnePair one;
-  one.here->write(as_bytes("as a block"));
+  one.here->writer().write(as_bytes("as a block"));
   one.pair.a.session.change_features(one.here->id(), without_reduction());
-  one.here->write(as_bytes(", and no more"));
-  one.here->end();
+  one.here->writer().write(as_bytes(", and no more"));
+  one.here->writer().end();
   one.pair.run_for(200ms);
   // All of it was still to be encoded.
   CHECK(one.codecs.a.sizes.empty());
-  CHECK(one.there->readable().size() == 23);
-  CHECK(one.there->read_state() == ReadState::ended);
-  one.there->write(as_bytes("x"));
+  CHECK(one.there->reader().readable().size() == 23);
+  CHECK(one.there->reader().state() == ReadState::ended);
+  one.there->writer().write(as_bytes("x"));
   one.pair.run_for(200ms);
   CHECK(one.codecs.b.sizes.empty());
   config::Features features = without_reduction();
   features.dedup_memory = true;
   one.pair.a.session.change_features(one.here->id(), features);
   one.pair.run_for(200ms);
-  one.there->write(as_bytes("y"));
+  one.there->writer().write(as_bytes("y"));
   one.pair.run_for(200ms);
   CHECK(one.codecs.b.sizes.size() == 1);
   CHECK(one.codecs.b.last_stages.dedup_memory);
   CHECK_FALSE(one.codecs.b.last_stages.compression);
-  CHECK(one.here->readable().size() == 2);
+  CHECK(one.here->reader().readable().size() == 2);
   one.check_accounts();
 }
 
@@ -237,63 +237,63 @@ TEST_CASE("a block that cannot be decoded yet delays only its own stream") {
   one.pair.run_for(200ms);
   one.codecs.b.hold_back = true;
   one.codecs.a.silent = true;
-  one.here->write(as_bytes("first"));
+  one.here->writer().write(as_bytes("first"));
   one.pair.run_for(100ms);
   one.codecs.b.hold_back = false;
-  one.here->write(as_bytes("second"));
+  one.here->writer().write(as_bytes("second"));
   one.pair.run_for(100ms);
-  one.here->write_message(as_bytes("third"));
-  one.here->end();
-  other.write(as_bytes("past it"));
+  one.here->writer().write_message(as_bytes("third"));
+  one.here->writer().end();
+  other.writer().write(as_bytes("past it"));
   one.pair.run_for(400ms);  // what is little is acknowledged within a quarter of a second
-  CHECK(one.there->readable().empty());
-  CHECK_FALSE(one.there->poll_message(one.pair.now(), 40ms));
-  CHECK(one.there->read_state() == ReadState::open);
-  CHECK(one.pair.b.session.find(other.id())->readable().size() == 7);
+  CHECK(one.there->reader().readable().empty());
+  CHECK_FALSE(one.there->reader().poll_message(one.pair.now(), 40ms));
+  CHECK(one.there->reader().state() == ReadState::open);
+  CHECK(one.pair.b.session.find(other.id())->reader().readable().size() == 7);
   // What has come need not be kept by the other side.
-  CHECK(one.here->output().sending().all_acknowledged());
+  CHECK(one.here->writer().output().sending().all_acknowledged());
   one.check_accounts();
   SECTION("and goes on when it can") {
     one.codecs.a.answer();
     one.pair.run_for(200ms);
-    CHECK(one.there->readable().size() == 11);
-    one.there->consume(11, one.pair.now(), 40ms);
-    CHECK(one.there->poll_message(one.pair.now(), 40ms));
-    CHECK(one.there->read_state() == ReadState::ended);
+    CHECK(one.there->reader().readable().size() == 11);
+    one.there->reader().consume(11, one.pair.now(), 40ms);
+    CHECK(one.there->reader().poll_message(one.pair.now(), 40ms));
+    CHECK(one.there->reader().state() == ReadState::ended);
   }
   SECTION("also if the other side has released it") {
-    one.there->end();
+    one.there->writer().end();
     one.pair.run_for(200ms);
     one.pair.a.session.release(one.here->id());
     one.pair.run_for(200ms);
     CHECK_FALSE(one.pair.a.session.find(1_stream));
     one.codecs.a.answer();
     one.pair.run_for(200ms);
-    CHECK(one.there->readable().size() == 11);
-    CHECK(one.there->read_state() == ReadState::ended);
+    CHECK(one.there->reader().readable().size() == 11);
+    CHECK(one.there->reader().state() == ReadState::ended);
   }
   SECTION("or is reset") {
     one.here->reset(ResetCode::aborted);
     one.pair.run_for(200ms);
-    CHECK(one.there->read_state() == ReadState::reset);
+    CHECK(one.there->reader().state() == ReadState::reset);
     CHECK(one.codecs.b.forgotten().contains(1));
     one.codecs.a.answer();
     one.pair.run_for(200ms);
-    CHECK(one.there->readable().empty());
+    CHECK(one.there->reader().readable().empty());
   }
   SECTION("or is given up here") {
     one.there->abort();
     one.codecs.a.answer();
     one.pair.run_for(200ms);
-    CHECK(one.there->readable().empty());
+    CHECK(one.there->reader().readable().empty());
   }
   SECTION("or is reset because it never can") {
     one.codecs.a.silent = false;
     one.codecs.a.say("gone 1");
     one.pair.run_for(200ms);
-    CHECK(one.there->read_state() == ReadState::reset);
+    CHECK(one.there->reader().state() == ReadState::reset);
     CHECK(one.there->reset_code() == ResetCode::undecodable);
-    CHECK(one.here->read_state() == ReadState::reset);
+    CHECK(one.here->reader().state() == ReadState::reset);
   }
   one.check_accounts();
 }
@@ -304,8 +304,8 @@ TEST_CASE("the memory behind a waiting block is bounded") {
   one.codecs.a.silent = true;
   std::uint64_t written = 0;
   for (int i = 0; i < 2000; ++i) {
-    const std::size_t room = std::min<std::size_t>(one.here->may_write(), 5000);
-    one.here->write(Buffer(room));
+    const std::size_t room = std::min<std::size_t>(one.here->writer().may_write(), 5000);
+    one.here->writer().write(Buffer(room));
     written += room;
     one.pair.run_for(2ms);
   }
@@ -314,17 +314,17 @@ TEST_CASE("the memory behind a waiting block is bounded") {
   one.check_accounts();
   one.codecs.b.hold_back = false;
   one.codecs.a.answer();
-  REQUIRE(one.pair.run_until([&] { return one.there->readable().size() == written; }, 2s));
+  REQUIRE(one.pair.run_until([&] { return one.there->reader().readable().size() == written; }, 2s));
   one.check_accounts();
 }
 
 TEST_CASE("the codec is informed when the peer no longer reads the stream") {
   OnePair one;
-  one.here->write(Buffer(5000));
+  one.here->writer().write(Buffer(5000));
   one.pair.run_for(200ms);
   CHECK(one.codecs.a.stopped.empty());
   SECTION("though the other direction has ended") {
-    one.there->end();
+    one.there->writer().end();
     one.there->abort();
   }
   SECTION("nor sends anything more") { one.there->abort(); }
@@ -339,7 +339,7 @@ TEST_CASE("a violation of the codec's protocol ends the session") {
   one.codecs.a.say("breach");
   one.pair.run_for(200ms);
   CHECK(one.pair.b.error == LinkError::malformed_record);
-  CHECK(one.there->read_state() == ReadState::reset);
+  CHECK(one.there->reader().state() == ReadState::reset);
   CHECK(one.codecs.broken() == "");
 }
 
@@ -347,12 +347,12 @@ TEST_CASE("held blocks are reported with acknowledgements, not one at a time") {
   OnePair one({.line = {.delay = 1ms}});
   const TimePoint start = one.pair.now();
   for (int i = 0; i < 300; ++i) {
-    one.here->write(Buffer(100));
-    REQUIRE(one.pair.run_until([&] { return one.there->readable().size() == 100; }, 1s));
-    one.there->consume(100, one.pair.now(), 2ms);
-    one.there->write(Buffer(100));
-    REQUIRE(one.pair.run_until([&] { return one.here->readable().size() == 100; }, 1s));
-    one.here->consume(100, one.pair.now(), 2ms);
+    one.here->writer().write(Buffer(100));
+    REQUIRE(one.pair.run_until([&] { return one.there->reader().readable().size() == 100; }, 1s));
+    one.there->reader().consume(100, one.pair.now(), 2ms);
+    one.there->writer().write(Buffer(100));
+    REQUIRE(one.pair.run_until([&] { return one.here->reader().readable().size() == 100; }, 1s));
+    one.here->reader().consume(100, one.pair.now(), 2ms);
   }
   const auto lasted = one.pair.now() - start;
   REQUIRE(lasted > 500ms);

@@ -109,10 +109,10 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
   auto read = [&] {
     Stream* stream = bounded.session.find(1_stream);
     if (!stream) return;
-    while (!stream->readable().empty()) {
-      Slice piece = stream->readable().front();
+    while (!stream->reader().readable().empty()) {
+      Slice piece = stream->reader().readable().front();
       got += as_text(piece.bytes());
-      stream->consume(piece.size(), bounded.now, 20ms);
+      stream->reader().consume(piece.size(), bounded.now, 20ms);
     }
   };
   int waited = 0;
@@ -130,7 +130,7 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
   bounded.finish();
   read();
   CHECK(got == sent);
-  CHECK(bounded.session.find(1_stream)->read_state() == ReadState::ended);
+  CHECK(bounded.session.find(1_stream)->reader().state() == ReadState::ended);
   CHECK(codec.broken.empty());
 }
 
@@ -253,5 +253,5 @@ TEST_CASE("bytes behind a gap in an unread stream are acknowledged and not store
   std::uint64_t at = open.size() + 1;
   for (int i = 0; i < 100; ++i, at += 60'000) REQUIRE(peer.send_stream(1_stream, at, Buffer(60'000)));
   REQUIRE(peer.send_stream(1_stream, open.size(), Buffer(1)));
-  if (Stream* stream = peer.session.find(1_stream)) CHECK(stream->wire_received() == at);
+  if (Stream* stream = peer.session.find(1_stream)) CHECK(stream->reader().wire_received() == at);
 }

@@ -46,13 +46,13 @@ struct Due : TableOfStreams {
 TEST_CASE("an acknowledgement is written once, however often it becomes due") {
   Due due;
   due.add(1_stream);
-  due.due.ack(*due.streams.find(1_stream));
-  due.due.ack(*due.streams.find(1_stream));
+  due.due.ack(due.streams.find(1_stream)->entry());
+  due.due.ack(due.streams.find(1_stream)->entry());
   CHECK(due.acks_of_one_write() == std::multimap<StreamId, std::uint64_t>{{1_stream, 0}});
   CHECK_FALSE(due.due.any());
   CHECK(due.acks_of_one_write().empty());
   // It becomes due again after that; a stream that is gone says nothing.
-  due.due.ack(*due.streams.find(1_stream));
+  due.due.ack(due.streams.find(1_stream)->entry());
   due.streams.erase(1_stream);
   CHECK(due.acks_of_one_write().empty());
 }

@@ -73,20 +73,20 @@ TEST_CASE("a complete session sends exactly the bytes of the golden exchange") {
   request.client = boost::asio::ip::tcp::endpoint(boost::asio::ip::make_address("10.10.1.2"), 40'000);
   request.source = config::Source::client;
   Stream& near = a.open(request, now);
-  near.write(as_bytes("ask"));
-  near.end();
+  near.writer().write(as_bytes("ask"));
+  near.writer().end();
   say(a);
   Stream* far = b.find(1_stream);
   REQUIRE(far);
   far->give_answer({});
-  CHECK(far->readable().size() == 3);
-  far->consume(3, now, 20ms);
-  far->write(as_bytes("answer"));
-  far->end();
+  CHECK(far->reader().readable().size() == 3);
+  far->reader().consume(3, now, 20ms);
+  far->writer().write(as_bytes("answer"));
+  far->writer().end();
   b.release(1_stream);
   say(b);
-  CHECK(near.readable().size() == 6);
-  near.consume(6, now, 20ms);
+  CHECK(near.reader().readable().size() == 6);
+  near.reader().consume(6, now, 20ms);
   a.release(1_stream);
   CHECK(a.live_streams() == 0);
   now += 250ms;  // nothing else is to be said, so the ACK takes its time

@@ -18,15 +18,15 @@ TEST_CASE("credit limits that are too large, or below what was sent, are applied
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   REQUIRE(peer.send(CreditFrame{{{1_stream, 1, 100}}}));
-  stream.write(Buffer(60));
+  stream.writer().write(Buffer(60));
   REQUIRE(peer.send(CreditFrame{{{1_stream, 2, 10}}}));
-  CHECK(stream.may_write() == 0);
+  CHECK(stream.writer().may_write() == 0);
   auto returns = peer.frames_of<CreditReturnFrame>();
   REQUIRE(returns.size() == 1);
   CHECK(returns[0].generation == 2);
   CHECK(returns[0].limit == 60);
   REQUIRE(peer.send(CreditFrame{{{1_stream, kMaxVarint, kMaxVarint}}}));
-  CHECK(stream.may_write() > 0);
+  CHECK(stream.writer().may_write() > 0);
   REQUIRE(peer.send(CreditFrame{{{1_stream, kMaxVarint, 0}}}));
   peer.frames();
 }
@@ -120,7 +120,7 @@ TEST_CASE("unread module messages are limited by credit, empty ones too") {
   HandPeer peer(Side::acceptor, 1 << 20, 16);
   REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
   Stream& stream = *peer.session.find(1_stream);
-  std::uint64_t offset = stream.wire_received(), sent = 0;
+  std::uint64_t offset = stream.reader().wire_received(), sent = 0;
   Buffer message = record(RecordType::module);
   Result<void> taken;
   for (; taken && sent < 1'000'000; ++sent, offset += message.size())
@@ -166,7 +166,7 @@ TEST_CASE("a protocol violation ends the session") {
   REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
   peer.events();
   Buffer unknown{std::byte{200}, std::byte{0}};
-  CHECK_FALSE(peer.send_stream(1_stream, peer.session.find(1_stream)->wire_received(), unknown));
+  CHECK_FALSE(peer.send_stream(1_stream, peer.session.find(1_stream)->reader().wire_received(), unknown));
   auto events = peer.events();
   REQUIRE(events.size() == 1);
   CHECK(events[0].kind == Event::Kind::expired);

@@ -18,12 +18,12 @@ TEST_CASE("a stream begins with its first frame, is acknowledged, and its bytes 
   REQUIRE(stream);
   CHECK(stream->begun());
   CHECK(stream->request().destination.port == 445);
-  CHECK(stream->readable().size() == 5);
+  CHECK(stream->reader().readable().size() == 5);
   parts.context.now += std::chrono::seconds(1);
   const auto acks = parts.sent<AckFrame>();
   REQUIRE(acks.size() == 1);
   REQUIRE(acks[0].entries.size() == 1);
-  CHECK(acks[0].entries[0].offset == stream->wire_received());
+  CHECK(acks[0].entries[0].offset == stream->reader().wire_received());
 }
 
 TEST_CASE(
@@ -86,10 +86,10 @@ TEST_CASE("a stream that reads later is read in another turn, once") {
   Stream* stream = parts.streams.find(1_stream);
   REQUIRE(stream);
   CHECK_FALSE(parts.incoming.has_work_left());
-  parts.incoming.reads_later(*stream);
-  parts.incoming.reads_later(*stream);
+  parts.incoming.reads_later(stream->entry());
+  parts.incoming.reads_later(stream->entry());
   CHECK(parts.incoming.has_work_left());
   REQUIRE(parts.incoming.go_on());
   CHECK_FALSE(parts.incoming.has_work_left());
-  CHECK_FALSE(stream->marks.reads_later);
+  CHECK_FALSE(stream->entry().reads_later);
 }

@@ -141,12 +141,12 @@ TEST_CASE("two sessions that share one memory both make progress") {
       if (quick ? quick_opened : stuck_opened)
         for (std::uint64_t id = 1; id < 41; id += 2)
           if (Stream* stream = link.there.find(StreamId(id)))
-            stream->write(Buffer(std::min<std::size_t>(stream->may_write(), 50'000)));
+            stream->writer().write(Buffer(std::min<std::size_t>(stream->writer().may_write(), 50'000)));
       while (auto event = link.here.poll_event())
         if (quick && event->kind == Event::Kind::stream)
           if (Stream* stream = link.here.find(event->stream)) {
-            link.read += stream->readable().size();
-            stream->consume(stream->readable().size(), now, 20ms);
+            link.read += stream->reader().readable().size();
+            stream->reader().consume(stream->reader().readable().size(), now, 20ms);
           }
       while (link.there.poll_event()) {
       }

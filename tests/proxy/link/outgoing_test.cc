@@ -14,7 +14,7 @@ namespace {
 // A flow of this side with its OPEN to send.
 Stream& start_flow(SessionParts& parts) {
   Stream& stream = parts.lifetimes.open(simulation::some_request());
-  parts.outgoing.wants_to_send(stream, Outgoing::Turn::last);
+  parts.outgoing.wants_to_send(stream.entry(), stream.writer().output(), Outgoing::Turn::last);
   return stream;
 }
 
@@ -110,9 +110,9 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   CHECK(fill() == 0);  // control frames and an interactive stream wait
   Stream& large = start_flow(parts);
   parts.outgoing.transmit(SessionParts::kCarrier, 1 << 20, 1400, out, parts.context.now);
-  large.on_credit(1, 1 << 20);
-  large.write(Buffer(100'000));
-  parts.outgoing.wants_to_send(large, Outgoing::Turn::last);
+  large.writer().on_credit(1, 1 << 20);
+  large.writer().write(Buffer(100'000));
+  parts.outgoing.wants_to_send(large.entry(), large.writer().output(), Outgoing::Turn::last);
   REQUIRE(parts.outgoing.next_stream(kHelper));
   CHECK(parts.outgoing.next_stream(kHelper)->stream_class == StreamClass::bulk);
   REQUIRE(fill() > 1000);
@@ -122,7 +122,7 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   // What was lost is left to the preferred carrier, and so is the end.
   parts.outgoing.on_lost(kHelper, content, parts.context.now);
   CHECK(fill() == 0);
-  while (large.output().unsent_bytes() > 20'000) {
+  while (large.writer().output().unsent_bytes() > 20'000) {
     PacketContent sent;
     out.clear();
     parts.outgoing.fill(SessionParts::kCarrier, 1200, Outgoing::Streams::all, out, sent, parts.context.now);
@@ -131,9 +131,9 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   std::size_t helped = 0;
   while (fill() > 0) helped += out.size();
   CHECK(helped > 5'000);
-  CHECK(large.output().unsent_bytes() <= 10'000);
-  CHECK(large.output().unsent_bytes() > 5'000);
-  CHECK(small.output().sending().end_offset() > 0);
+  CHECK(large.writer().output().unsent_bytes() <= 10'000);
+  CHECK(large.writer().output().unsent_bytes() > 5'000);
+  CHECK(small.writer().output().sending().end_offset() > 0);
 }
 
 TEST_CASE("a carrier takes the streams of its policies alone") {
@@ -148,7 +148,7 @@ TEST_CASE("a carrier takes the streams of its policies alone") {
   request.features.paths = config::PathUse::failover;
   Stream& elsewhere = parts.lifetimes.open(std::move(request));
   CHECK_FALSE(parts.outgoing.asked_for(config::PathPolicy::failover, parts.context.now));
-  parts.outgoing.wants_to_send(elsewhere, Outgoing::Turn::last);
+  parts.outgoing.wants_to_send(elsewhere.entry(), elsewhere.writer().output(), Outgoing::Turn::last);
   CHECK(parts.outgoing.asked_for(config::PathPolicy::failover, parts.context.now));
   CHECK_FALSE(parts.outgoing.asked_for(config::PathPolicy::failover, parts.context.now + Outgoing::kAsked));
   const auto sent_on = [&](CarrierId carrier) {
@@ -186,8 +186,8 @@ TEST_CASE("copies of what is in flight go on the second carrier, and the first o
   REQUIRE(second.ranges.size() == 1);
   CHECK(second.ranges[0].bytes == first.ranges[0].bytes);
   // Bytes that are sent while there is a second carrier are copied at once.
-  stream.end();
-  parts.outgoing.wants_to_send(stream, Outgoing::Turn::last);
+  stream.writer().end();
+  parts.outgoing.wants_to_send(stream.entry(), stream.writer().output(), Outgoing::Turn::last);
   out.clear();
   copied.clear();
   parts.outgoing.fill(SessionParts::kCarrier, 1200, Outgoing::Streams::all, out, first, now);
@@ -196,11 +196,11 @@ TEST_CASE("copies of what is in flight go on the second carrier, and the first o
   CHECK(copied == out);
   // The loss of a copy means nothing.
   parts.outgoing.on_lost(kSecond, second, now);
-  CHECK_FALSE(stream.output().sending().repeats());
+  CHECK_FALSE(stream.writer().output().sending().repeats());
   parts.outgoing.on_lost(SessionParts::kCarrier, first, now);
-  CHECK(stream.output().sending().repeats());
+  CHECK(stream.writer().output().sending().repeats());
   // Acknowledged bytes are not copied.
-  stream.on_acknowledged(stream.output().sending().ever_sent());
+  stream.writer().on_acknowledged(stream.writer().output().sending().ever_sent());
   parts.outgoing.copy(first, now);
   copied.clear();
   parts.outgoing.fill(kSecond, 1200, Outgoing::Streams::all, copied, second, now);

@@ -52,7 +52,7 @@ class RandomLives {
     if (!stream) return;
     switch (random_() % 24) {
       case 0:
-        stream->end();
+        stream->writer().end();
         break;
       case 1:
         end.aborted = true;
@@ -74,7 +74,8 @@ class RandomLives {
         pump(flow->first, end, *stream);
         break;
       case 8:
-        if (stream->may_write() >= message_cost(5)) stream->write_message(as_bytes("twins"));
+        if (stream->writer().may_write() >= message_cost(5))
+          stream->writer().write_message(as_bytes("twins"));
         break;
       default:
         write(end, *stream);
@@ -89,7 +90,7 @@ class RandomLives {
       for (End* end : {&flow.near, &flow.far})
         if (Stream* stream = stream_of(id, *end)) {
           end->paused = false;
-          stream->end();
+          stream->writer().end();
           pump(id, *end, *stream);
         }
   }
@@ -134,7 +135,7 @@ class RandomLives {
     if (event.stream_event == EventKind::opened) {
       end.session = &side.session;
       stream->give_answer({});
-      if (finishing_) stream->end();
+      if (finishing_) stream->writer().end();
     }
     REQUIRE(end.session == &side.session);
     end.was_reset |= event.stream_event == EventKind::reset;
@@ -144,27 +145,27 @@ class RandomLives {
 
   void write(End& end, Stream& stream) {
     std::size_t room =
-        std::min<std::size_t>(stream.may_write(), 1 + random_() % (random_() % 8 ? 2000 : 60'000));
+        std::min<std::size_t>(stream.writer().may_write(), 1 + random_() % (random_() % 8 ? 2000 : 60'000));
     Buffer bytes(room);
     for (std::byte& b : bytes) b = expected_byte(end.writes_seed, end.written++);
-    stream.write(bytes);
+    stream.writer().write(bytes);
   }
 
   void pump(StreamId id, End& end, Stream& stream) {
     if (end.paused || end.released) return;
-    while (stream.poll_message(pair_.now(), 20ms) || stream.readable_before_message() > 0) {
-      std::size_t size = stream.readable_before_message();
-      const SliceQueue& queue = stream.readable();
+    while (stream.reader().poll_message(pair_.now(), 20ms) || stream.reader().readable_before_message() > 0) {
+      std::size_t size = stream.reader().readable_before_message();
+      const SliceQueue& queue = stream.reader().readable();
       queue.visit({queue.begin_offset(), queue.begin_offset() + size}, [&](Bytes piece) {
         for (std::byte b : piece) end.wrong |= b != expected_byte(end.reads_seed, end.read++);
         return true;
       });
-      stream.consume(size, pair_.now(), 20ms);
+      stream.reader().consume(size, pair_.now(), 20ms);
     }
-    end.read_to_end |= stream.read_state() == ReadState::ended;
-    bool over = stream.read_state() != ReadState::open;
-    if (over && (finishing_ || stream.read_state() != ReadState::ended)) {
-      if (finishing_) stream.end();
+    end.read_to_end |= stream.reader().state() == ReadState::ended;
+    bool over = stream.reader().state() != ReadState::open;
+    if (over && (finishing_ || stream.reader().state() != ReadState::ended)) {
+      if (finishing_) stream.writer().end();
       release(id, end);
     }
   }

@@ -14,13 +14,13 @@ TEST_CASE("of one kind and stream one event waits, in order with the others") {
   Stream& stream = table.open(1_stream);
   for (int i = 0; i < 3; ++i) {
     events.tell(Event::Kind::peer_allows);
-    events.tell(stream, EventKind::readable);
-    events.tell(stream, EventKind::writable);
+    events.tell(stream.entry(), EventKind::readable);
+    events.tell(stream.entry(), EventKind::writable);
   }
   CHECK(events.poll()->kind == Event::Kind::peer_allows);
   CHECK(events.poll()->stream_event == EventKind::readable);
   // Polled: the next one counts again.
-  events.tell(stream, EventKind::readable);
+  events.tell(stream.entry(), EventKind::readable);
   CHECK(events.poll()->stream_event == EventKind::writable);
   CHECK(events.poll()->stream_event == EventKind::readable);
   CHECK_FALSE(events.poll());
@@ -29,12 +29,12 @@ TEST_CASE("of one kind and stream one event waits, in order with the others") {
 TEST_CASE("streams that have not begun, or were released, cause no events") {
   TableOfStreams table;
   SessionEvents events(table.streams);
-  events.tell(table.add(2_stream), EventKind::readable);
+  events.tell(table.add(2_stream).entry(), EventKind::readable);
   Stream& released = table.open(1_stream);
-  events.tell(released, EventKind::readable);
-  released.marks.released = true;
-  events.tell(released, EventKind::writable);
-  events.tell(table.open(3_stream), EventKind::readable);
+  events.tell(released.entry(), EventKind::readable);
+  released.entry().released = true;
+  events.tell(released.entry(), EventKind::writable);
+  events.tell(table.open(3_stream).entry(), EventKind::readable);
   table.streams.erase(3_stream);
   CHECK_FALSE(events.poll());
 }

@@ -156,7 +156,7 @@ TEST_CASE("a reset after the end of the sender's direction does not cancel data 
   REQUIRE(pair.run_until([&] { return flow.client_reads.ended; }, 5s));
   CHECK(flow.client_stopped);
   CHECK(flow.client_reads.read == 200'000);
-  CHECK(pair.a.session.find(flow.id)->may_write() == 0);
+  CHECK(pair.a.session.find(flow.id)->writer().may_write() == 0);
 }
 
 TEST_CASE("a reader that stops delays its own flow and no other") {
@@ -310,16 +310,16 @@ TEST_CASE("a module's messages keep their position between the bytes") {
   pair.run_for(100ms);
   Stream& here = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
   pair.run_for(100ms);
-  here.write(as_bytes("before"));
-  here.write_message(as_bytes("in between"));
-  here.write(as_bytes("after"));
+  here.writer().write(as_bytes("before"));
+  here.writer().write_message(as_bytes("in between"));
+  here.writer().write(as_bytes("after"));
   pair.run_for(100ms);
   Stream& there = *pair.b.session.find(here.id());
-  CHECK(there.readable().size() == 11);
-  CHECK_FALSE(there.poll_message(pair.now(), 40ms));
-  CHECK(there.readable_before_message() == 6);
-  there.consume(6, pair.now(), 40ms);
-  auto message = there.poll_message(pair.now(), 40ms);
+  CHECK(there.reader().readable().size() == 11);
+  CHECK_FALSE(there.reader().poll_message(pair.now(), 40ms));
+  CHECK(there.reader().readable_before_message() == 6);
+  there.reader().consume(6, pair.now(), 40ms);
+  auto message = there.reader().poll_message(pair.now(), 40ms);
   REQUIRE(message);
   CHECK(as_text(message->bytes()) == "in between");
 }

@@ -46,14 +46,14 @@ struct Writer {
 
   void pump(Stream& stream) {
     while (written < total) {
-      std::size_t room = std::min<std::uint64_t>(stream.may_write(), total - written);
+      std::size_t room = std::min<std::uint64_t>(stream.writer().may_write(), total - written);
       if (room == 0) return;
       Buffer bytes(std::min<std::size_t>(room, 100'000));
       fill_expected(seed, written, bytes);
-      stream.write(bytes);
+      stream.writer().write(bytes);
       written += bytes.size();
     }
-    if (end_after) stream.end();
+    if (end_after) stream.writer().end();
   }
   bool done() const { return end_after && written == total; }
 };
@@ -69,7 +69,7 @@ struct Reader {
 
   void pump(Stream& stream, TimePoint now, Duration rtt) {
     if (paused) return;
-    const SliceQueue& queue = stream.readable();
+    const SliceQueue& queue = stream.reader().readable();
     std::size_t size = queue.size();
     queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
       expected.resize(std::max(expected.size(), piece.size()));
@@ -78,10 +78,10 @@ struct Reader {
       read += piece.size();
       return true;
     });
-    if (size) stream.consume(size, now, rtt);
-    ended |= stream.read_state() == ReadState::ended;
-    aborted |= stream.read_state() == ReadState::aborted;
-    reset |= stream.read_state() == ReadState::reset;
+    if (size) stream.reader().consume(size, now, rtt);
+    ended |= stream.reader().state() == ReadState::ended;
+    aborted |= stream.reader().state() == ReadState::aborted;
+    reset |= stream.reader().state() == ReadState::reset;
     if (size && on_read) on_read();
   }
 };

@@ -13,11 +13,11 @@ TEST_CASE("an end or an abort may replace the answer") {
   Stream& stream = peer.session.open(some_request(), peer.now);
   SECTION("abort") {
     REQUIRE(peer.send_stream(1_stream, 0, record(RecordType::abort)));
-    CHECK(stream.read_state() == ReadState::aborted);
+    CHECK(stream.reader().state() == ReadState::aborted);
   }
   SECTION("end") {
     REQUIRE(peer.send_stream(1_stream, 0, record(RecordType::end)));
-    CHECK(stream.read_state() == ReadState::ended);
+    CHECK(stream.reader().state() == ReadState::ended);
   }
   CHECK(peer.events_of(1_stream) == std::vector{EventKind::readable});
 }
@@ -34,8 +34,8 @@ TEST_CASE("data that was written and ended arrives although 'no reader' overtake
 
   Stream& next = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
   StreamId id = next.id();
-  next.write(as_bytes("the last words"));
-  next.end();
+  next.writer().write(as_bytes("the last words"));
+  next.writer().end();
   next.abort();
   pair.a.session.release(id);
   pair.connect();
@@ -43,8 +43,8 @@ TEST_CASE("data that was written and ended arrives although 'no reader' overtake
   Stream* there = pair.b.session.find(id);
   REQUIRE(there);
   REQUIRE(there->begun());
-  CHECK(there->readable().size() == 14);
-  CHECK(there->read_state() == ReadState::ended);
+  CHECK(there->reader().readable().size() == 14);
+  CHECK(there->reader().state() == ReadState::ended);
   std::vector<EventKind> told;
   for (const Event& event : pair.b.events)
     if (event.kind == Event::Kind::stream && event.stream == id) told.push_back(event.stream_event);
@@ -158,7 +158,7 @@ TEST_CASE("an acknowledgement lost with the newest carrier is requested over the
   pair.run_for(100ms);
   Stream& here = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
   StreamId id = here.id();
-  here.write(as_bytes("bytes"));
+  here.writer().write(as_bytes("bytes"));
   here.abort();
   pair.a.session.release(id);
   pair.run_for(19ms);  // on its way over the first
@@ -231,15 +231,16 @@ TEST_CASE("streams are removed on both sides, however and whenever they end") {
         pair.run_for(10ms);
         auto act = [&](Session& session, Step step) {
           Stream* stream = session.find(id);
-          if (!stream || stream->marks.released) return;
+          if (!stream || stream->entry().released) return;
           if (&session == &pair.b.session && !stream->answer()) stream->give_answer({});
-          if (step == write && stream->may_write() >= 9) stream->write(as_bytes("something"));
-          if (step == end) stream->end();
+          if (step == write && stream->writer().may_write() >= 9)
+            stream->writer().write(as_bytes("something"));
+          if (step == end) stream->writer().end();
           if (step == abort) stream->abort();
           if (step == reset) stream->reset(ResetCode::aborted);
           // A flow lets go when it has read what there is.
           if (step == release) {
-            stream->consume(stream->readable().size(), pair.now(), 10ms);
+            stream->reader().consume(stream->reader().readable().size(), pair.now(), 10ms);
             session.release(id);
           }
         };
@@ -275,8 +276,8 @@ TEST_CASE("a stream removed while waiting for its turn does not block the others
   const auto open_and_write = [&] {
     Stream& stream = peer.session.open(some_request(), peer.now);
     peer.frames();  // OPEN
-    REQUIRE(stream.may_write() >= 50'000);
-    stream.write(Buffer(50'000, std::byte{1}));
+    REQUIRE(stream.writer().may_write() >= 50'000);
+    stream.writer().write(Buffer(50'000, std::byte{1}));
     return stream.id();
   };
   const StreamId gone = open_and_write();

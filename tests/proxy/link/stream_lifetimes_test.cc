@@ -28,7 +28,7 @@ TEST_CASE("an incomplete stream is reset when its flow releases it, and forgotte
   REQUIRE(parts.streams.find(1_stream));
   parts.lifetimes.release(1_stream);
   REQUIRE(parts.streams.find(1_stream));
-  CHECK(parts.streams.find(1_stream)->marks.reset_pending);
+  CHECK(parts.streams.find(1_stream)->entry().reset_pending);
   REQUIRE(parts.receive(ResetDoneFrame{1_stream}));
   CHECK_FALSE(parts.streams.find(1_stream));
   CHECK(parts.lifetimes.judge(1_stream) == Unknown::ended);
@@ -48,10 +48,10 @@ TEST_CASE("beyond the peer's limit streams are known for a while, but may not li
   for (const auto id : {1_stream, 3_stream, 5_stream}) {
     const auto admitted = parts.lifetimes.admit(id);
     REQUIRE(admitted);
-    parts.lifetimes.open_begins(**admitted);
-    CHECK((*admitted)->marks.unopened);
-    CHECK(parts.lifetimes.admits(**admitted) == (id < 5_stream));
-    CHECK_FALSE((*admitted)->marks.unopened);
+    parts.lifetimes.open_begins((*admitted)->entry());
+    CHECK((*admitted)->entry().unopened);
+    CHECK(parts.lifetimes.admits((*admitted)->entry()) == (id < 5_stream));
+    CHECK_FALSE((*admitted)->entry().unopened);
   }
   std::uint64_t id = 7;
   while (parts.lifetimes.admit(StreamId(id))) {

@@ -12,15 +12,16 @@ namespace longhaul::link::testing {
 struct TableOfStreams {
   // Remembers what streams tell, and allows everything.
   struct Owner final : StreamOwner {
-    void wants_to_send(Stream&) override {}
-    void tell(Stream& stream, EventKind kind) override { told.emplace_back(stream.id(), kind); }
-    void announce_credit(Stream&) override {}
-    void announce_reset(Stream&) override {}
+    void wants_to_send(StreamEntry&, const StreamOutput&) override { ++announced; }
+    void tell(StreamEntry& stream, EventKind kind) override { told.emplace_back(stream.id, kind); }
+    void announce_credit(StreamEntry&) override { ++credit_announced; }
+    void announce_reset(StreamEntry&) override {}
     Result<void> take_open_credit(std::uint64_t) override { return {}; }
-    bool admits(Stream&) override { return true; }
-    void reads_later(Stream&) override {}
+    bool admits(StreamEntry&) override { return true; }
+    void reads_later(StreamEntry&) override { ++read_later; }
     std::uint64_t waiting_allowance() const override { return 1 << 20; }
     std::vector<std::pair<StreamId, EventKind>> told;
+    int announced = 0, credit_announced = 0, read_later = 0;
   };
 
   Owner owner;

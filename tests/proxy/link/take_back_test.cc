@@ -50,22 +50,22 @@ TEST_CASE("data that was not handed to a carrier can be taken back, with blocks 
   SECTION("the open went") { sender.transmit(); }
   for (std::size_t size : {1u, 5u, 3000u, 40'000u}) {
     std::string piece(size, static_cast<char>('a' + size % 26));
-    stream.write(as_bytes(piece));
+    stream.writer().write(as_bytes(piece));
     written += piece;
   }
   Buffer large(20'000, std::byte{'x'});
-  stream.write(Slice::copy_of(large));
+  stream.writer().write(Slice::copy_of(large));
   written += std::string(large.size(), 'x');
   const auto back = stream.take_back();
   REQUIRE(back);
   CHECK((text_of(back) == written));
-  CHECK(stream.read_state() == ReadState::reset);
+  CHECK(stream.reader().state() == ReadState::reset);
   CHECK(sender.retained.used_bytes() <= retained);
   CHECK_FALSE(stream.take_back());
   // What is sent of it now is that it is over.
   sender.session.release(stream.id());
   sender.transmit();
-  CHECK(stream.output().sending().unsent_bytes() == 0);
+  CHECK(stream.writer().output().sending().unsent_bytes() == 0);
 }
 
 TEST_CASE("data that was handed to a carrier cannot be taken back, acknowledged or not") {
@@ -74,34 +74,34 @@ TEST_CASE("data that was handed to a carrier cannot be taken back, acknowledged 
   Sender sender(blocks ? &codec : nullptr);
   Stream& stream = sender.session.open(some_request(), sender.now);
   SECTION("all of it") {
-    stream.write(as_bytes("an order"));
+    stream.writer().write(as_bytes("an order"));
     sender.transmit();
   }
   SECTION("all of it, and the carrier is gone") {
-    stream.write(as_bytes("an order"));
+    stream.writer().write(as_bytes("an order"));
     sender.transmit();
     sender.session.detach(CarrierId(1), sender.now);
   }
   SECTION("the first byte, and more waits") {
     sender.transmit();
-    stream.write(as_bytes("o"));
+    stream.writer().write(as_bytes("o"));
     sender.transmit();
-    stream.write(as_bytes("rder"));
+    stream.writer().write(as_bytes("rder"));
   }
   SECTION("only the end") {
-    stream.end();
+    stream.writer().end();
     sender.transmit();
   }
   CHECK_FALSE(stream.take_back());
-  CHECK(stream.read_state() == ReadState::open);
+  CHECK(stream.reader().state() == ReadState::open);
 }
 
 TEST_CASE("an end, a message or an answer cannot be taken back") {
   HandPeer peer(Side::dialler);
   REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));
   Stream& stream = peer.session.open(some_request(), peer.now);
-  SECTION("an end") { stream.end(); }
-  SECTION("a message") { stream.write_message(as_bytes("to the twin")); }
+  SECTION("an end") { stream.writer().end(); }
+  SECTION("a message") { stream.writer().write_message(as_bytes("to the twin")); }
   SECTION("an answer") { REQUIRE(peer.send_stream(1_stream, 0, answer_record())); }
   CHECK_FALSE(stream.take_back());
 }

@@ -13,7 +13,7 @@ constexpr std::size_t kBytes = 12'000, kTurn = 2800;
 
 Stream& bulk(HandPeer& peer) {
   Stream& stream = peer.session.open(some_request(), peer.now);
-  stream.write(Slice::copy_of(Buffer(kBytes, std::byte{'x'})));
+  stream.writer().write(Slice::copy_of(Buffer(kBytes, std::byte{'x'})));
   return stream;
 }
 

@@ -9,6 +9,8 @@
 
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/header.h"
+#include "proxy/modules/smb/smb2/records_break.h"
+#include "proxy/modules/smb/smb2/records_create.h"
 #include "proxy/modules/smb/smb2/records_file.h"
 #include "proxy/modules/smb/smb2/records_query.h"
 

@@ -44,9 +44,9 @@ Delays message_delays(const UdpPairOptions& options, bool bulk, int messages) {
     Stream* there = pair.b.session.find(id);
     if (!there) return;
     if (event.stream_event == EventKind::opened) there->give_answer({});
-    std::size_t size = there->readable().size();
+    std::size_t size = there->reader().readable().size();
     if (!size) return;
-    there->consume(size, pair.now(), pair.b.session.liveness().smoothed_rtt());
+    there->reader().consume(size, pair.now(), pair.b.session.liveness().smoothed_rtt());
     for (std::uint64_t before = read / kMessage, after = (read += size) / kMessage; before < after; ++before)
       delays.milliseconds.push_back(
           std::chrono::duration<double, std::milli>(pair.now() - sent[before]).count());
@@ -56,7 +56,7 @@ Delays message_delays(const UdpPairOptions& options, bool bulk, int messages) {
   Buffer message(kMessage);
   for (int i = 0; i < messages; ++i) {
     sent.push_back(pair.now());
-    pair.a.session.find(id)->write(message);
+    pair.a.session.find(id)->writer().write(message);
     pair.run_for(20ms);
   }
   double seconds = std::chrono::duration<double>(pair.now() - begun).count();

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a flow reads from its stream: the peer's data and messages, within the credit granted, and how that
+// direction ends. stream_input.h makes records of received bytes; stream.h has the records that concern both
+// directions; stream_writer.h is the other direction.
+#pragma once
+#include <optional>
+
+#include "codecs/slice_queue.h"
+#include "proxy/link/records.h"
+#include "proxy/link/stream_blocks.h"
+#include "proxy/link/stream_entry.h"
+#include "proxy/link/stream_inbox.h"
+#include "proxy/link/stream_input.h"
+
+namespace longhaul::link {
+
+enum class ReadState : std::uint8_t { open, ended, aborted, reset };
+
+class StreamReader {
+ public:
+  // All outlive this object, which grants no credit yet.
+  StreamReader(StreamEntry& entry, StreamContext& context, StreamBlocks& blocks)
+      : entry_(entry), context_(context), blocks_(blocks), input_(context) {}
+
+  // ---- The flow's side.
+  const SliceQueue& readable() const { return inbox_.bytes(); }
+  void consume(std::size_t bytes, TimePoint now, Duration rtt);
+  // The next module message, once everything before it was consumed.
+  std::optional<Slice> poll_message(TimePoint now, Duration rtt);
+  // How many of the readable bytes precede the next module message.
+  std::size_t readable_before_message() const { return inbox_.before_message(); }
+  // What follows the readable bytes.
+  ReadState state() const { return state_; }
+  bool is_open() const { return state_ == ReadState::open; }
+
+  // ---- The stream's side.
+  // Grants credit: initially what the OPEN says, this side's or the peer's; the peer's is small, and raised.
+  const ReceiveCredit& open(std::uint64_t fixed_window);
+  void on_opened(std::uint64_t initial, std::uint64_t fixed_window);
+  // The peer's wire bytes, and those that waited for another turn: each record is given to `records`, which
+  // returns what concerns this direction alone by the functions below.
+  Result<void> take(std::uint64_t offset, Bytes wire, TimePoint now, RecordSink& records);
+  Result<void> read_on(TimePoint now, RecordSink& records);
+  Result<void> on_data(Bytes plain);
+  Result<void> on_message(Bytes body);
+  // Whether it could be restored. If not yet, nothing behind it is read until try_again() says more.
+  enum class Block : std::uint8_t { restored, waits, undecodable };
+  Result<Block> on_block(Bytes body);
+  bool waits_for_block() const { return input_.waits_for_block(); }
+  Block try_again(TimePoint now);
+  // The peer's last record was read.
+  void finish(ReadState state);
+  // The flow reads no more; what the peer still sends is acknowledged and dropped.
+  void discard();
+  bool discards() const { return input_.discards(); }
+  void reset();
+
+  // ---- The session's side.
+  // Null: the stream has not begun, or nobody reads it any more.
+  ReceiveCredit* credit() { return inbox_.credit(); }
+  std::uint64_t wire_received() const { return input_.contiguous(); }
+  std::uint64_t wire_seen() const { return input_.end(); }  // including bytes behind a gap
+
+ private:
+  Block decode(const ParsedBlock& block);
+  void announce_credit_if(bool is_due);
+
+  StreamEntry& entry_;
+  StreamContext& context_;
+  StreamBlocks& blocks_;
+  StreamInput input_;
+  StreamInbox inbox_;
+  TimePoint received_at_{};
+  ReadState state_ = ReadState::open;
+};
+
+}  // namespace longhaul::link
