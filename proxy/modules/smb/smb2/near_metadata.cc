@@ -95,11 +95,13 @@ void NearMetadata::before_flush(const Message& message) {
 void NearMetadata::opened(const Open& open, MessageId by) {
   const auto opening = openings_.opened(by);
   if (!opening) return;
-  File& file = files_[open.key];
-  file = File{.kind = opening->kind, .pushed = opening->questions, .since = ChangesSince(open)};
+  files_.erase(open.key);
+  File& file = files_.try_emplace(open.key, totals_).first->second;
+  file.kind = opening->kind;
+  file.pushed = opening->questions;
+  file.since = ChangesSince(open);
   if (open.disk_file) file.position = 0;
-  for (const std::string& question : file.pushed)
-    file.answers.emplace(question, Known{.version = version_of(open, question)});
+  for (const std::string& question : file.pushed) file.answers.expect(question, version_of(open, question));
 }
 
 Taken NearMetadata::query_info(TimePoint now, const Message& message) {
@@ -114,25 +116,19 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
   if (file->second.asked.size() < kMostAsked && file->second.asked.insert(key).second)
     openings_.asked(file->second.kind, key);
 
-  const auto found = file->second.answers.find(key);
-  const bool is_new = found != file->second.answers.end() && found->second.version == version_of(*open, key);
-  if (is_new) {
-    Known& known = found->second;
-    if (!known.here) {
-      if (waiting_ >= kMostWaiting || message.frame.bytes.size() > kMostWaitingBytes) return Taken::no;
-      known.waiting.push_back(kept(message));
-      ++waiting_;
-      return Taken::yes;
-    }
+  KnownAnswers& answers = file->second.answers;
+  KnownAnswer* const known = answers.find(key);
+  if (known && known->version == version_of(*open, key)) {
+    if (!known->here) return answers.wait(*known, message) ? Taken::yes : Taken::no;
     const bool of_file = request->type != InfoType::file_system;
-    if (may_be_used(of_file ? AnswerAbout::file : AnswerAbout::volume, *open, now - known.came,
+    if (may_be_used(of_file ? AnswerAbout::file : AnswerAbout::volume, *open, now - known->came,
                     side_.surroundings())) {
-      answer(now, message, known);
-      if (!of_file || !(open->caching & lease_state::read || open->watched)) erase(file->second, found);
+      answer(now, message, *known);
+      if (!of_file || !(open->caching & lease_state::read || open->watched)) answers.forget(key);
       return Taken::yes;
     }
   }
-  if (found != file->second.answers.end() && found->second.here) erase(file->second, found);
+  if (known && known->here) answers.forget(key);
   if (side_.surroundings().features.metadata) {
     asked_.insert_or_assign(header.message_id,
                             Asked{.open = open->key, .question = key, .version = version_of(*open, key)});
@@ -148,22 +144,7 @@ NearMetadata::Version NearMetadata::version_of(const Open& open, const std::stri
   return open.group->count(&FileCounts::changes) + open.group->count(&FileCounts::doubts);
 }
 
-void NearMetadata::keep(File& file, const std::string& question, Known known) {
-  if (const auto before = file.answers.find(question); before != file.answers.end()) erase(file, before);
-  const std::size_t bytes = known.response.size();
-  if (file.answers.size() >= kMostAnswers || bytes > kMostAnswerBytes || held_bytes_ + bytes > kMostHeldBytes)
-    return;
-  held_bytes_ += bytes;
-  file.answers.emplace(question, std::move(known));
-}
-
-void NearMetadata::erase(File& file, std::unordered_map<std::string, Known>::iterator known) {
-  held_bytes_ -= known->second.response.size();
-  waiting_ -= known->second.waiting.size();
-  file.answers.erase(known);
-}
-
-void NearMetadata::answer(TimePoint now, const Message& request, const Known& known) {
+void NearMetadata::answer(TimePoint now, const Message& request, const KnownAnswer& known) {
   const Header header = answer_to(request.header(), known.status);
   modules::Counters& counters = side_.counters();
   ++counters.metadata_answers;
@@ -193,9 +174,7 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   const bool known =
       !file->second.since.any(*open) && attributes_guarded(*open, side_.surroundings().features);
   if (!known && request->flags & kClosePostQueryAttributes) return Taken::no;
-  for (const auto& [question, answer] : file->second.answers) {
-    if (!answer.waiting.empty()) return Taken::no;
-  }
+  if (file->second.answers.has_waiting()) return Taken::no;
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   const CloseResponse response = closed_as(*open, request->flags);
   closed(now, *open);

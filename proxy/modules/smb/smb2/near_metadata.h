@@ -10,7 +10,6 @@
 // answers: a client that saw that end must not get an earlier one, and the break may come behind the READ's
 // answer.
 #pragma once
-#include <deque>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +17,7 @@
 
 #include "proxy/modules/smb/smb2/attribute_life.h"
 #include "proxy/modules/smb/smb2/changes_since.h"
+#include "proxy/modules/smb/smb2/known_answers.h"
 #include "proxy/modules/smb/smb2/local_closes.h"
 #include "proxy/modules/smb/smb2/opening_questions.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -39,23 +39,16 @@ class NearMetadata final : public NearPart {
   void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got);
   // Answers to QUERY_INFO, Kept of CLOSEs, and Break.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  bool quiet() const override { return closing_.empty() && waiting_ == 0; }
-  std::size_t held_bytes() const { return held_bytes_; }
+  bool quiet() const override { return closing_.empty() && totals_.waiting == 0; }
+  std::size_t held_bytes() const { return totals_.bytes; }
 
  private:
   // Known values are valid while nothing was changed since: counted, not reported to each open file.
   using Version = std::uint64_t;
-  struct Known {          // the answer to a query is known
-    bool here = false;    // otherwise it will come
-    Version version = 0;  // of the file, or the disk, when it was asked
-    Status status = Status::success;
-    Slice response;
-    TimePoint came{};
-    std::deque<Message> waiting;  // requested before it arrived
-  };
   struct File {
+    explicit File(KnownAnswers::Totals& totals) : answers(totals) {}
     OpeningQuestions::Kind kind = OpeningQuestions::Kind::data;
-    std::unordered_map<std::string, Known> answers;
+    KnownAnswers answers;
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
     // The file's position after the client's READs ([MS-FSCC] 2.4.35); none: the server knows. READs that
@@ -80,27 +73,21 @@ class NearMetadata final : public NearPart {
   Taken close(TimePoint now, const Message& message);
   void came(TimePoint now, const Answer& answer, const Slice& response);
   Version version_of(const Open& open, const std::string& question) const;
-  void keep(File& file, const std::string& question, Known known);
-  void erase(File& file, std::unordered_map<std::string, Known>::iterator known);
   void closed(TimePoint now, const Open& open);
-  void answer(TimePoint now, const Message& request, const Known& known);
+  void answer(TimePoint now, const Message& request, const KnownAnswer& known);
   void follow_position(const Message& message);
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
-  // Limits of one file, or of all open files; further queries are sent each time.
-  static constexpr std::size_t kMostAnswers = 16, kMostAsked = 64, kMostAnswerBytes = 64 << 10;
-  static constexpr std::size_t kMostHeldBytes = 8 << 20;
-  // Queries that wait for an answer under way; others, and large ones, go to the server.
-  static constexpr std::size_t kMostWaiting = 256, kMostWaitingBytes = 1024;
+  // Different queries of one file from which something is learnt.
+  static constexpr std::size_t kMostAsked = 64;
 
   NearSide& side_;
   OpeningQuestions openings_;
+  KnownAnswers::Totals totals_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   KeyedMap<MessageId, Asked> asked_;
   KeyedMap<MessageId, Flushing> flushing_;
   LocalCloses closing_;
-  std::size_t waiting_ = 0;
-  std::size_t held_bytes_ = 0;  // of answers
 };
 
 }  // namespace longhaul::smb::smb2

@@ -45,14 +45,13 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
         each.element->header.status != Status::success || each.request.info_type == InfoType::file_system) {
       continue;
     }
-    const auto known = file->second.answers.find(asked.question);
-    if (known != file->second.answers.end() && !known->second.here) continue;  // it comes once more
-    keep(file->second, asked.question,
-         Known{.here = true,
-               .version = asked.version,
-               .response = Slice::copy_of(response->buffer),
-               .came = now,
-               .waiting = {}});
+    const KnownAnswer* known = file->second.answers.find(asked.question);
+    if (known && !known->here) continue;  // it comes once more
+    file->second.answers.keep(asked.question, KnownAnswer{.here = true,
+                                                          .version = asked.version,
+                                                          .response = Slice::copy_of(response->buffer),
+                                                          .came = now,
+                                                          .waiting = {}});
   }
 }
 
@@ -115,11 +114,10 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
   side_.counters().ahead_bytes += response.size();
   const auto file = files_.find(pushed.open);
   if (file == files_.end()) return;
-  const auto found = file->second.answers.find(std::string(as_text(pushed.request.bytes())));
-  if (found == file->second.answers.end() || found->second.here) return;
-  Known known = std::move(found->second);
-  waiting_ -= known.waiting.size();
-  file->second.answers.erase(found);
+  const std::string question(as_text(pushed.request.bytes()));
+  auto expected = file->second.answers.take_expected(question);
+  if (!expected) return;
+  KnownAnswer& known = *expected;
   known.here = true;
   known.status = Status{pushed.status};
   known.response = response;
@@ -134,12 +132,11 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
       answer(now, request, known);
     }
   }
-  const std::string question(as_text(pushed.request.bytes()));
   if (known.status == Status::pending || !open || known.version != version_of(*open, question)) return;
   const bool again = open->caching & lease_state::read || open->watched;
   const auto request = request_of(pushed.request.bytes());
   if (!waiting.empty() && (!again || !request || request->type == InfoType::file_system)) return;
-  keep(file->second, question, std::move(known));
+  file->second.answers.keep(question, std::move(known));
 }
 
 void NearMetadata::closed(TimePoint now, const Open& open) {
@@ -149,12 +146,7 @@ void NearMetadata::closed(TimePoint now, const Open& open) {
   for (const std::string& question : file.pushed) {
     if (!file.asked.contains(question)) openings_.in_vain(file.kind, question);
   }
-  std::vector<Message> waiting;
-  for (auto& [question, known] : file.answers) {
-    std::move(known.waiting.begin(), known.waiting.end(), std::back_inserter(waiting));
-    held_bytes_ -= known.response.size();
-  }
-  waiting_ -= waiting.size();
+  const std::vector<Message> waiting = file.answers.clear();
   files_.erase(found);
   for (const Message& request : waiting) side_.pass_on(now, request);  // the server reports that it is closed
 }
