@@ -11,61 +11,9 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-using namespace std::chrono_literals;
-using modules::Duration;
-
-// Without an oplock an answer is a snapshot: valid for as long as it would have been under way.
-constexpr Duration kLeastSnapshotLife = 100ms;
-
-QuestionHabits::Kind kind_of(const CreateRequest& request) {
-  if (request.options & create_options::directory_file) return QuestionHabits::Kind::directory;
-  constexpr std::uint32_t kData = access::read_data | access::write_data | access::append_data |
-                                  access::execute | access::generic_all | access::generic_read |
-                                  access::generic_write | access::generic_execute | access::maximum_allowed;
-  return request.desired_access & kData ? QuestionHabits::Kind::data : QuestionHabits::Kind::attributes;
-}
-
 Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
 
-// Queries that programs send for most files; one open without one of these ends it. Only queries whose
-// answers have one size, which question_of() treats as equal for any buffer size.
-QuestionHabits usual_questions() {
-  QuestionHabits habits;
-  const auto usual = [&](QuestionHabits::Kind kind, InfoType type, std::uint8_t info_class) {
-    QueryInfoRequest request;
-    request.type = type;
-    request.info_class = info_class;
-    request.output_bytes = ~0u;
-    if (const auto question = question_of(request))
-      habits.asked(kind, std::string(as_text(question->bytes())));
-  };
-  using Kind = QuestionHabits::Kind;
-  usual(Kind::data, InfoType::file, file_info::standard);
-  usual(Kind::data, InfoType::file, file_info::basic);
-  usual(Kind::data, InfoType::file, file_info::network_open);
-  usual(Kind::data, InfoType::file_system, fs_info::full_size);
-  usual(Kind::attributes, InfoType::file, file_info::network_open);
-  usual(Kind::attributes, InfoType::file, file_info::basic);
-  return habits;
-}
-
 }  // namespace
-
-CloseResponse closed_as(const Open& open, std::uint16_t flags) {
-  if (!(flags & kClosePostQueryAttributes)) return {};
-  return {.flags = kClosePostQueryAttributes,
-          .times = open.times,
-          .allocation_bytes = open.allocation_bytes,
-          .end_of_file = open.end_of_file,
-          .file_attributes = open.file_attributes};
-}
-
-bool attributes_guarded(const Open& open, const Features& features) {
-  if (open.directory) return false;
-  return open.watched || (open.caching & lease_state::write && !open.on_behalf && is_guarded(open, features));
-}
-
-NearMetadata::NearMetadata(NearSide& side) : side_(side), habits_(usual_questions()) {}
 
 // ---- requests
 
@@ -116,31 +64,21 @@ void NearMetadata::before_create(const Message& message) {
       request->durable == Durable::reconnect_v2) {
     return;
   }
-  if (opening_.size() >= kMostOpening) return;
-  Opening opening{.kind = kind_of(*request), .questions = {}};
-  opening.questions = habits_.likely(opening.kind);
+  using FileSystems = OpeningQuestions::FileSystems;
   // The far half queries without waiting for promised writes, so the free space would be too large; and
   // nothing reports its changes.
-  if (side_.has_promised() || !side_.surroundings().features.metadata_relaxed) {
-    std::erase_if(opening.questions, [](const std::string& question) {
-      const auto parsed = request_of(as_bytes(question));
-      return !parsed || parsed->type == InfoType::file_system;
-    });
-  }
-  for (const std::string& question : opening.questions) {
+  const bool may_ask_for_space = !side_.has_promised() && side_.surroundings().features.metadata_relaxed;
+  for (const std::string& question : openings_.opening(
+           header.message_id, *request, may_ask_for_space ? FileSystems::included : FileSystems::excluded)) {
     side_.out().tell(Expect{.message = header.message_id,
                             .command = static_cast<std::uint16_t>(Command::query_info),
                             .request = key_slice(question)});
   }
-  opening_.emplace(header.message_id, std::move(opening));
 }
 
 void NearMetadata::opened_ahead(const Message& create, const std::vector<Slice>& questions) {
   const auto request = parse_create_request(create.first().bytes);
-  if (!request) return;
-  Opening opening{.kind = kind_of(*request), .questions = {}};
-  for (const Slice& question : questions) opening.questions.emplace_back(as_text(question.bytes()));
-  opening_.insert_or_assign(create.header().message_id, std::move(opening));
+  if (request) openings_.opening_with(create.header().message_id, *request, questions);
 }
 
 void NearMetadata::before_flush(const Message& message) {
@@ -155,19 +93,15 @@ void NearMetadata::before_flush(const Message& message) {
 }
 
 void NearMetadata::opened(const Open& open, MessageId by) {
-  const auto found = opening_.find(by);
-  if (found == opening_.end()) return;
-  const FileGroup& group = *open.group;
-  File& file = files_[open.key];
-  file = File{.kind = found->second.kind, .pushed = found->second.questions};
-  file.changes = group.count(&FileCounts::changes);
-  file.doubts = group.count(&FileCounts::doubts);
-  file.writes = group.count(&FileCounts::writes);
-  file.others = file.changes - file.writes;
+  const auto opening = openings_.opened(by);
+  if (!opening) return;
+  files_.erase(open.key);
+  File& file = files_.try_emplace(open.key, totals_).first->second;
+  file.kind = opening->kind;
+  file.pushed = opening->questions;
+  file.since = ChangesSince(open);
   if (open.disk_file) file.position = 0;
-  for (const std::string& question : file.pushed)
-    file.answers.emplace(question, Known{.version = version_of(open, question)});
-  opening_.erase(found);
+  for (const std::string& question : file.pushed) file.answers.expect(question, version_of(open, question));
 }
 
 Taken NearMetadata::query_info(TimePoint now, const Message& message) {
@@ -180,26 +114,21 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
     return Taken::no;
   const std::string key(as_text(question->bytes()));
   if (file->second.asked.size() < kMostAsked && file->second.asked.insert(key).second)
-    habits_.asked(file->second.kind, key);
+    openings_.asked(file->second.kind, key);
 
-  const auto found = file->second.answers.find(key);
-  const bool is_new = found != file->second.answers.end() && found->second.version == version_of(*open, key);
-  if (is_new) {
-    Known& known = found->second;
-    if (!known.here) {
-      if (waiting_ >= kMostWaiting || message.frame.bytes.size() > kMostWaitingBytes) return Taken::no;
-      known.waiting.push_back(kept(message));
-      ++waiting_;
-      return Taken::yes;
-    }
+  KnownAnswers& answers = file->second.answers;
+  KnownAnswer* const known = answers.find(key);
+  if (known && known->version == version_of(*open, key)) {
+    if (!known->here) return answers.wait(*known, message) ? Taken::yes : Taken::no;
     const bool of_file = request->type != InfoType::file_system;
-    if (good(now, *open, known, of_file)) {
-      answer(now, message, known);
-      if (!of_file || !(open->caching & lease_state::read || open->watched)) erase(file->second, found);
+    if (may_be_used(of_file ? AnswerAbout::file : AnswerAbout::volume, *open, now - known->came,
+                    side_.surroundings())) {
+      answer(now, message, *known);
+      if (!of_file || !(open->caching & lease_state::read || open->watched)) answers.forget(key);
       return Taken::yes;
     }
   }
-  if (found != file->second.answers.end() && found->second.here) erase(file->second, found);
+  if (known && known->here) answers.forget(key);
   if (side_.surroundings().features.metadata) {
     asked_.insert_or_assign(header.message_id,
                             Asked{.open = open->key, .question = key, .version = version_of(*open, key)});
@@ -215,37 +144,7 @@ NearMetadata::Version NearMetadata::version_of(const Open& open, const std::stri
   return open.group->count(&FileCounts::changes) + open.group->count(&FileCounts::doubts);
 }
 
-bool NearMetadata::is_changed(const Open& open, const File& file) const {
-  return open.group->count(&FileCounts::changes) != file.changes ||
-         open.group->count(&FileCounts::doubts) != file.doubts;
-}
-
-void NearMetadata::keep(File& file, const std::string& question, Known known) {
-  if (const auto before = file.answers.find(question); before != file.answers.end()) erase(file, before);
-  const std::size_t bytes = known.response.size();
-  if (file.answers.size() >= kMostAnswers || bytes > kMostAnswerBytes || held_bytes_ + bytes > kMostHeldBytes)
-    return;
-  held_bytes_ += bytes;
-  file.answers.emplace(question, std::move(known));
-}
-
-void NearMetadata::erase(File& file, std::unordered_map<std::string, Known>::iterator known) {
-  held_bytes_ -= known->second.response.size();
-  waiting_ -= known->second.waiting.size();
-  file.answers.erase(known);
-}
-
-bool NearMetadata::good(TimePoint now, const Open& open, const Known& known, bool of_file) const {
-  if (open.break_pending) return false;
-  const auto& features = side_.surroundings().features;
-  if (!features.metadata_relaxed) return of_file && attributes_guarded(open, features);
-  const modules::Duration age = now - known.came;
-  if (of_file && (open.caching & lease_state::write) && !open.on_behalf) return true;
-  if (of_file && (open.caching & lease_state::read)) return age <= kSharedLife;
-  return age <= std::max(kLeastSnapshotLife, 2 * side_.surroundings().round_trip);
-}
-
-void NearMetadata::answer(TimePoint now, const Message& request, const Known& known) {
+void NearMetadata::answer(TimePoint now, const Message& request, const KnownAnswer& known) {
   const Header header = answer_to(request.header(), known.status);
   modules::Counters& counters = side_.counters();
   ++counters.metadata_answers;
@@ -263,8 +162,6 @@ void NearMetadata::answer(TimePoint now, const Message& request, const Known& kn
                                                : build_error_response(header));
 }
 
-// For other clients the server may keep the handle for any time, because a break informs its holder. So a
-// CLOSE may be under way while the client continues; its next request with that name waits at the far half.
 Taken NearMetadata::close(TimePoint now, const Message& message) {
   if (!side_.surroundings().features.metadata) return Taken::no;
   const auto request = parse_close_request(message.first().bytes);
@@ -273,24 +170,15 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   const Header& header = message.header();
   if (file == files_.end() || open->session != header.session_id || open->tree != header.tree_id)
     return Taken::no;
-  const bool plain = open->disk_file && !open->durable && !open->reconnected && !open->replayed &&
-                     !open->is_locked() && !(open->options & create_options::delete_on_close);
-  // It must wait for writes, until a FLUSH behind them was answered; and for any other changes.
-  const std::uint64_t writes = open->group->count(&FileCounts::writes);
-  const std::uint64_t others = open->group->count(&FileCounts::changes) - writes;
-  if (!plain || !(open->caching & lease_state::handle) || open->break_pending ||
-      others != file->second.others || writes != file->second.writes || side_.owes(*open))
-    return Taken::no;
+  if (!may_be_closed_locally(*open, file->second.since) || side_.owes(*open)) return Taken::no;
   const bool known =
-      !is_changed(*open, file->second) && attributes_guarded(*open, side_.surroundings().features);
+      !file->second.since.any(*open) && attributes_guarded(*open, side_.surroundings().features);
   if (!known && request->flags & kClosePostQueryAttributes) return Taken::no;
-  for (const auto& [question, answer] : file->second.answers) {
-    if (!answer.waiting.empty()) return Taken::no;
-  }
+  if (file->second.answers.has_waiting()) return Taken::no;
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   const CloseResponse response = closed_as(*open, request->flags);
   closed(now, *open);
-  closing_.emplace(header.message_id, Closing{.file = open->file, .lease = open->lease});
+  closing_.answered(header.message_id, *open);
   side_.pass_on(now, message);
   ++side_.counters().metadata_answers;
   side_.answer(now, header.message_id, build_close_response(answer_to(header, Status::success), response),

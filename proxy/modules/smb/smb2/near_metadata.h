@@ -10,31 +10,23 @@
 // answers: a client that saw that end must not get an earlier one, and the break may come behind the READ's
 // answer.
 #pragma once
-#include <deque>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "proxy/modules/ahead/question_habits.h"
+#include "proxy/modules/smb/smb2/attribute_life.h"
+#include "proxy/modules/smb/smb2/changes_since.h"
+#include "proxy/modules/smb/smb2/known_answers.h"
+#include "proxy/modules/smb/smb2/local_closes.h"
+#include "proxy/modules/smb/smb2/opening_questions.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
 
-// A shared lease is not broken by a client that changes attributes without opening the file's data:
-// attributes are trusted for that long.
-inline constexpr modules::Duration kSharedLife = std::chrono::seconds(2);
-
-// The server's answer to a CLOSE with these flags, provided that everything known of the open is unchanged
-// since it was opened.
-CloseResponse closed_as(const Open& open, std::uint16_t flags);
-
-// Changes of a file's attributes would be noticed: an oplock keeps others away, or the file is watched.
-bool attributes_guarded(const Open& open, const Features& features);
-
 class NearMetadata final : public NearPart {
  public:
-  explicit NearMetadata(NearSide& side);
+  explicit NearMetadata(NearSide& side) : side_(side) {}
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
@@ -47,30 +39,22 @@ class NearMetadata final : public NearPart {
   void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got);
   // Answers to QUERY_INFO, Kept of CLOSEs, and Break.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  bool quiet() const override { return closing_.empty() && waiting_ == 0; }
-  std::size_t held_bytes() const { return held_bytes_; }
+  bool quiet() const override { return closing_.empty() && totals_.waiting == 0; }
+  std::size_t held_bytes() const { return totals_.bytes; }
 
  private:
   // Known values are valid while nothing was changed since: counted, not reported to each open file.
   using Version = std::uint64_t;
-  struct Known {          // the answer to a query is known
-    bool here = false;    // otherwise it will come
-    Version version = 0;  // of the file, or the disk, when it was asked
-    Status status = Status::success;
-    Slice response;
-    TimePoint came{};
-    std::deque<Message> waiting;  // requested before it arrived
-  };
   struct File {
-    QuestionHabits::Kind kind = QuestionHabits::Kind::data;
-    std::unordered_map<std::string, Known> answers;
+    explicit File(KnownAnswers::Totals& totals) : answers(totals) {}
+    OpeningQuestions::Kind kind = OpeningQuestions::Kind::data;
+    KnownAnswers answers;
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
     // The file's position after the client's READs ([MS-FSCC] 2.4.35); none: the server knows. READs that
     // never reached the server, and those that only we requested, must not show.
     std::optional<std::uint64_t> position;
-    // Counts when it was opened; and the writes, when a FLUSH behind them was answered.
-    std::uint64_t changes = 0, doubts = 0, others = 0, writes = 0;
+    ChangesSince since;
   };
   struct Asked {  // a query on its way to the server
     OpenKey open;
@@ -82,15 +66,6 @@ class NearMetadata final : public NearPart {
     Version version = 0;
     std::uint64_t writes = 0;
   };
-  struct Closing {
-    FileId file;
-    std::optional<LeaseKey> lease;
-  };
-  struct Opening {
-    QuestionHabits::Kind kind;
-    std::vector<std::string> questions;
-  };
-
   void before_create(const Message& message);
   void before_flush(const Message& message);
   void opened(const Open& open, MessageId by);
@@ -98,32 +73,21 @@ class NearMetadata final : public NearPart {
   Taken close(TimePoint now, const Message& message);
   void came(TimePoint now, const Answer& answer, const Slice& response);
   Version version_of(const Open& open, const std::string& question) const;
-  bool is_changed(const Open& open, const File& file) const;
-  void keep(File& file, const std::string& question, Known known);
-  void erase(File& file, std::unordered_map<std::string, Known>::iterator known);
   void closed(TimePoint now, const Open& open);
-  bool good(TimePoint now, const Open& open, const Known& known, bool of_file) const;
-  bool breaks_closed(const Message& message);
-  void answer(TimePoint now, const Message& request, const Known& known);
+  void answer(TimePoint now, const Message& request, const KnownAnswer& known);
   void follow_position(const Message& message);
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
-  // Limits of one file, or of all open files; further queries are sent each time.
-  static constexpr std::size_t kMostAnswers = 16, kMostAsked = 64, kMostAnswerBytes = 64 << 10;
-  static constexpr std::size_t kMostHeldBytes = 8 << 20;
-  // Queries that wait for an answer under way; others, and large ones, go to the server.
-  static constexpr std::size_t kMostOpening = 4096;
-  static constexpr std::size_t kMostWaiting = 256, kMostWaitingBytes = 1024;
+  // Different queries of one file from which something is learnt.
+  static constexpr std::size_t kMostAsked = 64;
 
   NearSide& side_;
-  QuestionHabits habits_;  // begins with queries that programs send for most files
+  OpeningQuestions openings_;
+  KnownAnswers::Totals totals_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  KeyedMap<MessageId, Opening> opening_;
   KeyedMap<MessageId, Asked> asked_;
   KeyedMap<MessageId, Flushing> flushing_;
-  KeyedMap<MessageId, Closing> closing_;  // CLOSEs answered before the server did
-  std::size_t waiting_ = 0;
-  std::size_t held_bytes_ = 0;  // of answers
+  LocalCloses closing_;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -23,14 +23,14 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
         has_read(*open, each.request.offset, each.request.length, got);
     }
     if (!each.element) continue;
-    opening_.erase(each.request.id);
+    openings_.answered(each.request.id);
     if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
       // Earlier changes are done at the server, and their errors reported: this answer came behind them.
       const auto flushed = files_.find(flushing.mapped().open);
       const Open* open = side_.connection().open(flushing.mapped().open);
       if (flushed != files_.end() && open && version_of(*open, {}) == flushing.mapped().version &&
           each.element->header.status == Status::success) {
-        flushed->second.writes = flushing.mapped().writes;
+        flushed->second.since.flushed(flushing.mapped().writes);
       }
     }
     const auto found = asked_.find(each.request.id);
@@ -45,14 +45,13 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
         each.element->header.status != Status::success || each.request.info_type == InfoType::file_system) {
       continue;
     }
-    const auto known = file->second.answers.find(asked.question);
-    if (known != file->second.answers.end() && !known->second.here) continue;  // it comes once more
-    keep(file->second, asked.question,
-         Known{.here = true,
-               .version = asked.version,
-               .response = Slice::copy_of(response->buffer),
-               .came = now,
-               .waiting = {}});
+    const KnownAnswer* known = file->second.answers.find(asked.question);
+    if (known && !known->here) continue;  // it comes once more
+    file->second.answers.keep(asked.question, KnownAnswer{.here = true,
+                                                          .version = asked.version,
+                                                          .response = Slice::copy_of(response->buffer),
+                                                          .came = now,
+                                                          .waiting = {}});
   }
 }
 
@@ -63,7 +62,7 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
   if (got != 0) file->second.position = reached;
   if (open.caching & lease_state::write) return;  // no other client moves the end
   const bool ended = got < asked;
-  if (is_changed(open, file->second)) {
+  if (file->second.since.any(open)) {
     if (ended) open.doubted();  // known values may contain the previous end
   } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
     open.changed();
@@ -71,7 +70,8 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
 }
 
 Taken NearMetadata::on_response(TimePoint, const Message& message, const Connection::Outcome& outcome) {
-  return breaks_closed(message) || correct_position(message, outcome) ? Taken::yes : Taken::no;
+  return closing_.acknowledge(message, side_.connection()) || correct_position(message, outcome) ? Taken::yes
+                                                                                                 : Taken::no;
 }
 
 bool NearMetadata::correct_position(const Message& message, const Connection::Outcome& outcome) {
@@ -91,22 +91,9 @@ bool NearMetadata::correct_position(const Message& message, const Connection::Ou
   return true;
 }
 
-// A break that crossed a CLOSE: the client has closed the file, and the CLOSE is the acknowledgement.
-bool NearMetadata::breaks_closed(const Message& message) {
-  if (closing_.empty() || !message.single() || !message.header().is_unsolicited()) return false;
-  const auto notification = parse_break(message.first().bytes);
-  if (!notification) return false;
-  const auto* oplock = std::get_if<OplockBreak>(&*notification);
-  const auto* lease = std::get_if<LeaseBreakNotification>(&*notification);
-  if (lease && side_.connection().is_shared(lease->key)) return false;
-  return std::any_of(closing_.begin(), closing_.end(), [&](const auto& each) {
-    return (oplock && each.second.file == oplock->file) || (lease && each.second.lease == lease->key);
-  });
-}
-
 Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* kept = std::get_if<Kept>(&message)) {
-    if (closing_.erase(kept->message) == 0) return Taken::no;
+    if (!closing_.finished(kept->message)) return Taken::no;
     // For the client the file is closed. If it is not, only a reset makes that true.
     if (Status{kept->status} != Status::success) side_.out().abort();
     return Taken::yes;
@@ -127,11 +114,10 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
   side_.counters().ahead_bytes += response.size();
   const auto file = files_.find(pushed.open);
   if (file == files_.end()) return;
-  const auto found = file->second.answers.find(std::string(as_text(pushed.request.bytes())));
-  if (found == file->second.answers.end() || found->second.here) return;
-  Known known = std::move(found->second);
-  waiting_ -= known.waiting.size();
-  file->second.answers.erase(found);
+  const std::string question(as_text(pushed.request.bytes()));
+  auto expected = file->second.answers.take_expected(question);
+  if (!expected) return;
+  KnownAnswer& known = *expected;
   known.here = true;
   known.status = Status{pushed.status};
   known.response = response;
@@ -146,12 +132,11 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
       answer(now, request, known);
     }
   }
-  const std::string question(as_text(pushed.request.bytes()));
   if (known.status == Status::pending || !open || known.version != version_of(*open, question)) return;
   const bool again = open->caching & lease_state::read || open->watched;
   const auto request = request_of(pushed.request.bytes());
   if (!waiting.empty() && (!again || !request || request->type == InfoType::file_system)) return;
-  keep(file->second, question, std::move(known));
+  file->second.answers.keep(question, std::move(known));
 }
 
 void NearMetadata::closed(TimePoint now, const Open& open) {
@@ -159,14 +144,9 @@ void NearMetadata::closed(TimePoint now, const Open& open) {
   if (found == files_.end()) return;
   File& file = found->second;
   for (const std::string& question : file.pushed) {
-    if (!file.asked.contains(question)) habits_.in_vain(file.kind, question);
+    if (!file.asked.contains(question)) openings_.in_vain(file.kind, question);
   }
-  std::vector<Message> waiting;
-  for (auto& [question, known] : file.answers) {
-    std::move(known.waiting.begin(), known.waiting.end(), std::back_inserter(waiting));
-    held_bytes_ -= known.response.size();
-  }
-  waiting_ -= waiting.size();
+  const std::vector<Message> waiting = file.answers.clear();
   files_.erase(found);
   for (const Message& request : waiting) side_.pass_on(now, request);  // the server reports that it is closed
 }
