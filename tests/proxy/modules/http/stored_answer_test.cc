@@ -11,13 +11,13 @@ namespace {
 
 constexpr link::TimePoint kStoredAt{std::chrono::hours(1)};
 
-RequestHead asking(std::string_view fields = "") {
+RequestHead asking_stored(std::string_view fields = "") {
   const std::string text = "GET /a HTTP/1.1\r\nHost: x\r\n" + std::string(fields) + "\r\n";
   return read_request(std::as_bytes(std::span(text))).value();
 }
 Stored stored_page(std::string_view fields) {
   const std::string text = "HTTP/1.1 200 OK\r\n" + std::string(fields) + "\r\n";
-  return to_store(asking(), read_response(std::as_bytes(std::span(text))).value(), kStoredAt, 1'700'000'000);
+  return to_store(asking_stored(), read_response(std::as_bytes(std::span(text))).value(), kStoredAt, 1'700'000'000);
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ TEST_CASE("http cache: one part of what is stored, and nothing for what there is
   Stored page = stored_page("ETag: \"a\"\r\n");
   page.content_bytes = 10;
   const auto part = [&](std::string range) {
-    const auto found = part_of(page, asking("Range: " + range + "\r\n"));
+    const auto found = part_of(page, asking_stored("Range: " + range + "\r\n"));
     return found ? std::to_string(found->first) + '+' + std::to_string(found->size) : "none";
   };
   CHECK(part("bytes=0-0") == "0+1");
