@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's queries: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from answers fetched with
-// the open, or repeatedly while they are valid. far_questions.h asks the server.
+// the open, or repeatedly while they are valid; near_volumes.h has those about volumes. far_questions.h asks
+// the server.
 //
 // An answer about a file, and the path by which it was opened, is valid while it has an exclusive oplock and
 // was not changed through this connection, nor by others beside the SMB server (Watched); about a path for a
 // bounded time, because folders above may be renamed without a break. With `smb.metadata = relaxed` it is
 // also used without an oplock, as a snapshot: once, within two round trips, and not behind a READ of that
-// file, which may have shown something newer. Answers about a volume are snapshots, too, for all queries
-// meanwhile; otherwise they are repeated for three seconds, while the far half looks at them and reports
-// another answer (far_volumes.h), and not beyond the next request of this connection that may change them.
+// file, which may have shown something newer.
 #pragma once
 #include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 
-#include "proxy/modules/ahead/question_habits.h"
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/smb1/near_volumes.h"
+#include "proxy/modules/smb/smb1/opening_questions.h"
 #include "proxy/modules/smb/smb1/transactions.h"
 
 namespace longhaul::smb::smb1 {
 
 class NearQuestions {
  public:
-  NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters);
+  NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters)
+      : out_(out), connection_(connection), promises_(promises), counters_(counters) {}
 
   void on_surroundings(const Surroundings& surroundings) {
     round_trip_ = surroundings.round_trip;
     features_ = surroundings.features;
+    volumes_.on_surroundings(surroundings);
   }
 
   enum class Answers : bool { no, yes };  // may be used, or requested, at present
@@ -62,11 +64,6 @@ class NearQuestions {
   std::size_t held_bytes() const { return files_.size() * kFileBytes + holds_ * kMostHeldFrame; }
 
  private:
-  struct Known {
-    Slice parameters, data;
-    TimePoint came{};      // about a volume, strict: when the client's query went to the server
-    bool watched = false;  // about a volume: the far half looks at it
-  };
   struct HeldBack {
     Header header;
     Slice frame;
@@ -76,9 +73,9 @@ class NearQuestions {
     std::vector<HeldBack> held;
   };
   struct File {
-    QuestionHabits::Kind kind = QuestionHabits::Kind::data;
+    OpeningQuestions::Kind kind = OpeningQuestions::Kind::data;
     std::uint64_t generation = 0;  // of what is known
-    std::map<std::string, Known> answers;
+    std::map<std::string, KnownAnswer> answers;
     std::map<std::string, Coming> coming;  // queried with the open
     std::vector<std::string> pushed;
     std::set<std::string> asked;
@@ -89,20 +86,12 @@ class NearQuestions {
     std::string question;
     TimePoint sent{};
   };
-  struct Opening {
-    QuestionHabits::Kind kind;
-    std::vector<std::string> questions;
-  };
-  using Volume = std::pair<std::uint32_t, std::string>;  // UID and TID, question
-
   static constexpr std::size_t kFileBytes = 2048;  // with some answers, about
   // Limits of waiting queries, of all files; longer ones do not wait.
   static constexpr std::size_t kMostHeld = 256, kMostHeldFrame = 1024;
-  static constexpr std::size_t kMostOpening = 4096, kMostAsked = 64;
+  static constexpr std::size_t kMostQueries = 4096, kMostAsked = 64;
 
-  bool may_hold(const Frame& frame) const {
-    return holds_ < kMostHeld && frame.bytes.size() <= kMostHeldFrame;
-  }
+  bool holds(File& file, const Frame& frame, const Header& header, const std::string& question);
   bool about_file(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
   bool about_path(TimePoint now, const Frame& frame, const Message& message, const FileName& name,
                   const std::string& question);
@@ -111,11 +100,10 @@ class NearQuestions {
   bool about_volume(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
   void go(TimePoint now, const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
           const std::string& question);
-  void volume_told(const Answer& answer, const Slice& attached);
-  void give(const Header& header, const Known& known);
-  bool is_recent(TimePoint now, const Known& known) const;
+  void give(const Header& header, const KnownAnswer& known);
   void drop(File& file);
   void drop_volumes();
+  void void_coming_volumes();
 
   Outputs& out_;
   Connection& connection_;
@@ -123,14 +111,11 @@ class NearQuestions {
   modules::Counters& counters_;
   modules::Duration round_trip_{0};
   Features features_;
-  QuestionHabits habits_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  KeyedMap<MessageNumber, Opening> opening_;
+  OpeningQuestions openings_;
+  NearVolumes volumes_;
   KeyedMap<MessageNumber, Asked> asked_;
-  std::map<Volume, Known> volumes_;
   std::uint64_t generations_ = 0;
-  std::uint64_t volume_generation_ = 0;
-  KeyedSet<MessageNumber> changing_;  // requests that may change the volumes, without an answer
   std::size_t holds_ = 0;
 };
 
