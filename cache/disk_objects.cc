@@ -13,10 +13,6 @@ constexpr std::size_t kObjectEventsAtOnce = 64;
 constexpr std::size_t kLabelsAhead = 1024;      // that a start reads ahead of poll()
 constexpr std::uint64_t kTryObjectsEvery = 64;  // puts; there is no clock here
 constexpr int kObjectNiceness = 5;              // requests that a client waits for go first
-constexpr std::uint64_t kEntryBytes = 400;      // of memory, with the nodes that lead to it
-
-std::uint64_t disk_bytes_of(const ObjectLabel& label) { return disk_bytes(object_file_bytes(label.bytes)); }
-std::uint64_t index_bytes_of(const ObjectLabel& label) { return kEntryBytes + label.tag.size(); }
 
 ObjectFolder::Options with_note(ObjectFolder::Options options, std::function<void(std::string)> note) {
   options.note = std::move(note);
@@ -39,8 +35,9 @@ DiskObjects::~DiskObjects() {
   mailbox_.close();
   if (state_ != State::ready) return;
   std::vector<ListedObject> list;
-  for (const Id id : by_use_)
-    if (const Entry& entry = entries_.at(id); entry.is_sure) list.push_back({id, entry.object.salt});
+  for (const Id id : index_.by_use())
+    if (const ObjectIndex::Entry& entry = index_.at(id); entry.is_sure)
+      list.push_back({id, entry.object.salt});
   writer_.post([this, list = std::move(list)]() mutable { folder_.leave(std::move(list)); });
 }
 
@@ -58,18 +55,11 @@ void DiskObjects::start() {
   });
 }
 
-std::vector<DiskObjects::Id> DiskObjects::of_name(const ObjectName& name) const {
-  std::vector<Id> ids;
-  for (auto at = by_name_.lower_bound({name, 0}); at != by_name_.end() && at->first == name; ++at)
-    ids.push_back(at->second);
-  return ids;
-}
-
 std::optional<DiskObjects::Found> DiskObjects::find(std::string_view name, const Fits& fits) const {
-  if (state_ != State::ready || entries_.empty()) return std::nullopt;
-  const std::vector<Id> ids = of_name(object_name(name));
+  if (state_ != State::ready || index_.empty()) return std::nullopt;
+  const std::vector<Id> ids = index_.of_name(object_name(name));
   for (auto id = ids.rbegin(); id != ids.rend(); ++id)
-    if (const Entry& entry = entries_.at(*id);
+    if (const ObjectIndex::Entry& entry = index_.at(*id);
         entry.is_written && fits(entry.object.label.tag, entry.is_sure))
       return Found{*id, entry.object.label.bytes, entry.is_sure};
   return std::nullopt;
@@ -85,18 +75,19 @@ void DiskObjects::put(std::string_view name, Buffer tag, std::vector<Slice> part
   const bool fits = size <= kMostObjectBytes && object.label.tag.size() <= kMostTagBytes &&
                     state_ == State::ready && salt && counters_.queued_bytes + size <= options_.queue_bytes;
   object.label.bytes = fits ? static_cast<std::uint32_t>(size) : 0;
-  if (!fits || disk_bytes_of(object.label) > options_.cap_bytes / 8 ||
-      !make_room(disk_bytes_of(object.label), index_bytes_of(object.label))) {
+  if (!fits || ObjectIndex::disk_bytes_of(object.label) > options_.cap_bytes / 8 ||
+      !make_room(ObjectIndex::disk_bytes_of(object.label), ObjectIndex::memory_bytes_of(object.label))) {
     ++counters_.refused;
     return;
   }
-  if (const auto ids = of_name(object.label.name); ids.size() >= kMostOfName) drop(ids.front(), File::remove);
+  if (const auto ids = index_.of_name(object.label.name); ids.size() >= kMostOfName)
+    drop(ids.front(), File::remove);
   object.salt = *salt;
   const Id id = ++last_id_;
   ++counters_.put;
   counters_.put_bytes += size;
   counters_.queued_bytes += size;
-  add(id, {.object = object, .is_sure = true});
+  index_.add(id, {.object = object, .is_sure = true});
   writer_.post([this, id, object = std::move(object), parts = std::move(parts)]() mutable {
     const bool done = folder_.write(id, object, parts);
     parts.clear();
@@ -116,26 +107,25 @@ void DiskObjects::note_erasure(const ObjectName& name) {
 void DiskObjects::erase(std::string_view name) {
   const ObjectName digest = object_name(name);
   note_erasure(digest);
-  for (const Id id : of_name(digest)) drop(id, File::remove);
+  for (const Id id : index_.of_name(digest)) drop(id, File::remove);
 }
 
 void DiskObjects::erase(std::string_view name, Bytes tag) {
   const ObjectName digest = object_name(name);
   note_erasure(digest);
-  for (const Id id : of_name(digest))
-    if (std::ranges::equal(entries_.at(id).object.label.tag, tag)) drop(id, File::remove);
+  for (const Id id : index_.of_name(digest))
+    if (std::ranges::equal(index_.at(id).object.label.tag, tag)) drop(id, File::remove);
 }
 
 bool DiskObjects::read(Id id, Done done) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end() || !found->second.is_written) return false;
-  Entry& entry = found->second;
-  const std::uint32_t bytes = entry.object.label.bytes;
+  const ObjectIndex::Entry* const entry = index_.find(id);
+  if (!entry || !entry->is_written) return false;
+  const std::uint32_t bytes = entry->object.label.bytes;
   if (loading_bytes_ + bytes > options_.loading_bytes) return false;
-  by_use_.splice(by_use_.end(), by_use_, entry.used);
+  index_.was_used(id);
   loading_bytes_ += bytes;
   ++counters_.reads;
-  reader_.post([this, id, object = entry.object, done = std::move(done)]() mutable {
+  reader_.post([this, id, object = entry->object, done = std::move(done)]() mutable {
     auto content = folder_.read(id, object);
     mailbox_.put(Read{id, object.label.bytes, std::move(done), std::move(content)});
   });
@@ -144,9 +134,9 @@ bool DiskObjects::read(Id id, Done done) {
 
 std::uint64_t DiskObjects::clear() {
   std::uint64_t bytes = 0;
-  while (!by_use_.empty()) {
-    bytes += entries_.at(by_use_.front()).object.label.bytes;
-    drop(by_use_.front(), File::gone);
+  while (!index_.empty()) {
+    bytes += index_.at(index_.least_recently_used()).object.label.bytes;
+    drop(index_.least_recently_used(), File::gone);
   }
   cleared_key_ = ClearedKey::pending;
   writer_.post([this, clear = ++clears_] {
@@ -180,9 +170,9 @@ ObjectCounters DiskObjects::counters() const {
   ObjectCounters counters = counters_;
   counters.ready = state_ == State::ready;
   counters.cap_bytes = options_.cap_bytes;
-  counters.disk_bytes = disk_bytes_ + stuck_bytes_;
+  counters.disk_bytes = index_.disk_bytes() + stuck_bytes_;
   counters.memory_bytes = memory_bytes();
-  counters.objects = entries_.size();
+  counters.objects = index_.size();
   return counters;
 }
 
@@ -192,16 +182,15 @@ void DiskObjects::on(FoundEvent& event) {
   if (event.round != rounds_) return;
   const ObjectLabel& label = found.object.label;
   const auto same = [&] {
-    const auto ids = of_name(label.name);
+    const auto ids = index_.of_name(label.name);
     const auto at =
-        std::ranges::find_if(ids, [&](Id id) { return entries_.at(id).object.label.tag == label.tag; });
+        std::ranges::find_if(ids, [&](Id id) { return index_.at(id).object.label.tag == label.tag; });
     return at == ids.end() ? Id{0} : *at;
   };
   const Id older = same();
   // Of two, the one that is certain, or else the newer one.
-  const bool is_beaten =
-      older != 0 &&
-      (entries_.at(older).is_sure != found.is_sure ? entries_.at(older).is_sure : older > found.number);
+  const bool is_beaten = older != 0 && (index_.at(older).is_sure != found.is_sure ? index_.at(older).is_sure
+                                                                                  : older > found.number);
   if (erased_.contains(label.name) || is_beaten) {
     writer_.post([this, number = found.number, bytes = object_file_bytes(label.bytes)] {
       folder_.remove(number, bytes);
@@ -210,33 +199,31 @@ void DiskObjects::on(FoundEvent& event) {
     return;
   }
   if (older != 0) drop(older, File::remove);
-  add(found.number, {.object = std::move(found.object), .is_sure = found.is_sure, .is_written = true});
+  index_.add(found.number, {.object = std::move(found.object), .is_sure = found.is_sure, .is_written = true});
 }
 
 void DiskObjects::on(Started& event) {
   stuck_bytes_ = event.stuck;
   if (event.round != rounds_) return;
-  if (erased_too_many_)
-    for (auto& [id, entry] : entries_) entry.is_sure = false;
+  if (erased_too_many_) index_.doubt_all();
   // Erased after it was found.
   for (const ObjectName& name : erased_)
-    for (const Id id : of_name(name)) drop(id, File::remove);
+    for (const Id id : index_.of_name(name)) drop(id, File::remove);
   erased_.clear();
   state_ = event.usable ? State::ready : State::unusable;
   if (event.usable)
     make_room(0, 0);
   else
-    while (!by_use_.empty()) drop(by_use_.front(), File::gone);
+    while (!index_.empty()) drop(index_.least_recently_used(), File::gone);
 }
 
 void DiskObjects::on(Written& event) {
   stuck_bytes_ = event.stuck;
   counters_.queued_bytes -= event.bytes;
-  const auto found = entries_.find(event.id);
   if (!event.done) ++counters_.failed;
-  if (found == entries_.end()) return;
+  if (!index_.find(event.id)) return;
   if (event.done)
-    found->second.is_written = true;
+    index_.was_written(event.id);
   else
     drop(event.id, File::gone);
 }
@@ -245,7 +232,7 @@ void DiskObjects::on(Removed& event) { stuck_bytes_ = event.stuck; }
 
 void DiskObjects::on(Read& event) {
   loading_bytes_ -= event.bytes;
-  const bool is_known = entries_.contains(event.id);
+  const bool is_known = index_.find(event.id) != nullptr;
   if (!event.content) {
     ++counters_.reads_failed;
     if (is_known) {
@@ -271,38 +258,23 @@ void DiskObjects::on(Note& event) {
   if (options_.log) options_.log(event.line);
 }
 
-void DiskObjects::add(Id id, Entry entry) {
-  const ObjectLabel& label = entry.object.label;
-  disk_bytes_ += disk_bytes_of(label);
-  index_bytes_ += index_bytes_of(label);
-  by_name_.emplace(label.name, id);
-  entry.used = by_use_.insert(by_use_.end(), id);
-  entries_.emplace(id, std::move(entry));
-}
-
 void DiskObjects::drop(Id id, File file) {
-  const auto found = entries_.find(id);
-  const ObjectLabel& label = found->second.object.label;
-  disk_bytes_ -= disk_bytes_of(label);
-  index_bytes_ -= index_bytes_of(label);
-  by_name_.erase({label.name, id});
-  by_use_.erase(found->second.used);
   if (file == File::remove)
-    writer_.post([this, id, bytes = object_file_bytes(label.bytes)] {
+    writer_.post([this, id, bytes = object_file_bytes(index_.at(id).object.label.bytes)] {
       folder_.remove(id, bytes);
       mailbox_.put(Removed{folder_.stuck_bytes()});
     });
-  entries_.erase(found);
+  index_.remove(id);
 }
 
 bool DiskObjects::make_room(std::uint64_t bytes, std::uint64_t index_bytes) {
   const auto is_full = [&] {
-    return disk_bytes_ + stuck_bytes_ + bytes > options_.cap_bytes ||
-           index_bytes_ + index_bytes > options_.index_bytes;
+    return index_.disk_bytes() + stuck_bytes_ + bytes > options_.cap_bytes ||
+           index_.memory_bytes() + index_bytes > options_.index_bytes;
   };
-  while (is_full() && !by_use_.empty()) {
+  while (is_full() && !index_.empty()) {
     ++counters_.evicted;
-    drop(by_use_.front(), File::remove);
+    drop(index_.least_recently_used(), File::remove);
   }
   return !is_full();
 }

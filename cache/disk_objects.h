@@ -4,12 +4,11 @@
 // one that reads; the store itself is used on its owner's thread, never blocks it and has no clock.
 // object_folder.h handles the files.
 #pragma once
-#include <list>
 #include <set>
-#include <unordered_map>
 #include <variant>
 
 #include "cache/object_folder.h"
+#include "cache/object_index.h"
 #include "cache/store_counters.h"
 #include "cache/unusable.h"
 #include "cache/worker.h"
@@ -28,7 +27,7 @@ struct DiskObjectsOptions {
 
 class DiskObjects {
  public:
-  using Id = std::uint64_t;
+  using Id = ObjectIndex::Id;
   static constexpr std::size_t kMostOfName = 8;
   static constexpr std::size_t kErasuresKnown = 4096;  // while the directory is read
 
@@ -63,15 +62,11 @@ class DiskObjects {
   void settle();
   ObjectCounters counters() const;
   // The queue, what is being read, and the index.
-  std::uint64_t memory_bytes() const { return counters_.queued_bytes + loading_bytes_ + index_bytes_; }
+  std::uint64_t memory_bytes() const {
+    return counters_.queued_bytes + loading_bytes_ + index_.memory_bytes();
+  }
 
  private:
-  struct Entry {
-    SaltedLabel object;
-    bool is_sure = false, is_written = false;
-    std::list<Id>::iterator used;
-  };
-  using Entries = std::unordered_map<Id, Entry>;
   struct FoundEvent {
     std::uint64_t round;
     ObjectFolder::Found found;
@@ -115,9 +110,7 @@ class DiskObjects {
   void on(Note& event);
 
   void start();
-  std::vector<Id> of_name(const ObjectName& name) const;  // the oldest first
   void note_erasure(const ObjectName& name);
-  void add(Id id, Entry entry);
   enum class File { remove, gone };
   void drop(Id id, File file);
   bool make_room(std::uint64_t bytes, std::uint64_t index_bytes);
@@ -125,14 +118,11 @@ class DiskObjects {
   DiskObjectsOptions options_;
   std::atomic<bool> ending_{false};
   ObjectFolder folder_;  // used by the writer, except read()
-  Entries entries_;
-  std::set<std::pair<ObjectName, Id>> by_name_;
-  std::list<Id> by_use_;         // the latest last
+  ObjectIndex index_;
   std::set<ObjectName> erased_;  // while the directory is read
   bool erased_too_many_ = false;
   Id last_id_ = 0;
-  std::uint64_t disk_bytes_ = 0, stuck_bytes_ = 0, index_bytes_ = 0, loading_bytes_ = 0,
-                puts_without_folder_ = 0;
+  std::uint64_t stuck_bytes_ = 0, loading_bytes_ = 0, puts_without_folder_ = 0;
   enum class State { starting, ready, unusable } state_ = State::starting;
   std::uint64_t rounds_ = 0, clears_ = 0;  // the current ones: results of an earlier one are obsolete
   ClearedKey cleared_key_ = ClearedKey::none;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/disk_store.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -14,17 +12,11 @@ namespace {
 constexpr std::size_t kEventsAtOnce = 16;    // each may bring thousands of hooks: about a millisecond in all
 constexpr std::size_t kFoundAhead = 64;      // segments that a start reads ahead of poll()
 constexpr std::uint64_t kGrowth = 4u << 20;  // of the catalogue's log, between two checks of it
-constexpr std::uint64_t kBytesPerSegment = 256
-                                           << 10;  // of the cap: bounds their number and memory
-constexpr std::uint64_t kTryFolderEvery = 64;      // puts; there is no clock here
+constexpr std::uint64_t kBytesPerSegment = 256 << 10;  // of the cap: bounds their number and memory
+constexpr std::uint64_t kTryFolderEvery = 64;          // puts; there is no clock here
 // Megabytes go to the kernel at once: requests that a block waits for go first. Segments that do not fit in
 // the queue are dropped.
 constexpr int kWriterNiceness = 5;
-
-std::uint64_t salt_of(const reduction::SitePair& link) {
-  static_assert(sizeof link == 2 * sizeof(reduction::SiteId));
-  return XXH3_64bits(&link, sizeof link);
-}
 
 std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
   std::erase_if(hooks, [&](const Hook& hook) { return hook.offset >= length; });
@@ -48,6 +40,7 @@ DiskStore::DiskStore(DiskStoreOptions options)
                .note = [this](std::string line) { mailbox_.put(Note{std::move(line)}); }}),
       inventory_(std::max(options_.cap_bytes, kMinCapBytes) / 4 * 3,
                  std::max(options_.cap_bytes, kMinCapBytes) / kBytesPerSegment / 4 * 3),
+      queue_(options_.queue_bytes),
       mailbox_(options_.wake),
       writer_("dict-write", kWriterNiceness),
       reader_("dict-read") {
@@ -57,21 +50,9 @@ DiskStore::DiskStore(DiskStoreOptions options)
 
 DiskStore::~DiskStore() { mailbox_.close(); }
 
-void DiskStore::attach(reduction::SegmentListener& listener) { listeners_.push_back(&listener); }
+void DiskStore::attach(reduction::SegmentListener& listener) { listeners_.attach(listener); }
 
-// A null stays behind, because this may happen during a notification of all listeners.
-void DiskStore::detach(reduction::SegmentListener& listener) {
-  std::replace(listeners_.begin(), listeners_.end(), &listener,
-               static_cast<reduction::SegmentListener*>(nullptr));
-  for (auto& [id, load] : loads_)
-    if (load.listener == &listener) load.listener = nullptr;
-}
-
-template <class Tell>
-void DiskStore::tell(Tell&& tell) {
-  for (std::size_t i = 0; i < listeners_.size(); ++i)
-    if (listeners_[i]) tell(*listeners_[i]);
-}
+void DiskStore::detach(reduction::SegmentListener& listener) { listeners_.detach(listener); }
 
 DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) {
   std::size_t size = 0;
@@ -84,7 +65,7 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   if (state_ == State::unusable && ++puts_without_folder_ % kTryFolderEvery == 0) start();
   if (size != name.length || size == 0 || size > reduction::kMaxSegmentBytes) return refuse();
   if (inventory_.find(name) != kNoSlot) return Put::present;
-  if (state_ != State::ready || !fits_queue(name.sites(), size)) return refuse();
+  if (state_ != State::ready || !queue_.fits(name.sites(), size)) return refuse();
   while (inventory_.count_of(name.sites()) >= reduction::kMaxSegmentsOfLink)
     drop_slot(inventory_.next_to_go_of(name.sites()), File::remove);
   hooks = thinned(std::move(hooks), name.length);
@@ -96,8 +77,7 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   ++last_number_;
   ++counters_.put;
   counters_.put_bytes += size;
-  counters_.queued_bytes += size;
-  queued_of_link_[name.sites()] += size;
+  queue_.add(name.sites(), size);
   Record record{.number = last_number_, .file_bytes = file_bytes, .name = name, .hooks = std::move(hooks)};
   writer_.post([this, slot, record = std::move(record), parts = std::move(parts)]() mutable {
     auto result = folder_.write(record, parts);
@@ -105,16 +85,6 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
     mailbox_.put(Written{slot, result, std::move(record), folder_.overhead_bytes()});
   });
   return Put::taken;
-}
-
-// A link alone gets three quarters of the queue, two get three sevenths each, and so on: a further link
-// always finds room, however much others want to write (dynamic thresholds; A. K. Choudhury, E. L. Hahne,
-// 1998).
-bool DiskStore::fits_queue(const reduction::SitePair& link, std::size_t bytes) const {
-  if (counters_.queued_bytes + bytes > options_.queue_bytes) return false;
-  const auto queued = queued_of_link_.find(link);
-  const std::uint64_t of_link = queued == queued_of_link_.end() ? 0 : queued->second;
-  return of_link + bytes <= 3 * (options_.queue_bytes - counters_.queued_bytes - bytes);
 }
 
 void DiskStore::drop(const SegmentName& name) {
@@ -150,38 +120,28 @@ std::vector<SegmentName> DiskStore::list(std::span<const reduction::SiteId> site
 
 void DiskStore::find(std::span<const std::uint64_t> fingerprints, std::span<const reduction::SitePair> links,
                      std::vector<reduction::HookHit>& hits) {
-  std::array<HookIndex::Place, HookIndex::kBucket> places;
-  std::vector<std::uint64_t> salts;
-  for (const reduction::SitePair& link : links) salts.push_back(salt_of(link));
   counters_.lookups += fingerprints.size();
-  for (std::uint32_t i = 0; i < fingerprints.size(); ++i)
-    for (std::size_t of = 0; of < links.size(); ++of) {
-      std::size_t found = index_.find(key_of(fingerprints[i], salts[of]), places);
-      for (std::size_t k = 0; k < found; ++k) {
-        const Inventory::Segment& segment = inventory_.at(places[k].slot);
-        // A wrong hit may be another link's, or lie behind the end of a short segment.
-        if (segment.state != Inventory::State::readable || places[k].offset >= segment.name.length ||
-            segment.name.sites() != links[of])
-          continue;
-        hits.push_back({i, segment.name, places[k].offset});
-        ++counters_.hits;
-      }
-    }
+  hooks_.find(fingerprints, links,
+              [&](std::uint32_t i, const reduction::SitePair& link, LinkHooks::Place place) {
+                const Inventory::Segment& segment = inventory_.at(place.slot);
+                // A wrong hit may be another link's, or lie behind the end of a short segment.
+                if (segment.state != Inventory::State::readable || place.offset >= segment.name.length ||
+                    segment.name.sites() != link)
+                  return;
+                hits.push_back({i, segment.name, place.offset});
+                ++counters_.hits;
+              });
 }
 
 reduction::LoadId DiskStore::load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
                                   reduction::SegmentListener& listener) {
-  reduction::LoadId id = ++last_load_;
-  loads_[id] = {&listener, size};
   ++counters_.loads;
   Slot slot = inventory_.find(name);
-  bool possible = slot != kNoSlot && inventory_.at(slot).state == Inventory::State::readable && size > 0 &&
-                  offset < name.length && size <= name.length - offset &&
-                  loading_bytes_ + size <= options_.loading_bytes;
-  if (possible) {
-    loading_bytes_ += size;
-  } else {
-    loads_[id].size = 0;
+  const bool possible = slot != kNoSlot && inventory_.at(slot).state == Inventory::State::readable &&
+                        size > 0 && offset < name.length && size <= name.length - offset &&
+                        listeners_.loading_bytes() + size <= options_.loading_bytes;
+  const reduction::LoadId id = listeners_.begin_load(listener, possible ? size : 0);
+  if (!possible) {
     // Through the reader, so that answers arrive in order.
     reader_.post([this, id] {
       mailbox_.put(Loaded{id, kNoSlot, 0, make_error_code(StoreError::truncated)});
@@ -202,7 +162,7 @@ bool DiskStore::poll() {
   for (Event& event : events) std::visit([this](auto& known) { on(known); }, event);
   events.clear();
   taken_.swap(events);  // its memory, for the next time
-  std::erase(listeners_, nullptr);
+  listeners_.sweep();
   return more;
 }
 
@@ -223,7 +183,8 @@ StoreCounters DiskStore::counters() const {
   counters.ready = state_ == State::ready;
   counters.cap_bytes = options_.cap_bytes;
   counters.disk_bytes = inventory_.disk_bytes() + overhead_;
-  counters.memory_bytes = index_.memory_bytes() + inventory_.memory_bytes();
+  counters.queued_bytes = queue_.queued_bytes();
+  counters.memory_bytes = hooks_.memory_bytes() + inventory_.memory_bytes();
   counters.segments = inventory_.count();
   return counters;
 }
@@ -276,16 +237,14 @@ void DiskStore::become_ready() {
   for (const Listed& listed : found) {
     if (!inventory_.is(listed.slot, listed.number)) continue;
     inventory_.make_readable(listed.slot);
-    tell([name = inventory_.at(listed.slot).name](auto& listener) { listener.on_stored(name); });
+    listeners_.tell([name = inventory_.at(listed.slot).name](auto& listener) { listener.on_stored(name); });
   }
 }
 
 void DiskStore::on(Written& written) {
   const Record& record = written.record;
   overhead_ = written.overhead;
-  counters_.queued_bytes -= record.name.length;
-  const auto queued = queued_of_link_.find(record.name.sites());
-  if ((queued->second -= record.name.length) == 0) queued_of_link_.erase(queued);
+  queue_.remove(record.name.sites(), record.name.length);
   if (written.result == SegmentFolder::Written::wrong_digest) ++counters_.wrong_digest;
   if (written.result == SegmentFolder::Written::failed) ++counters_.failed;
   if (written.result == SegmentFolder::Written::lost) {
@@ -301,7 +260,7 @@ void DiskStore::on(Written& written) {
     if (written.result == SegmentFolder::Written::done) {
       insert_hooks(written.slot, record.hooks);
       inventory_.make_readable(written.slot);
-      tell([&](auto& listener) { listener.on_stored(record.name); });
+      listeners_.tell([&](auto& listener) { listener.on_stored(record.name); });
     } else {
       drop_slot(written.slot, File::gone);
     }
@@ -321,10 +280,7 @@ void DiskStore::on(Removed& removed) {
 }
 
 void DiskStore::on(Loaded& loaded) {
-  auto found = loads_.find(loaded.load);
-  Load load = found->second;
-  loads_.erase(found);
-  loading_bytes_ -= load.size;
+  const Listeners::Load load = listeners_.end_load(loaded.load);
   bool known = loaded.slot != kNoSlot && inventory_.is(loaded.slot, loaded.number);
   if (loaded.bytes) {
     counters_.load_bytes += load.size;
@@ -353,9 +309,8 @@ void DiskStore::on(Note& note) {
 }
 
 void DiskStore::insert_hooks(Slot slot, const std::vector<Hook>& hooks) {
-  const std::uint64_t salt = salt_of(inventory_.at(slot).name.sites());
-  for (const Hook& hook : hooks) index_.insert(key_of(hook.fingerprint, salt), slot, hook.offset);
-  while (Slot swept = index_.poll_swept()) inventory_.release(swept);
+  hooks_.insert(inventory_.at(slot).name.sites(), slot, hooks);
+  while (Slot swept = hooks_.poll_swept()) inventory_.release(swept);
 }
 
 // A compaction of the catalogue writes it a second time before it removes the first.
@@ -377,16 +332,16 @@ bool DiskStore::make_room(std::uint64_t bytes) {
 void DiskStore::drop_slot(Slot slot, File file) {
   Inventory::Segment segment = inventory_.at(slot);
   inventory_.retire(slot);
-  index_.retire(slot);
+  hooks_.retire(slot);
   if (segment.state == Inventory::State::readable)
-    tell([&](auto& listener) { listener.on_dropped(segment.name); });
+    listeners_.tell([&](auto& listener) { listener.on_dropped(segment.name); });
   if (file == File::remove)
     writer_.post([this, number = segment.number, length = segment.disk_bytes] {
       folder_.remove(number, length);
       mailbox_.put(Removed{folder_.overhead_bytes()});
     });
   if (inventory_.count() > 0) return;
-  index_.clear();
+  hooks_.clear();
   inventory_.release_all();
 }
 

@@ -3,15 +3,15 @@
 // happens on two threads, one that writes and one that reads; the store itself is used on its owner's thread,
 // never blocks it and has no clock. segment_folder.h handles the files.
 #pragma once
-#include <map>
 #include <variant>
 
-#include "cache/hook_index.h"
 #include "cache/inventory.h"
+#include "cache/link_hooks.h"
+#include "cache/listeners.h"
+#include "cache/queue_shares.h"
 #include "cache/segment_folder.h"
 #include "cache/store_counters.h"
 #include "cache/worker.h"
-#include "codecs/keyed_hash.h"
 
 namespace longhaul::cache {
 
@@ -91,10 +91,6 @@ class DiskStore final : public reduction::SegmentStore {
     std::string line;
   };
   using Event = std::variant<Found, Started, Cleared, Written, Removed, Loaded, Note>;
-  struct Load {
-    reduction::SegmentListener* listener;  // null: detached
-    std::uint32_t size;
-  };
   struct Listed {  // found at a start, not reported yet
     Slot slot;
     std::uint64_t number, stamp;
@@ -111,30 +107,19 @@ class DiskStore final : public reduction::SegmentStore {
   void start();
   void become_ready();
   void insert_hooks(Slot slot, const std::vector<Hook>& hooks);
-  // A fingerprint's key in the index: keyed by link, so that other links' hooks are neither found nor
-  // evicted, and by a secret, so that no outsider can choose collisions.
-  static std::uint64_t key_of(std::uint64_t fingerprint, std::uint64_t salt) {
-    return KeyedHash{}(fingerprint ^ salt);
-  }
-  bool fits_queue(const reduction::SitePair& link, std::size_t bytes) const;
   // Drops other segments until `bytes` more fit; false if that is impossible.
   bool make_room(std::uint64_t bytes);
   std::uint64_t allowance() const;
   enum class File { remove, gone };
   void drop_slot(Slot slot, File file);
   void forget_all();
-  template <class Tell>
-  void tell(Tell&& tell);
 
   DiskStoreOptions options_;
   SegmentFolder folder_;  // used by the writer, except read()
   Inventory inventory_;
-  HookIndex index_;
-  std::vector<reduction::SegmentListener*> listeners_;
-  std::map<reduction::LoadId, Load> loads_;
-  reduction::LoadId last_load_ = 0;
-  std::size_t loading_bytes_ = 0;
-  std::map<reduction::SitePair, std::uint64_t> queued_of_link_;  // of puts that were not written yet
+  LinkHooks hooks_;
+  Listeners listeners_;
+  QueueShares queue_;  // puts that were not written yet
   std::vector<Listed> found_;
   std::uint64_t last_number_ = 0;
   std::uint64_t last_stamp_ = 0;

@@ -4,14 +4,13 @@
 #pragma once
 #include "cache/dictionary_key.h"
 #include "cache/files.h"
+#include "cache/sealed_file.h"
 #include "codecs/reduction/segments.h"
 
 namespace longhaul::cache {
 
 using reduction::Hook;
 using reduction::SegmentName;
-
-inline constexpr std::size_t kPieceBytes = 64 * 1024;
 
 // The header of a file.
 struct Description {
