@@ -349,7 +349,7 @@ struct Child {
 
 TEST_CASE("a writer that is killed loses no segment reported as stored, and leaves no invalid file") {
   TemporaryFolder folder;
-  Random random{GENERATE(from_range(test::seeds(3)))};
+  Random random{GENERATE(from_range(longhaul::test::seeds(3)))};
   CAPTURE(random.state);
   std::set<std::uint64_t> told;
   for (int life = 0; life < 6; ++life) {

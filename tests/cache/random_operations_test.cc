@@ -220,7 +220,7 @@ void run(std::uint64_t seed, std::uint64_t operations) {
 
 // The million below is for a quiet hour.
 TEST_CASE("thousands of random operations match a plain store") {
-  run(20261121, test::whole_sweeps() ? 30'000 : 6'000);
+  run(20261121, longhaul::test::whole_sweeps() ? 30'000 : 6'000);
 }
 
 TEST_CASE("a million random operations match a plain store", "[.]") { run(1, 1'000'000); }

@@ -12,7 +12,6 @@
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::seal;
-using smb1::Command;
 using smb1::testing::Head;
 
 namespace {
@@ -21,7 +20,7 @@ const Buffer kKey = from_hex("101112131415161718191a1b1c1d1e1f");
 constexpr std::uint16_t kLoginMid = 1;
 
 struct What {
-  Command command = Command::echo;
+  smb1::Command command = smb1::Command::echo;
   std::uint16_t mid = 2;
   bool reply = false;
   bool is_signed = true;
@@ -107,7 +106,7 @@ TEST_CASE("smb1 signing: the signature is that of another implementation, in pie
 TEST_CASE(
     "smb1 signing: requests and answers have numbers in pairs from the login's on, in any order of answers") {
   Legs legs;
-  legs.answers({Command::session_setup_andx, kLoginMid, true}, 1, 1);
+  legs.answers({smb1::Command::session_setup_andx, kLoginMid, true}, 1, 1);
   legs.asks({.mid = 2}, 2, 2);
   legs.asks({.mid = 3}, 4, 4);
   legs.answers({.mid = 3, .reply = true}, 5, 5);
@@ -125,7 +124,7 @@ TEST_CASE("smb1 signing: requests that are answered here or added make the numbe
         bytes_of(sent({.mid = 2, .reply = true}, 3)));
   legs.asks({.mid = 3}, 4, 2);
   // Added by the far half.
-  const What ours{.command = Command::read_andx, .mid = 1, .is_signed = false, .pid = 0x4C484C48};
+  const What ours{.command = smb1::Command::read_andx, .mid = 1, .is_signed = false, .pid = 0x4C484C48};
   CHECK(to(legs.far, Slice::copy_of(plain(ours))) ==
         bytes_of(sent({ours.command, 1, false, true, ours.pid}, 4)));
   legs.asks({.mid = 4}, 6, 6);
@@ -136,33 +135,33 @@ TEST_CASE("smb1 signing: requests that are answered here or added make the numbe
 
 TEST_CASE("smb1 signing: a CANCEL has one number, and leaves its request's") {
   Legs legs;
-  legs.asks({Command::nt_transact, 2}, 2, 2);
-  legs.asks({Command::nt_cancel, 2}, 4, 4);
+  legs.asks({smb1::Command::nt_transact, 2}, 2, 2);
+  legs.asks({smb1::Command::nt_cancel, 2}, 4, 4);
   legs.asks({.mid = 3}, 5, 5);
-  legs.answers({Command::nt_transact, 2, true}, 3, 3);
+  legs.answers({smb1::Command::nt_transact, 2, true}, 3, 3);
   legs.answers({.mid = 3, .reply = true}, 6, 6);
 }
 
 TEST_CASE("smb1 signing: a transaction's answer may have the number of its first or of its last request") {
   for (const bool last : {false, true}) {
     Legs legs;
-    legs.asks({Command::trans2, 2}, 2, 2);
-    legs.answers({Command::trans2, 2, true}, 3, 3);  // goes on
-    legs.asks({Command::trans2_secondary, 2}, 4, 4);
-    legs.asks({Command::trans2_secondary, 2}, 6, 6);
-    legs.answers({Command::trans2, 2, true}, last ? 7 : 3, last ? 7 : 3);
+    legs.asks({smb1::Command::trans2, 2}, 2, 2);
+    legs.answers({smb1::Command::trans2, 2, true}, 3, 3);  // goes on
+    legs.asks({smb1::Command::trans2_secondary, 2}, 4, 4);
+    legs.asks({smb1::Command::trans2_secondary, 2}, 6, 6);
+    legs.answers({smb1::Command::trans2, 2, true}, last ? 7 : 3, last ? 7 : 3);
   }
 }
 
 TEST_CASE("smb1 signing: the server's break of an oplock is not signed on either leg") {
   Legs legs;
-  const What brk{Command::locking_andx, smb1::kBreakMid, false, false, 0xFFFF};
+  const What brk{smb1::Command::locking_andx, smb1::kBreakMid, false, false, 0xFFFF};
   const auto opened = legs.far.open({FrameKind::smb1, Slice::copy_of(plain(brk))});
   REQUIRE(opened.has_value());
   CHECK(to(legs.near, opened->bytes) == plain(brk));
   legs.asks({.mid = 2}, 2, 2);
   // Nothing else comes unasked.
-  const What other{.command = Command::echo, .mid = smb1::kBreakMid, .is_signed = false};
+  const What other{.command = smb1::Command::echo, .mid = smb1::kBreakMid, .is_signed = false};
   CHECK(legs.far.open({FrameKind::smb1, Slice::copy_of(plain(other))}).error() == Error::forged);
 }
 
