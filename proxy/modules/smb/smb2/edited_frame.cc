@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that are passed on with a few fields changed; see build.h.
+#include "proxy/modules/smb/smb2/edited_frame.h"
+
 #include <cassert>
 #include <cstring>
 #include <utility>
 
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/frames.h"
-#include "proxy/modules/smb/smb2/build.h"
 
 namespace longhaul::smb::smb2 {
 namespace {

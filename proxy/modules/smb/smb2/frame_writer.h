@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame while it is built, with its head of four bytes. Which fields it has is build.cc's.
+// A frame while it is built, with its head of four bytes. Which fields it has is decided by build_*.cc.
 #pragma once
 #include <algorithm>
 

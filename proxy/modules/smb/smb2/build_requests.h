@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the SMB2 requests that a proxy sends itself, as whole frames with their head of four bytes. Never
+// signed, never in compounds: signed and encrypted sessions pass unchanged.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "codecs/slice.h"
+#include "proxy/modules/smb/smb2/header.h"
+#include "proxy/modules/smb/smb2/records_break.h"
+#include "proxy/modules/smb/smb2/records_create.h"
+#include "proxy/modules/smb/smb2/records_file.h"
+#include "proxy/modules/smb/smb2/records_query.h"
+
+namespace longhaul::smb::smb2 {
+
+// The fields of our own requests besides their body.
+struct RequestHead {
+  MessageId message_id = 0;
+  std::uint16_t credit_charge = 1;  // ids it takes; see charge_for()
+  std::uint16_t credit_request = 1;
+  std::uint16_t credit_wish = 1;  // that would widen the window for many requests of ours
+  TreeId tree_id = 0;
+  SessionId session_id = 0;
+  std::uint16_t channel_sequence = 0;
+  std::uint32_t process_id = 0xFEFF;  // as Windows fills it; reserved in the specification
+};
+
+// The head of one of many requests of ours, which widens the server's window. Others request only as many ids
+// as they use: a server grants a limited total, and ours reduce the client's share.
+inline RequestHead widening(RequestHead head) {
+  head.credit_request = head.credit_wish;
+  return head;
+}
+
+// Of a request of ours that goes to the server in place of this one, under its ids.
+RequestHead head_of(const Header& request);
+
+Slice build_create_request(const RequestHead& head,
+                           const CreateRequest& request);  // contexts as they are listed
+// A CREATE request, `element` whole and alone in its frame, without the contexts of these names; otherwise
+// unchanged.
+Slice without_contexts(Bytes element, std::span<const std::string_view> names);
+Slice build_close_request(const RequestHead& head, const CloseRequest& request);
+Slice build_read_request(const RequestHead& head, const ReadRequest& request);
+Slice build_query_directory_request(const RequestHead& head, const QueryDirectoryRequest& request);
+Slice build_query_info_request(const RequestHead& head, const QueryInfoRequest& request);
+Slice build_change_notify_request(const RequestHead& head, const ChangeNotifyRequest& request);
+Slice build_echo_request(const RequestHead& head);
+Slice build_query_interfaces_request(const RequestHead& head);  // FSCTL_QUERY_NETWORK_INTERFACE_INFO
+Slice build_oplock_acknowledgement(const RequestHead& head, const OplockBreak& acknowledgement);
+Slice build_lease_acknowledgement(const RequestHead& head, const LeaseBreakAcknowledgement& acknowledgement);
+
+}  // namespace longhaul::smb::smb2
