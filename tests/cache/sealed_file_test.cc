@@ -20,14 +20,14 @@ constexpr std::uint32_t kTestFirstPiece = 3;
 const std::string kSealedOwner = "what it belongs to", kSealedHeader = "a header's text";
 
 // One file with a header and content in parts of any size.
-struct OnDisk {
+struct SealedOnDisk {
   TemporaryFolder folder;
   std::string path = (folder.path() / "file").string();
   Salt salt = known_salt();
   std::string content, seen;
   std::size_t calls = 0;
 
-  explicit OnDisk(std::size_t size, unsigned seed = 1) {
+  explicit SealedOnDisk(std::size_t size, unsigned seed = 1) {
     std::mt19937 random(seed);
     content.resize(size);
     for (char& c : content) c = static_cast<char>(random());
@@ -82,7 +82,7 @@ TEST_CASE("sealed file: header and content are read as they were written, howeve
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kPieceBytes - 1, kPieceBytes,
                                  kPieceBytes + 1, 4 * kPieceBytes, 9 * kPieceBytes + 77}) {
     CAPTURE(size);
-    OnDisk one(size, static_cast<unsigned>(size));
+    SealedOnDisk one(size, static_cast<unsigned>(size));
     CHECK((one.seen == one.content));
     CHECK(one.calls == (pieces_of(size) + 3) / 4);
     CHECK(one.header() == kSealedHeader);
@@ -91,14 +91,14 @@ TEST_CASE("sealed file: header and content are read as they were written, howeve
 }
 
 TEST_CASE("sealed file: any range of pieces can be read alone") {
-  OnDisk one(5 * kPieceBytes + 100);
+  SealedOnDisk one(5 * kPieceBytes + 100);
   CHECK((one.pieces(1, kPieceBytes) == one.content.substr(kPieceBytes, kPieceBytes)));
   CHECK((one.pieces(4, kPieceBytes + 100) == one.content.substr(4 * kPieceBytes)));
   CHECK_FALSE(one.pieces(5, 200));  // more than there is
 }
 
 TEST_CASE("sealed file: with another key, kind or owner nothing of it is read") {
-  OnDisk one(100);
+  SealedOnDisk one(100);
   CHECK(one.header(0x41).empty());
   CHECK(one.header(0x40, std::string_view("LHTEST\0\2", 8)).empty());
   CHECK(one.header(0x40, kTestMagic, "another").empty());
@@ -108,7 +108,7 @@ TEST_CASE("sealed file: with another key, kind or owner nothing of it is read") 
 }
 
 TEST_CASE("sealed file: a changed bit, a piece in another place and a torn file are detected") {
-  OnDisk one(2 * kPieceBytes);
+  SealedOnDisk one(2 * kPieceBytes);
   const std::string whole = one.bytes();
   std::mt19937 random(3);
   for (int i = 0; i < 30; ++i) {
