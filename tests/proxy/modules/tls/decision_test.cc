@@ -81,6 +81,7 @@ TEST_CASE("tls decision: what is not a ClientHello is not understood") {
 TEST_CASE(
     "tls decision: a refusal is remembered for its client, or for all of its server, until it expires") {
   Deciding one;
+  one.ends.client[15] = std::byte{1};
   const auto until = one.now + std::chrono::minutes(10);
   one.site.remembered.note(Remembered::of_server(one.ends, "a.corp"), reasons::tls_server_refused, until);
   CHECK(one.decides("a.corp") == code_of(reasons::tls_server_refused));
