@@ -8,25 +8,22 @@
 
 namespace longhaul::smb::seal {
 
-using smb1::Command;
-using smb1::Header;
-
 namespace {
 
-constexpr std::size_t kFrontBytes = kFrameHeadBytes + smb1::kHeaderBytes;
+constexpr std::size_t kSmb1FrontBytes = kFrameHeadBytes + smb1::kHeaderBytes;
 // Between the halves, in the place of the signature: this answer has the number of the first of several
 // requests.
 constexpr std::byte kOfFirst{1};
 
 // [MS-CIFS] 2.2.4.47, 2.2.4.34, 2.2.4.63: more of a transaction, with its PID and MID.
-bool is_secondary(Command command) {
-  return command == Command::transaction_secondary || command == Command::trans2_secondary ||
-         command == Command::nt_transact_secondary;
+bool is_secondary(smb1::Command command) {
+  return command == smb1::Command::transaction_secondary || command == smb1::Command::trans2_secondary ||
+         command == smb1::Command::nt_transact_secondary;
 }
 
 // [MS-CIFS] 3.3.4.2: servers do not sign what they send unasked, the break of an oplock.
-bool is_break(const Header& header) {
-  return !header.is_reply() && header.command == Command::locking_andx && header.mid == smb1::kBreakMid;
+bool is_break(const smb1::Header& header) {
+  return !header.is_reply() && header.command == smb1::Command::locking_andx && header.mid == smb1::kBreakMid;
 }
 
 void clear_signature(std::byte* header) {
@@ -44,9 +41,9 @@ void Smb1Leg::begin(std::uint64_t login, Bytes key) {
 }
 
 // 3.1.4.1: a request and its answer have one number each, CANCEL has no answer.
-std::optional<std::uint32_t> Smb1Leg::count(const Header& request) {
+std::optional<std::uint32_t> Smb1Leg::count(const smb1::Header& request) {
   const std::uint32_t number = next_;
-  if (request.command == Command::nt_cancel) {
+  if (request.command == smb1::Command::nt_cancel) {
     next_ += 1;
     return number;
   }
@@ -59,12 +56,12 @@ std::optional<std::uint32_t> Smb1Leg::count(const Header& request) {
   return number;
 }
 
-Smb1Leg::Request* Smb1Leg::find(const Header& answer) {
+Smb1Leg::Request* Smb1Leg::find(const smb1::Header& answer) {
   const auto found = asked_.find(smb1::number_of(answer));
   return found == asked_.end() ? nullptr : &found->second;
 }
 
-void Smb1Leg::answered(const Header& answer, Request& request) {
+void Smb1Leg::answered(const smb1::Header& answer, Request& request) {
   if (request.answered) return;
   request.answered = true;
   answered_.push_back(smb1::number_of(answer));
@@ -122,7 +119,7 @@ Result<void> Smb1Leg::seal(Slice bytes, std::vector<Slice>& out) {
   return {};
 }
 
-Result<std::uint32_t> Smb1Leg::number_for(const Header& header, Bytes marked) {
+Result<std::uint32_t> Smb1Leg::number_for(const smb1::Header& header, Bytes marked) {
   if (to_ == To::server) {
     const auto number = count(header);
     return number ? Result<std::uint32_t>(*number) : Error::unprotected;
@@ -139,8 +136,8 @@ Result<void> Smb1Leg::seal_frame(Gathered::Whole frame, std::vector<Slice>& out)
     for (Slice& piece : frame.pieces) out.push_back(std::move(piece));
     return {};
   };
-  if (frame.size < kFrontBytes) return pass();
-  std::byte* const at = split_front(frame.pieces, kFrontBytes) + kFrameHeadBytes;
+  if (frame.size < kSmb1FrontBytes) return pass();
+  std::byte* const at = split_front(frame.pieces, kSmb1FrontBytes) + kFrameHeadBytes;
   const Bytes bytes(at, smb1::kHeaderBytes);
   const auto header = smb1::parse_header(bytes);
   if (!header || (to_ == To::client && is_break(*header))) return pass();

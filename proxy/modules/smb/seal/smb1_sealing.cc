@@ -8,9 +8,6 @@
 
 namespace longhaul::smb::seal {
 
-using smb1::Command;
-using smb1::Header;
-
 namespace {
 
 constexpr std::size_t kShortestKey = 16, kLongestKey = 32;
@@ -38,7 +35,7 @@ bool NearSmb1Sealing::takes(const TwinMessage& message, Outputs& out) {
 
 Frame FarSmb1Sealing::from_stream(const Frame& frame) {
   const auto message = leg_.empty() ? smb1::parse_message(frame.message()) : Error::malformed_header;
-  if (!message || message->header.command != Command::session_setup_andx) return frame;
+  if (!message || message->header.command != smb1::Command::session_setup_andx) return frame;
   const auto setup = smb1::parse_session_setup_request(message->first());
   // [MS-CIFS] 2.2.4.53.1: a login begins without a UID, which the server's first answer gives.
   if (message->header.uid == 0 || !login_) login_.emplace(keys_);
@@ -49,7 +46,7 @@ Frame FarSmb1Sealing::from_stream(const Frame& frame) {
 std::optional<Frame> FarSmb1Sealing::from_lan(TimePoint now, const Frame& frame, Outputs& out) {
   if (leg_.empty() && login_ && frame.kind == FrameKind::smb1) {
     const auto message = smb1::parse_message(frame.message());
-    if (message && message->header.is_reply() && message->header.command == Command::session_setup_andx) {
+    if (message && message->header.is_reply() && message->header.command == smb1::Command::session_setup_andx) {
       const auto setup = smb1::parse_session_setup_reply(message->first());
       if (setup) login_->from_server(setup->security);
       // Guests have no key, and their messages are not signed.
@@ -59,7 +56,7 @@ std::optional<Frame> FarSmb1Sealing::from_lan(TimePoint now, const Frame& frame,
   return LegSealing::from_lan(now, frame, out);
 }
 
-void FarSmb1Sealing::logged_in(const Frame& frame, const Header& answer, Outputs& out) {
+void FarSmb1Sealing::logged_in(const Frame& frame, const smb1::Header& answer, Outputs& out) {
   const bool is_signed = !is_empty(frame.message().subspan(smb1_at::signature, sizeof(Smb1Signature)));
   const Found* const found = login_->found();
   if (is_signed && !found) cannot_open(login_->missing(), out);
@@ -70,7 +67,7 @@ void FarSmb1Sealing::logged_in(const Frame& frame, const Header& answer, Outputs
 
 // The server proves by its answer which key it has: that of the login, or, as some do with a long one, its
 // beginning.
-bool FarSmb1Sealing::begin(const Frame& frame, const Header& answer, Outputs& out) {
+bool FarSmb1Sealing::begin(const Frame& frame, const smb1::Header& answer, Outputs& out) {
   const Found& found = *login_->found();
   for (const std::size_t size : {found.key.size(), kShortestKey}) {
     if (size < kShortestKey || size > kLongestKey || size > found.key.size()) continue;
