@@ -30,13 +30,12 @@ struct TakenRecords final : RecordSink {
 };
 
 struct OneWriter : longhaul::link::testing::TableOfStreams {
-  explicit OneWriter(BlockCodec* codec = nullptr)
-      : blocks(1_stream, codec), writer(entry, context, blocks) {}
+  explicit OneWriter(BlockCodec* codec = nullptr) : blocks(1_stream, codec), writer(entry, context, blocks) {}
 
   // As a carrier takes it.
   void send(std::size_t most = 1 << 20) {
-    writer.output().prepare_to_send(most);
     while (most > 0) {
+      writer.output().prepare_to_send(most);
       const auto range = writer.output().sending().next(most);
       if (!range) return;
       Buffer wire;
