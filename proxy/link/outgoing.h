@@ -17,7 +17,7 @@ namespace longhaul::link {
 struct PacketContent {
   struct Range {
     StreamId stream;
-    Interval bytes;
+    StreamRange bytes;
   };
   std::vector<Range> ranges;  // of streams: the session has the bytes
   Buffer control;             // other frames; repeating them is harmless (PROTOCOL.md, section 3)
@@ -109,7 +109,7 @@ class Outgoing {
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                   PacketContent& content);
-  static bool fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+  static bool fill_range(const SendStream& sending, StreamId id, StreamRange& range, std::size_t end,
                          Buffer& out, PacketContent& content);
 
   StreamContext& context_;
