@@ -10,10 +10,10 @@ namespace longhaul::cache {
 namespace {
 
 constexpr std::size_t kObjectEventsAtOnce = 64;
-constexpr std::size_t kLabelsAhead = 1024;     // that a start reads ahead of poll()
+constexpr std::size_t kLabelsAhead = 1024;      // that a start reads ahead of poll()
 constexpr std::uint64_t kTryObjectsEvery = 64;  // puts; there is no clock here
-constexpr int kObjectNiceness = 5;             // requests that a client waits for go first
-constexpr std::uint64_t kEntryBytes = 400;     // of memory, with the nodes that lead to it
+constexpr int kObjectNiceness = 5;              // requests that a client waits for go first
+constexpr std::uint64_t kEntryBytes = 400;      // of memory, with the nodes that lead to it
 
 std::uint64_t disk_bytes_of(const ObjectLabel& label) { return disk_bytes(object_file_bytes(label.bytes)); }
 std::uint64_t index_bytes_of(const ObjectLabel& label) { return kEntryBytes + label.tag.size(); }
@@ -50,7 +50,9 @@ void DiskObjects::start() {
   erased_too_many_ = false;
   writer_.post([this, round = ++rounds_] {
     const bool usable = folder_.start(
-        [&](ObjectFolder::Found&& found) { mailbox_.put_below(kLabelsAhead, FoundEvent{round, std::move(found)}); },
+        [&](ObjectFolder::Found&& found) {
+          mailbox_.put_below(kLabelsAhead, FoundEvent{round, std::move(found)});
+        },
         ending_);
     mailbox_.put(Started{round, usable, folder_.stuck_bytes()});
   });
@@ -67,7 +69,8 @@ std::optional<DiskObjects::Found> DiskObjects::find(std::string_view name, const
   if (state_ != State::ready || entries_.empty()) return std::nullopt;
   const std::vector<Id> ids = of_name(object_name(name));
   for (auto id = ids.rbegin(); id != ids.rend(); ++id)
-    if (const Entry& entry = entries_.at(*id); entry.is_written && fits(entry.object.label.tag, entry.is_sure))
+    if (const Entry& entry = entries_.at(*id);
+        entry.is_written && fits(entry.object.label.tag, entry.is_sure))
       return Found{*id, entry.object.label.bytes, entry.is_sure};
   return std::nullopt;
 }
@@ -79,8 +82,8 @@ void DiskObjects::put(std::string_view name, Buffer tag, std::vector<Slice> part
   if (state_ == State::unusable && ++puts_without_folder_ % kTryObjectsEvery == 0) start();
   erase(name, object.label.tag);
   const auto salt = draw_salt();
-  const bool fits = size <= kMostObjectBytes && object.label.tag.size() <= kMostTagBytes && state_ == State::ready && salt &&
-                    counters_.queued_bytes + size <= options_.queue_bytes;
+  const bool fits = size <= kMostObjectBytes && object.label.tag.size() <= kMostTagBytes &&
+                    state_ == State::ready && salt && counters_.queued_bytes + size <= options_.queue_bytes;
   object.label.bytes = fits ? static_cast<std::uint32_t>(size) : 0;
   if (!fits || disk_bytes_of(object.label) > options_.cap_bytes / 8 ||
       !make_room(disk_bytes_of(object.label), index_bytes_of(object.label))) {
@@ -190,13 +193,15 @@ void DiskObjects::on(FoundEvent& event) {
   const ObjectLabel& label = found.object.label;
   const auto same = [&] {
     const auto ids = of_name(label.name);
-    const auto at = std::ranges::find_if(ids, [&](Id id) { return entries_.at(id).object.label.tag == label.tag; });
+    const auto at =
+        std::ranges::find_if(ids, [&](Id id) { return entries_.at(id).object.label.tag == label.tag; });
     return at == ids.end() ? Id{0} : *at;
   };
   const Id older = same();
   // Of two, the one that is certain, or else the newer one.
-  const bool is_beaten = older != 0 && (entries_.at(older).is_sure != found.is_sure ? entries_.at(older).is_sure
-                                                                                    : older > found.number);
+  const bool is_beaten =
+      older != 0 &&
+      (entries_.at(older).is_sure != found.is_sure ? entries_.at(older).is_sure : older > found.number);
   if (erased_.contains(label.name) || is_beaten) {
     writer_.post([this, number = found.number, bytes = object_file_bytes(label.bytes)] {
       folder_.remove(number, bytes);
@@ -247,8 +252,8 @@ void DiskObjects::on(Read& event) {
       ++counters_.damaged;
       // If the whole disk is gone, each requested object would be logged.
       if (options_.log && std::has_single_bit(counters_.damaged))
-        options_.log("a stored object cannot be read and is forgotten (" + event.content.error().message() + "), " +
-                     std::to_string(counters_.damaged) + " so far");
+        options_.log("a stored object cannot be read and is forgotten (" + event.content.error().message() +
+                     "), " + std::to_string(counters_.damaged) + " so far");
       drop(event.id, File::remove);
     }
   } else {
@@ -292,7 +297,8 @@ void DiskObjects::drop(Id id, File file) {
 
 bool DiskObjects::make_room(std::uint64_t bytes, std::uint64_t index_bytes) {
   const auto is_full = [&] {
-    return disk_bytes_ + stuck_bytes_ + bytes > options_.cap_bytes || index_bytes_ + index_bytes > options_.index_bytes;
+    return disk_bytes_ + stuck_bytes_ + bytes > options_.cap_bytes ||
+           index_bytes_ + index_bytes > options_.index_bytes;
   };
   while (is_full() && !by_use_.empty()) {
     ++counters_.evicted;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole objects on a disk: decides which are kept and evicted. Written behind: put() returns at once, and what was queued is
-// lost with the process. Disk input and output happens on two threads, one that writes and one that reads; the store itself is
-// used on its owner's thread, never blocks it and has no clock. object_folder.h handles the files.
+// Whole objects on a disk: decides which are kept and evicted. Written behind: put() returns at once, and
+// what was queued is lost with the process. Disk input and output happens on two threads, one that writes and
+// one that reads; the store itself is used on its owner's thread, never blocks it and has no clock.
+// object_folder.h handles the files.
 #pragma once
 #include <list>
 #include <set>
@@ -19,9 +20,9 @@ struct DiskObjectsOptions {
   ObjectFolder::Options folder;  // `note` is this store's
   std::uint64_t cap_bytes = 0;   // of files
   std::uint64_t index_bytes = 8u << 20;
-  std::size_t queue_bytes = 16u << 20;    // of puts that were not written yet
-  std::size_t loading_bytes = 16u << 20;  // of reads that were not answered yet
-  std::function<void()> wake;             // poll() has something to do; called on threads of the store
+  std::size_t queue_bytes = 16u << 20;          // of puts that were not written yet
+  std::size_t loading_bytes = 16u << 20;        // of reads that were not answered yet
+  std::function<void()> wake;                   // poll() has something to do; called on threads of the store
   std::function<void(const std::string&)> log;  // one line; called by poll()
 };
 
@@ -31,7 +32,8 @@ class DiskObjects {
   static constexpr std::size_t kMostOfName = 8;
   static constexpr std::size_t kErasuresKnown = 4096;  // while the directory is read
 
-  // Throws StoreUnusable. The directory is read in the background; until that is done, nothing is stored or found.
+  // Throws StoreUnusable. The directory is read in the background; until that is done, nothing is stored or
+  // found.
   explicit DiskObjects(DiskObjectsOptions options);
   ~DiskObjects();  // after everything in the queue was written; a later store trusts what is there then
 
@@ -47,8 +49,8 @@ class DiskObjects {
   void put(std::string_view name, Buffer tag, std::vector<Slice> parts);
   void erase(std::string_view name);
   void erase(std::string_view name, Bytes tag);
-  // `done` is called by poll(), with nothing if it cannot be read or was erased meanwhile. False: too much is being read, and
-  // `done` is not called.
+  // `done` is called by poll(), with nothing if it cannot be read or was erased meanwhile. False: too much is
+  // being read, and `done` is not called.
   using Done = std::function<void(std::optional<Slice>)>;
   bool read(Id id, Done done);
   // Drops all of them and destroys the key; returns the bytes of content dropped.
@@ -125,11 +127,12 @@ class DiskObjects {
   ObjectFolder folder_;  // used by the writer, except read()
   Entries entries_;
   std::set<std::pair<ObjectName, Id>> by_name_;
-  std::list<Id> by_use_;  // the latest last
+  std::list<Id> by_use_;         // the latest last
   std::set<ObjectName> erased_;  // while the directory is read
   bool erased_too_many_ = false;
   Id last_id_ = 0;
-  std::uint64_t disk_bytes_ = 0, stuck_bytes_ = 0, index_bytes_ = 0, loading_bytes_ = 0, puts_without_folder_ = 0;
+  std::uint64_t disk_bytes_ = 0, stuck_bytes_ = 0, index_bytes_ = 0, loading_bytes_ = 0,
+                puts_without_folder_ = 0;
   enum class State { starting, ready, unusable } state_ = State::starting;
   std::uint64_t rounds_ = 0, clears_ = 0;  // the current ones: results of an earlier one are obsolete
   ClearedKey cleared_key_ = ClearedKey::none;

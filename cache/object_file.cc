@@ -90,7 +90,8 @@ class ObjectContent {
     writer.fixed16(static_cast<std::uint16_t>(label_.tag.size()));
     writer.bytes(label_.tag);
     out_.resize(kHeaderBytes, std::byte{0});
-    std::fill(out_.end() - static_cast<std::ptrdiff_t>(kMostTagBytes - label_.tag.size()), out_.end(), std::byte{0});
+    std::fill(out_.end() - static_cast<std::ptrdiff_t>(kMostTagBytes - label_.tag.size()), out_.end(),
+              std::byte{0});
     return seal(kLabelPart, MutableBytes(out_).subspan(kSaltedBytes));
   }
 
@@ -140,15 +141,15 @@ class ObjectContent {
 };
 
 // Magic, salt, and one sealed part, all in memory.
-Result<Buffer> open_whole(Files& files, const std::string& path, const DictionaryKey& key, std::string_view magic,
-                          std::size_t bytes, Bytes bound, Salt& salt) {
+Result<Buffer> open_whole(Files& files, const std::string& path, const DictionaryKey& key,
+                          std::string_view magic, std::size_t bytes, Bytes bound, Salt& salt) {
   std::array<std::byte, 8> found;
   Tag tag;
   Buffer text(bytes);
   const std::array<MutableBytes, 4> into{found, salt, tag, text};
   if (auto read = files.read(path, 0, into); !read) return read.error();
-  if (as_text(found) != magic ||
-      !key.cipher(magic, salt, Aead::Use::open)->open_whole(part_nonce(kLabelPart), raw(bound), text, raw(tag.data())))
+  if (as_text(found) != magic || !key.cipher(magic, salt, Aead::Use::open)
+                                      ->open_whole(part_nonce(kLabelPart), raw(bound), text, raw(tag.data())))
     return make_error_code(StoreError::damaged);
   return text;
 }
@@ -161,13 +162,16 @@ ObjectName object_name(std::string_view name) {
   return digest;
 }
 
-std::uint64_t object_file_bytes(std::uint32_t bytes) { return kHeaderBytes + pieces_of(bytes) * kAeadTagBytes + bytes; }
+std::uint64_t object_file_bytes(std::uint32_t bytes) {
+  return kHeaderBytes + pieces_of(bytes) * kAeadTagBytes + bytes;
+}
 
 Result<void> write_object(Files& files, const std::string& path, const DictionaryKey& key, const Salt& salt,
                           std::uint64_t number, const ObjectLabel& label, std::span<const Slice> parts) {
   std::size_t size = 0;
   for (const Slice& part : parts) size += part.size();
-  if (size != label.bytes || label.tag.size() > kMostTagBytes) return make_error_code(StoreError::wrong_digest);
+  if (size != label.bytes || label.tag.size() > kMostTagBytes)
+    return make_error_code(StoreError::wrong_digest);
   ObjectContent content(key, salt, number, label, parts);
   return files.write(path, [&] { return content.next(); });
 }
@@ -184,8 +188,8 @@ std::optional<ObjectLabel> parse_label(Bytes text) {
   return label;
 }
 
-Result<SaltedLabel> read_label(Files& files, const std::string& path, const DictionaryKey& key, std::uint64_t number,
-                               std::uint64_t file_bytes) {
+Result<SaltedLabel> read_label(Files& files, const std::string& path, const DictionaryKey& key,
+                               std::uint64_t number, std::uint64_t file_bytes) {
   SaltedLabel found;
   if (file_bytes < kHeaderBytes) return make_error_code(StoreError::truncated);
   const auto text = open_whole(files, path, key, kMagic, kLabelBytes, bound_to(number), found.salt);
@@ -197,8 +201,8 @@ Result<SaltedLabel> read_label(Files& files, const std::string& path, const Dict
   return found;
 }
 
-Result<Slice> read_object(Files& files, const std::string& path, const DictionaryKey& key, std::uint64_t number,
-                          const SaltedLabel& expected) {
+Result<Slice> read_object(Files& files, const std::string& path, const DictionaryKey& key,
+                          std::uint64_t number, const SaltedLabel& expected) {
   std::array<std::byte, 8> magic;
   Salt salt;
   std::array<std::byte, kHeaderBytes - kSaltedBytes> label;
@@ -207,7 +211,8 @@ Result<Slice> read_object(Files& files, const std::string& path, const Dictionar
   Slice slice = Slice::unfilled(bytes, memory);
   std::vector<Tag> tags(pieces_of(bytes));
   const auto piece = [&](std::size_t i) {
-    return MutableBytes(memory + i * kPieceBytes, std::min<std::size_t>(kPieceBytes, bytes - i * kPieceBytes));
+    return MutableBytes(memory + i * kPieceBytes,
+                        std::min<std::size_t>(kPieceBytes, bytes - i * kPieceBytes));
   };
   std::vector<MutableBytes> into{magic, salt, label};
   for (std::size_t i = 0; i < tags.size(); ++i) {
@@ -226,7 +231,8 @@ Result<Slice> read_object(Files& files, const std::string& path, const Dictionar
   return slice;
 }
 
-Result<void> write_list(Files& files, const std::string& path, const DictionaryKey& key, const ObjectList& list) {
+Result<void> write_list(Files& files, const std::string& path, const DictionaryKey& key,
+                        const ObjectList& list) {
   if (list.boot.size() > kMostBootBytes || list.objects.size() > kMostListed)
     return make_error_code(StoreError::damaged);
   const auto salt = draw_salt();
@@ -249,7 +255,8 @@ Result<void> write_list(Files& files, const std::string& path, const DictionaryK
                         raw(sealed.data())))
     return make_error_code(StoreError::no_cipher);
   bool given = false;
-  return files.write(path, [&]() -> Result<Bytes> { return std::exchange(given, true) ? Bytes() : Bytes(out); });
+  return files.write(path,
+                     [&]() -> Result<Bytes> { return std::exchange(given, true) ? Bytes() : Bytes(out); });
 }
 
 std::optional<ObjectList> parse_list(Bytes text) {
@@ -272,8 +279,10 @@ std::optional<ObjectList> parse_list(Bytes text) {
   return list;
 }
 
-Result<ObjectList> read_list(Files& files, const std::string& path, const DictionaryKey& key, std::uint64_t file_bytes) {
-  constexpr std::size_t kLeast = kSaltedBytes + kAeadTagBytes, kMost = kLeast + 5 + kMostBootBytes + kMostListed * kListedBytes;
+Result<ObjectList> read_list(Files& files, const std::string& path, const DictionaryKey& key,
+                             std::uint64_t file_bytes) {
+  constexpr std::size_t kLeast = kSaltedBytes + kAeadTagBytes,
+                        kMost = kLeast + 5 + kMostBootBytes + kMostListed * kListedBytes;
   if (file_bytes < kLeast || file_bytes > kMost) return make_error_code(StoreError::truncated);
   Salt salt;
   const auto text = open_whole(files, path, key, kListMagic, file_bytes - kLeast, as_bytes(kListMagic), salt);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of whole objects: one object, and the list of objects that a clean end leaves (FORMAT.md, sections 11 to 13).
-// object_folder.h decides where they are, disk_objects.h which are kept.
+// The files of whole objects: one object, and the list of objects that a clean end leaves (FORMAT.md,
+// sections 11 to 13). object_folder.h decides where they are, disk_objects.h which are kept.
 #pragma once
 #include <array>
 #include <optional>
@@ -23,8 +23,8 @@ inline constexpr std::uint32_t kMostListed = 1u << 20;
 using ObjectName = std::array<std::byte, 32>;
 ObjectName object_name(std::string_view name);
 
-// What the store knows of an object without its content. Objects of one name differ by their tags, which only the owner
-// understands.
+// What the store knows of an object without its content. Objects of one name differ by their tags, which only
+// the owner understands.
 struct ObjectLabel {
   ObjectName name{};
   Buffer tag;
@@ -34,35 +34,38 @@ struct ObjectLabel {
 
 std::uint64_t object_file_bytes(std::uint32_t bytes);
 
-// `salt` comes from draw_salt(), for this call alone. The parts together have label.bytes. After an error part of the file may
-// exist.
+// `salt` comes from draw_salt(), for this call alone. The parts together have label.bytes. After an error
+// part of the file may exist.
 Result<void> write_object(Files& files, const std::string& path, const DictionaryKey& key, const Salt& salt,
                           std::uint64_t number, const ObjectLabel& label, std::span<const Slice> parts);
 
-// An error if the file is torn, not ours, of another number, or encrypted with another key. The content is not read.
+// An error if the file is torn, not ours, of another number, or encrypted with another key. The content is
+// not read.
 struct SaltedLabel {
   Salt salt{};
   ObjectLabel label;
 };
-Result<SaltedLabel> read_label(Files& files, const std::string& path, const DictionaryKey& key, std::uint64_t number,
-                               std::uint64_t file_bytes);
+Result<SaltedLabel> read_label(Files& files, const std::string& path, const DictionaryKey& key,
+                               std::uint64_t number, std::uint64_t file_bytes);
 // All of it is authenticated, as the content of that file and of no other.
-Result<Slice> read_object(Files& files, const std::string& path, const DictionaryKey& key, std::uint64_t number,
-                          const SaltedLabel& expected);
+Result<Slice> read_object(Files& files, const std::string& path, const DictionaryKey& key,
+                          std::uint64_t number, const SaltedLabel& expected);
 
 struct ListedObject {
   std::uint64_t number = 0;
   Salt salt{};
   bool operator==(const ListedObject&) const = default;
 };
-// What a daemon that ended in order had stored, the least recently used first; `boot` identifies the start of the system in
-// which it ran.
+// What a daemon that ended in order had stored, the least recently used first; `boot` identifies the start of
+// the system in which it ran.
 struct ObjectList {
   std::string boot;
   std::vector<ListedObject> objects;
 };
-Result<void> write_list(Files& files, const std::string& path, const DictionaryKey& key, const ObjectList& list);
-Result<ObjectList> read_list(Files& files, const std::string& path, const DictionaryKey& key, std::uint64_t file_bytes);
+Result<void> write_list(Files& files, const std::string& path, const DictionaryKey& key,
+                        const ObjectList& list);
+Result<ObjectList> read_list(Files& files, const std::string& path, const DictionaryKey& key,
+                             std::uint64_t file_bytes);
 
 // Of a decrypted description or list: nothing if it is invalid.
 std::optional<ObjectLabel> parse_label(Bytes text);

@@ -32,7 +32,8 @@ bool is_absent(const boost::system::error_code& error) {
 
 }  // namespace
 
-ObjectFolder::ObjectFolder(Options options) : options_(std::move(options)), key_file_(open_object_key(options_)) {
+ObjectFolder::ObjectFolder(Options options)
+    : options_(std::move(options)), key_file_(open_object_key(options_)) {
   std::error_code ignored;  // a failure shows when the lock is made
   const auto parent = std::filesystem::path(options_.path).parent_path();
   std::filesystem::create_directories(parent.parent_path(), ignored);
@@ -43,7 +44,8 @@ ObjectFolder::ObjectFolder(Options options) : options_(std::move(options)), key_
   if (!taken && !taken_by.empty())
     throw StoreInUse("the directory " + options_.path + " is used by another process (pid " + taken_by +
                      "): each daemon needs its own");
-  if (!taken) throw StoreUnusable("the directory " + options_.path + " cannot be used: " + taken.error().message());
+  if (!taken)
+    throw StoreUnusable("the directory " + options_.path + " cannot be used: " + taken.error().message());
   lock_.emplace(std::move(*taken));
 }
 
@@ -73,12 +75,13 @@ std::shared_ptr<const DictionaryKey> ObjectFolder::key() const {
   return key_;
 }
 
-// Reads the list and removes it before anything else happens, so that a daemon that is killed leaves none. No sync: a list is
-// valid only until the system starts again, and until then its removal holds.
+// Reads the list and removes it before anything else happens, so that a daemon that is killed leaves none. No
+// sync: a list is valid only until the system starts again, and until then its removal holds.
 bool ObjectFolder::take_list(std::vector<ListedObject>& listed) {
   const std::filesystem::path path = list_path();
   const auto files = options_.files->list(path.parent_path().string());
-  const auto entry = files ? std::ranges::find(*files, path.filename().string(), &FileEntry::name) : decltype(files->begin()){};
+  const auto entry = files ? std::ranges::find(*files, path.filename().string(), &FileEntry::name)
+                           : decltype(files->begin()){};
   if (files && entry != files->end())
     if (auto list = read_list(*options_.files, path.string(), *key_, entry->bytes);
         list && !options_.boot.empty() && list->boot == options_.boot)
@@ -132,10 +135,12 @@ bool ObjectFolder::start(const std::function<void(Found&&)>& found, const std::a
     unsure += is_sure ? 0 : 1;
     found({.number = number, .object = *std::move(label), .is_sure = is_sure});
   }
-  if (torn > 0) note("removed at the start: " + std::to_string(torn) + " objects that are torn or of another key");
+  if (torn > 0)
+    note("removed at the start: " + std::to_string(torn) + " objects that are torn or of another key");
   if (unsure > 0)
     note(std::to_string(unsure) +
-         " objects of a daemon that was killed, or of an earlier start of this system, are used only after their server has "
+         " objects of a daemon that was killed, or of an earlier start of this system, are used only after "
+         "their server has "
          "confirmed them");
   return true;
 }
@@ -143,12 +148,14 @@ bool ObjectFolder::start(const std::function<void(Found&&)>& found, const std::a
 bool ObjectFolder::write(std::uint64_t number, const SaltedLabel& object, std::span<const Slice> parts) {
   if (!usable_) return false;
   if (write_failed_) (void)options_.files->make_folder(options_.path);
-  const auto written = write_object(*options_.files, path_of(number), *key_, object.salt, number, object.label, parts);
+  const auto written =
+      write_object(*options_.files, path_of(number), *key_, object.salt, number, object.label, parts);
   if (!written) {
     if (!std::exchange(write_failed_, true))
       note("an object cannot be written to " + options_.path + ": " + written.error().message());
     // A file that was there before is not ours to remove.
-    if (written.error() != boost::system::errc::file_exists) remove(number, object_file_bytes(object.label.bytes));
+    if (written.error() != boost::system::errc::file_exists)
+      remove(number, object_file_bytes(object.label.bytes));
     return false;
   }
   if (std::exchange(write_failed_, false)) note("objects can be written to " + options_.path + " again");
@@ -184,7 +191,8 @@ bool ObjectFolder::clear() {
 
 void ObjectFolder::leave(std::vector<ListedObject> objects) {
   if (!usable_ || options_.boot.empty()) return;
-  if (!write_list(*options_.files, list_path(), *key_, {.boot = options_.boot, .objects = std::move(objects)}))
+  if (!write_list(*options_.files, list_path(), *key_,
+                  {.boot = options_.boot, .objects = std::move(objects)}))
     (void)options_.files->remove(list_path());
 }
 

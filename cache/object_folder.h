@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of whole objects: their files, their key, and the list that says which of them a later daemon may trust
-// (FORMAT.md, sections 11 to 13). Used by one thread, except read(), which any thread may call. disk_objects.h decides which
-// are kept.
+// The directory of whole objects: their files, their key, and the list that says which of them a later daemon
+// may trust (FORMAT.md, sections 11 to 13). Used by one thread, except read(), which any thread may call.
+// disk_objects.h decides which are kept.
 #pragma once
 #include <atomic>
 #include <map>
@@ -19,7 +19,7 @@ class ObjectFolder {
     std::string key_file;    // empty: `key` in the directory
     std::string credential;  // a file that is needed in addition; empty: none
     std::string list_file;   // empty: `list` in the directory
-    std::string boot;        // identifies the start of this system; empty: unknown, so that nothing can be trusted
+    std::string boot;  // identifies the start of this system; empty: unknown, so that nothing can be trusted
     Files* files = &system_files();
     std::function<void(std::string)> note;  // one line for the log; called by the thread that uses the folder
   };
@@ -32,13 +32,13 @@ class ObjectFolder {
   // Creates the directory and locks it; throws StoreUnusable.
   explicit ObjectFolder(Options options);
 
-  // Reads the labels of all files, the least recently used first, and removes files that are incomplete or foreign. Ends early
-  // once `ending` is set. False: the directory cannot be used now.
+  // Reads the labels of all files, the least recently used first, and removes files that are incomplete or
+  // foreign. Ends early once `ending` is set. False: the directory cannot be used now.
   bool start(const std::function<void(Found&&)>& found, const std::atomic<bool>& ending);
   bool write(std::uint64_t number, const SaltedLabel& object, std::span<const Slice> parts);
   void remove(std::uint64_t number, std::uint64_t file_bytes);
-  // Destroys the key, so that no file can be decrypted any more, makes a new one, and removes all files. False: the key still
-  // exists, which is logged; the files are removed even so.
+  // Destroys the key, so that no file can be decrypted any more, makes a new one, and removes all files.
+  // False: the key still exists, which is logged; the files are removed even so.
   bool clear();
   // The last call: what the next daemon may trust.
   void leave(std::vector<ListedObject> objects);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kCatalogue = 16 * kMiB;
 constexpr std::uint64_t kLeastQueue = 16 * kMiB, kMostQueue = 64 * kMiB;
 
 // A history of h bytes needs, in both directions, 2 h; the index for repeats h / 16 (codecs/dedup/README.md);
-// read-ahead from the disk h / 8 (DiskTier::memory_bytes), and segments in the making that much again for any
+// read-ahead from the disk h / 8 (DiskReadAhead::memory_bytes), and segments in the making that much again for any
 // h. In sixteenths:
 constexpr std::uint64_t kInMemory = 33, kFromDisk = 2;
 constexpr std::uint64_t kSegmentsInTheMaking = 8 * kMiB;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which segments both sides have, the messages about them, and how they are written to disk. Reading is in
-// disk_tier_reading.cc.
 #include "codecs/reduction/disk_tier.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "codecs/reduction/errors.h"
@@ -15,15 +11,11 @@ namespace {
 constexpr std::size_t kIdsPerMessage = 1'000;
 // A twin that keeps requesting and reads no answers violates the protocol.
 constexpr std::size_t kMaxAnswers = 16'384;
-// Copied and sampled while still in the processor's caches.
-constexpr std::size_t kSealedAtOnce = 64u << 10;
-// Steps for one session before others are served: about half a millisecond each.
-constexpr std::size_t kSealedPerTurn = 1u << 20;
 constexpr std::size_t kForgottenPerTurn = 64;
-// Blocks in either direction earn work on segments, up to this much.
-constexpr std::size_t kMostEarned = 4u << 20;
-// Newly answered bytes that justify a search of the history.
-constexpr std::uint64_t kLookedThroughFor = 1u << 20;
+
+// A block that is wholly a repeat adds nothing: content is stored once. One with a little new content is
+// stored whole, so that reading along the segment later finds no holes.
+bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
 
 SegmentRights with(SegmentRights rights, const SiteId& peer) {
   rights.own.push_back(peer);
@@ -38,12 +30,14 @@ DiskTier::DiskTier(SegmentStore& store, const Sites& sites, SegmentRights rights
       store_(store, sites.own, with(std::move(rights), sites.twin), *this),
       epoch_(epoch),
       encoder_(encoder),
-      decoder_(decoder) {
+      decoder_(decoder),
+      ahead_(store_, common_, {sites.own, epoch}, encoder),
+      loads_(store_, common_, decoder) {
   store_.tell_all();
 }
 
 // The twin has stored the same; a session that ends in order has completed this before.
-DiskTier::~DiskTier() { go_on(kSealedPerTurn); }
+DiskTier::~DiskTier() { go_on(SealingQueue::kPerTurn); }
 
 // ------------------------------------------------------------------------------------ what both have
 
@@ -63,109 +57,90 @@ void DiskTier::on_dropped(const SegmentName& name) {
   if (common_.remove_own(name)) lost_.push_back(CommonSegments::id_of(name));
 }
 
+void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
+  if (!loads_.on_loaded(load, bytes)) ahead_.on_loaded(load, std::move(bytes));
+}
+
 Result<void> DiskTier::on_message(const OtherMessage& message) {
-  ByteReader in(message.body);
-  switch (message.type) {
-    case kHave:
-    case kLost:
+  switch (const auto type = static_cast<DiskMessage>(message.type)) {
+    case DiskMessage::have:
+    case DiskMessage::lost:
       twin_has_disk_ = true;
-      while (in.remaining()) {
+      for (ByteReader in(message.body); in.remaining();) {
         auto id = in.fixed64();
         if (!id) return Error::malformed_message;
-        if (message.type == kLost) {
+        if (type == DiskMessage::lost) {
           common_.remove_twins(*id);
         } else {
           common_.add_twins(*id);
         }
       }
       return {};
-    case kSealed:
-      return on_sealed(in);
-    case kCannot:
-      return on_cannot(in);
-    case kRemember:
+    case DiskMessage::sealed:
+      return on_sealed(message.body);
+    case DiskMessage::cannot:
+      return on_cannot(message.body);
+    case DiskMessage::remember:
       // One at a time, because each costs a search of the history.
       if (remember_due_ || messages_.size() >= kMaxAnswers) return Error::unexpected_message;
       remember_due_ = true;
       seal_all();
       answer_what_is_done();
       return {};
-    case kRemembered:
+    case DiskMessage::remembered:
       // Everything under way when the twin was asked was answered before this message.
       if (!remembering_ || remembered_) return Error::unexpected_message;
       remembered_ = true;
       seal_all();
       answer_what_is_done();
       return {};
-    case kForget:
+    case DiskMessage::forget:
       if (forgetting_ || messages_.size() >= kMaxAnswers) return Error::unexpected_message;
       forgetting_ = true;
       to_forget_ = common_.peers_count();
       forgotten_bytes_ = 0;
-      forget_sealing(SealingSegment::Of::own);
-      forget_sealing(SealingSegment::Of::twin);
+      sealing_.forget(SealingSegment::Of::own);
+      sealing_.forget(SealingSegment::Of::twin);
       forget_some();
       return {};
-    case kForgotten:
-      return on_forgotten(in);
+    case DiskMessage::forgotten:
+      return on_forgotten(message.body);
     default:
       return {};
   }
 }
 
-Result<void> DiskTier::on_sealed(ByteReader& in) {
-  auto first = in.varint(), length = in.varint();
-  auto digest = in.bytes(16);
-  if (!first || !length || !digest || *length < kMinSealedBytes || *length > kMaxSegmentBytes)
-    return Error::malformed_message;
+Result<void> DiskTier::on_sealed(Bytes body) {
+  auto sealed = parse_sealed(body);
+  if (!sealed) return sealed.error();
   // Requested before the twin learned that everything is to be forgotten.
   if (forget_asked_) return {};
-  if (!decoder_.ring() || !decoder_.take_unsealed({*first, *first + *length})) return {};
-  SegmentName name{.writer = sites_.twin,
-                   .reader = sites_.own,
-                   .epoch = twin_epoch_,
-                   .first = *first,
-                   .length = static_cast<std::uint32_t>(*length)};
-  std::memcpy(name.digest.data(), digest->data(), digest->size());
-  begin_sealing(SealingSegment::Of::twin, name);
+  if (!decoder_.ring() || !decoder_.take_unsealed({sealed->first, sealed->first + sealed->length})) return {};
+  begin_sealing(SealingSegment::Of::twin, {.writer = sites_.twin,
+                                           .reader = sites_.own,
+                                           .epoch = twin_epoch_,
+                                           .first = sealed->first,
+                                           .length = sealed->length,
+                                           .digest = sealed->digest});
   return {};
 }
 
-Result<void> DiskTier::on_cannot(ByteReader& in) {
-  auto id = in.fixed64();
-  auto offset = in.varint(), length = in.varint();
-  if (!id || !offset || !length || *length > kLoadBytes) return Error::malformed_message;
-  common_.remove_twins(*id);
-  // A load that was not announced, or is out of reach by now, need not be cancelled.
-  auto known = announced_.find(*offset);
-  if (known == announced_.end() || known->second.given_up) return {};
-  Announced& load = known->second;
-  if (load.run.first != *id || load.length != *length) return {};
-  load.given_up = true;
-  encoder_.give_up(load.stream, {*offset, *offset + *length});
+Result<void> DiskTier::on_cannot(Bytes body) {
+  auto load = parse_cannot(body);
+  if (!load) return load.error();
+  common_.remove_twins(load->segment);
+  ahead_.on_cannot(*load);
   return {};
 }
 
-Result<void> DiskTier::on_forgotten(ByteReader& in) {
-  auto bytes = in.varint();
-  if (!bytes) return Error::malformed_message;
+Result<void> DiskTier::on_forgotten(Bytes body) {
+  auto bytes = parse_forgotten(body);
+  if (!bytes) return bytes.error();
   if (!forget_asked_) return Error::unexpected_message;
   forgotten_by_twin_ += *bytes;
   forget_asked_ = std::exchange(forget_asked_again_, false);
-  if (forget_asked_) say(kForget);
+  if (forget_asked_) say(DiskMessage::forget);
   return {};
-}
-
-void DiskTier::say(Type type) {
-  const std::byte message{type};
-  messages_.push_back(Slice::copy_of({&message, 1}));
-}
-
-std::optional<Slice> DiskTier::poll_urgent() {
-  if (cannot_.empty()) return std::nullopt;
-  Slice message = std::move(cannot_.front());
-  cannot_.pop_front();
-  return message;
 }
 
 void DiskTier::finish() {
@@ -176,12 +151,12 @@ void DiskTier::finish() {
 
 void DiskTier::on_twin_epoch(std::uint64_t epoch) {
   twin_epoch_ = epoch;
-  forget_sealing(SealingSegment::Of::twin);
+  sealing_.forget(SealingSegment::Of::twin);
 }
 
 void DiskTier::forget_both() {
   on_cleared();
-  forget_sealing(SealingSegment::Of::twin);
+  sealing_.forget(SealingSegment::Of::twin);
   if (!twin_has_disk_) return;
   if (forget_asked_) {
     forget_asked_again_ = true;
@@ -189,7 +164,7 @@ void DiskTier::forget_both() {
   }
   forget_asked_ = true;
   forgotten_by_twin_ = 0;
-  say(kForget);
+  say(DiskMessage::forget);
 }
 
 // Only the twin's segments: those of others stay.
@@ -206,16 +181,12 @@ void DiskTier::forget_some() {
   }
   if (to_forget_ > 0) return;
   forgetting_ = false;
-  Buffer answer;
-  ByteWriter writer(answer);
-  writer.u8(kForgotten);
-  writer.varint(forgotten_bytes_);
-  messages_.push_back(Slice::copy_of(answer));
+  messages_.push_back(forgotten_message(forgotten_bytes_));
 }
 
 void DiskTier::work() {
   if (forgetting_) forget_some();
-  if (hurry_) go_on(kSealedPerTurn);
+  if (hurry_) go_on(SealingQueue::kPerTurn);
   answer_what_is_done();
 }
 
@@ -223,8 +194,8 @@ void DiskTier::answer_what_is_done() {
   if (!sealing_.empty()) return;
   hurry_ = false;
   // Sent after the segments sealed here, which the twin seals too before it answers.
-  if (std::exchange(ask_to_remember_, false)) say(kRemember);
-  if (std::exchange(remember_due_, false)) say(kRemembered);
+  if (std::exchange(ask_to_remember_, false)) say(DiskMessage::remember);
+  if (std::exchange(remember_due_, false)) say(DiskMessage::remembered);
   if (std::exchange(remembered_, false)) remembering_ = false;
 }
 
@@ -236,12 +207,12 @@ std::optional<Slice> DiskTier::poll_message() {
     messages_.pop_front();
     return message;
   }
-  std::deque<Id>& ids = lost_.empty() ? have_ : lost_;
+  std::deque<SegmentId>& ids = lost_.empty() ? have_ : lost_;
   if (ids.empty() && !std::exchange(greeting_due_, false)) return std::nullopt;
   Buffer message;
   ByteWriter writer(message);
   bool lost = &ids == &lost_;
-  writer.u8(lost ? kLost : kHave);
+  writer.u8(static_cast<std::uint8_t>(lost ? DiskMessage::lost : DiskMessage::have));
   for (std::size_t count = 0; count < kIdsPerMessage && !ids.empty(); ids.pop_front()) {
     // Only the current state is reported: segments that came and went meanwhile are not mentioned.
     if ((common_.own(ids.front()) != nullptr) == lost) continue;
@@ -253,130 +224,64 @@ std::optional<Slice> DiskTier::poll_message() {
 
 // --------------------------------------------------------------------------------------- segments
 
-void DiskTier::keep(SealingSegment::Sealed sealed, SealingSegment::Of of) {
-  if (of == SealingSegment::Of::own) {
-    Buffer message;
-    ByteWriter writer(message);
-    writer.u8(kSealed);
-    writer.varint(sealed.name.first);
-    writer.varint(sealed.name.length);
-    writer.bytes(sealed.name.digest);
-    messages_.push_back(Slice::copy_of(message));
-  }
-  // Refused segments are counted there.
-  (void)store_.put(sealed.name, std::move(sealed.bytes), std::move(sealed.hooks));
+void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header) {
+  const bool used =
+      stages.dedup_disk && stages.dedup_memory && (header.codec & kInRing) != 0 && twin_has_disk_;
+  if (used && is_new(encoder_.last().copied_bytes, header.plain_bytes))
+    fresh_.add({encoder_.shared()->head() - header.plain_bytes, encoder_.shared()->head()});
+  ahead_.on_encoded(stream, header, used ? DiskReadAhead::Disk::used : DiskReadAhead::Disk::unused);
 }
 
-// New and answered ranges, in pieces of kSealBytes; with `rest` also shorter ones. The search is paid for by
-// the bytes answered since the last one.
-void DiskTier::seal(Rest rest) {
+void DiskTier::seal(FreshHistory::Rest rest) {
   const SharedHistory* shared = encoder_.shared();
-  if (!shared || fresh_.empty()) return;
-  const std::uint64_t answered = shared->answered_bytes();
-  if (answered - (rest == Rest::sealed ? sealed_rest_at_ : sealed_at_) <
-      (rest == Rest::sealed ? 1 : kLookedThroughFor))
-    return;
-  sealed_at_ = answered;
-  if (rest == Rest::sealed) sealed_rest_at_ = answered;
-  std::uint64_t ring_bytes = encoder_.ring()->size();
-  std::uint64_t reach = shared->head() > ring_bytes / 2 ? shared->head() - ring_bytes / 2 : 0;
-  std::vector<Interval> ready, old;
-  for (Interval fresh : fresh_.intervals()) {
-    bool closed = rest == Rest::sealed || fresh.begin < reach;
-    const auto& all = shared->held_ranges().intervals();
-    auto held = std::lower_bound(all.begin(), all.end(), fresh.begin,
-                                 [](const Interval& i, std::uint64_t offset) { return i.end <= offset; });
-    for (; held != all.end() && held->begin < fresh.end; ++held) {
-      Interval both{std::max(held->begin, fresh.begin), std::min(held->end, fresh.end)};
-      while (both.begin < both.end) {
-        std::uint64_t lap = both.begin / ring_bytes * ring_bytes + ring_bytes;
-        Interval piece{both.begin, std::min({both.end, both.begin + kSealBytes, lap})};
-        if (piece.size() == kSealBytes || piece.end == lap || (closed && piece.size() >= kMinSealedBytes))
-          ready.push_back(piece);
-        both.begin = piece.end;
-      }
-    }
-    if (fresh.begin < reach) old.push_back({fresh.begin, std::min(fresh.end, reach)});
-  }
-  for (Interval piece : ready) {
-    fresh_.remove(piece);
-    if (piece.size() < kMinSealedBytes) continue;
+  if (!shared) return;
+  for (Interval piece : fresh_.take(*shared, encoder_.ring()->size(), rest))
     begin_sealing(SealingSegment::Of::own, {.writer = sites_.own,
                                             .reader = sites_.twin,
                                             .epoch = epoch_,
                                             .first = piece.begin,
                                             .length = static_cast<std::uint32_t>(piece.size())});
-  }
-  for (Interval piece : old) fresh_.remove(piece);
 }
 
-// An honest twin never has more than a history, or thousands of small pieces, waiting at once. The rest is
-// dropped.
 void DiskTier::begin_sealing(SealingSegment::Of of, const SegmentName& name) {
-  constexpr std::size_t kMostWaiting = 4096;
   const dedup::HistoryRing* ring = decoder_.ring() ? decoder_.ring() : encoder_.ring();
-  if (sealing_.size() >= kMostWaiting || sealing_bytes_ > 2 * ring->size()) return;
-  sealing_.emplace_back(of, name);
-  sealing_bytes_ += name.length;
+  sealing_.add(of, name, ring->size());
 }
 
 // As much work as the blocks since the last call have earned.
 void DiskTier::go_on_sealing() {
-  may_seal_bytes_ = sealing_.empty() ? 0 : std::min(may_seal_bytes_, kMostEarned);
-  const std::size_t bytes = std::min(may_seal_bytes_, kSealedPerTurn);
-  may_seal_bytes_ -= bytes;
-  go_on(bytes);
+  go_on(sealing_.spend());
   answer_what_is_done();
 }
 
 void DiskTier::seal_all() {
-  seal(Rest::sealed);
+  seal(FreshHistory::Rest::sealed);
   hurry_ = !sealing_.empty();
 }
 
 void DiskTier::go_on(std::size_t bytes) {
-  while (!sealing_.empty() && bytes > 0) {
-    SealingSegment& next = sealing_.front();
-    const SealingSegment::Of of = next.of();
-    const std::size_t left = next.left();
-    const bool here = next.go_on(of == SealingSegment::Of::own ? encoder_.ring() : decoder_.ring(),
-                                 std::min(bytes, kSealedAtOnce), pool_);
-    bytes -= std::min(bytes, left - next.left());
-    if (here && next.left() > 0) continue;
-    auto sealed = here ? next.take() : std::nullopt;
-    sealing_bytes_ -= next.length();
-    sealing_.pop_front();
-    if (sealed) keep(std::move(*sealed), of);
-  }
+  while (auto done = sealing_.go_on({encoder_.ring(), decoder_.ring()}, bytes)) keep(std::move(*done));
 }
 
-void DiskTier::forget_sealing(SealingSegment::Of of) {
-  std::erase_if(sealing_, [&](const SealingSegment& one) {
-    if (one.of() == of) sealing_bytes_ -= one.length();
-    return one.of() == of;
-  });
+void DiskTier::keep(SealingQueue::Done done) {
+  auto& [of, sealed] = done;
+  if (of == SealingSegment::Of::own)
+    messages_.push_back(sealed_message(
+        {.first = sealed.name.first, .length = sealed.name.length, .digest = sealed.name.digest}));
+  // Refused segments are counted there.
+  (void)store_.put(sealed.name, std::move(sealed.bytes), std::move(sealed.hooks));
 }
 
 void DiskTier::on_cleared() {
-  fresh_ = {};
-  forget_sealing(SealingSegment::Of::own);
-  flows_.clear();
-  come_bytes_ = 0;
-  loaded_.clear();
-  announced_.clear();
+  fresh_.clear();
+  sealing_.forget(SealingSegment::Of::own);
+  ahead_.clear();
 }
 
-// A stream that continues later finds its place again.
 void DiskTier::on_quiet() {
   seal_all();
-  if (sealing_.empty()) pool_.release();
-  for (auto& [stream, flow] : flows_)
-    if (!flow.come.empty()) drop_come(flow);
-}
-
-void DiskTier::forget(std::uint64_t stream) {
-  forget_flow(stream);
-  brought_.erase(stream);
+  if (sealing_.empty()) sealing_.release();
+  ahead_.on_quiet();
 }
 
 }  // namespace longhaul::reduction

@@ -44,19 +44,19 @@ Result<std::optional<Slice>> Reduction::decode(std::uint64_t stream, const Block
                                                Bytes encoded) {
   if (header.codec & kLoads) {
     if (!disk_) return Error::malformed_block;
-    auto brought = disk_->bring(stream, header, encoded);
+    auto brought = disk_->loads().bring(stream, header, encoded);
     if (!brought) return brought.error();
-    if (*brought == DiskTier::Brought::waits) return std::nullopt;
+    if (*brought == TwinLoads::Brought::waits) return std::nullopt;
   }
   auto plain = decoder_->decode(stream, header, encoded);
   // Otherwise it is tried again, and then needs no disk.
-  if (disk_ && (header.codec & kLoads) && (!plain || *plain)) disk_->on_decoded(stream);
+  if (disk_ && (header.codec & kLoads) && (!plain || *plain)) disk_->loads().forget(stream);
   if (disk_) disk_->on_block(header.plain_bytes);
   return plain;
 }
 
 std::optional<std::uint64_t> Reduction::poll_ready() {
-  auto stream = disk_ ? disk_->poll_ready() : std::nullopt;
+  auto stream = disk_ ? disk_->loads().poll_ready() : std::nullopt;
   return stream ? stream : decoder_->poll_ready();
 }
 

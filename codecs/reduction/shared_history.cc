@@ -9,7 +9,7 @@ namespace longhaul::reduction {
 namespace {
 
 // Holes in the twin's history cost memory and time; beyond this many the older half is forgotten.
-constexpr std::size_t kMaxHeldRanges = 16'384;
+constexpr std::size_t kMaxRangesOfPeer = 16'384;
 
 Interval common(Interval a, Interval b) {
   a.begin = std::max(a.begin, b.begin);
@@ -102,7 +102,7 @@ void SharedHistory::on_held(Interval range) {
   count_work(i - first);
   settle();
   const auto& ranges = held_.intervals();
-  if (ranges.size() > kMaxHeldRanges) held_.remove({0, ranges[ranges.size() / 2].begin});
+  if (ranges.size() > kMaxRangesOfPeer) held_.remove({0, ranges[ranges.size() / 2].begin});
 }
 
 // From its last block to the one before, and no further than blocks may be unanswered: a stream pays for its

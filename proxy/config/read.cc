@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "proxy/config/daemon_tables.h"
 #include "proxy/config/exports.h"
 #include "proxy/config/identity_files.h"
 #include "proxy/config/listens.h"
@@ -18,7 +19,6 @@
 #include "proxy/config/peer_paths.h"
 #include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
-#include "proxy/config/units.h"
 #include "proxy/config/values.h"
 #include "proxy/modules/modules.h"
 
@@ -59,9 +59,9 @@ class Reader {
     read_rules(top);
     read_dictionary(top);
     config_.exports = read_export(top, folder_);
-    read_limits(top);
-    read_process(top);
-    read_log(top);
+    config_.limits = read_limits(top);
+    config_.process = read_process(top);
+    config_.log = read_log(top);
     read_identity(top);
   }
 
@@ -321,83 +321,6 @@ class Reader {
     for (const std::string_view key : {"objects", "directory", "share"})
       if (section->has(key) && dictionary.disk_bytes == 0)
         section->fail(section->line(), key, "has no effect with disk = 0.");
-  }
-
-  void read_limits(const Section& top) {
-    static constexpr std::array<std::string_view, 5> kKeys{"flows", "flows_per_source",
-                                                           "new_flows_per_source", "handshakes", "memory"};
-    const auto section = top.table("limits", kKeys);
-    if (!section) return;
-    Limits& limits = config_.limits;
-    if (const auto flows = section->integer("flows", 1, 1'000'000))
-      limits.flows = static_cast<std::uint32_t>(*flows);
-    if (const auto flows = section->integer("flows_per_source", 1, 1'000'000)) {
-      if (*flows > limits.flows)
-        section->fail(section->line(), "flows_per_source",
-                      "= " + std::to_string(*flows) + " is more than flows, which is " +
-                          std::to_string(limits.flows) + ": one client could use them all.");
-      limits.flows_per_source = static_cast<std::uint32_t>(*flows);
-    }
-    if (const auto flows = section->integer("new_flows_per_source", 1, 1'000'000))
-      limits.new_flows_per_source = static_cast<std::uint32_t>(*flows);
-    if (const auto handshakes = section->integer("handshakes", 1, 10'000))
-      limits.handshakes = static_cast<std::uint32_t>(*handshakes);
-    if (const auto typed = section->text("memory", "2GiB")) {
-      const auto bytes = parse_size(typed->value);
-      if (!bytes || *bytes < (16ull << 20) || *bytes > (1ull << 40))
-        section->fail(typed->line, "memory",
-                      "cannot be \"" + typed->value +
-                          "\"; it must be a size from \"16MiB\" to \"1TiB\", such as \"2GiB\"." +
-                          meant_instead(typed->value));
-      limits.memory_bytes = *bytes;
-    }
-  }
-
-  void read_process(const Section& top) {
-    static constexpr std::array<std::string_view, 4> kKeys{"user", "sandbox", "unknown_calls", "writable"};
-    const auto section = top.table("process", kKeys);
-    if (!section) return;
-    if (const auto user = section->text("user", "longhaul")) {
-      if (user->value.empty() || user->value.size() > 32)
-        section->fail(user->line, "user", "must be the name of a user on this host, such as \"longhaul\".");
-      config_.process.user = user->value;
-    }
-    config_.process.sandbox = section->boolean("sandbox").value_or(config_.process.sandbox);
-    config_.process.kills_unknown_calls =
-        section->choice<bool>("unknown_calls", {{"fail", false}, {"kill", true}}).value_or(false);
-    if (section->has("unknown_calls") && !config_.process.sandbox)
-      section->fail(section->line(), "unknown_calls", "has no effect with sandbox = false.");
-    if (!section->has("writable")) return;
-    if (!config_.process.sandbox)
-      section->fail(section->line(), "writable", "has no effect with sandbox = false.");
-    for (const Text& path : section->required_texts("writable", "/var/lib/softhsm/tokens")) {
-      if (!std::filesystem::path(path.value).is_absolute() || std::filesystem::path(path.value) == "/")
-        section->fail(path.line, "writable",
-                      "has \"" + path.value +
-                          "\", which must be the absolute path of a file or directory, not of all files.");
-      config_.process.writable.emplace_back(path.value);
-    }
-  }
-
-  void read_log(const Section& top) {
-    static constexpr std::array<std::string_view, 3> kKeys{"level", "json", "syslog"};
-    const auto section = top.table("log", kKeys);
-    if (!section) return;
-    using Level = std::string_view;
-    config_.log.level = section
-                            ->choice<Level>("level", {{"info", "info"},
-                                                      {"error", "error"},
-                                                      {"warn", "warn"},
-                                                      {"debug", "debug"},
-                                                      {"trace", "trace"}})
-                            .value_or("info");
-    config_.log.json = section->boolean("json").value_or(false);
-    if (const auto typed = section->scalar("syslog"); typed && typed->value != "false") {
-      auto syslog = parse_syslog(typed->value);
-      if (!syslog)
-        section->fail(typed->line, "syslog", "= \"" + typed->value + "\" " + syslog.error().message + ".");
-      config_.log.syslog = *std::move(syslog);
-    }
   }
 
   Config config_;

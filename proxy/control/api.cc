@@ -14,6 +14,7 @@
 #include "proxy/control/flow_answers.h"
 #include "proxy/control/history_view.h"
 #include "proxy/control/page.h"
+#include "proxy/control/store_views.h"
 #include "proxy/control/target.h"
 #include "proxy/control/views.h"
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "proxy/control/flow_views.h"
 #include "proxy/control/views.h"
 #include "proxy/flows/ends.h"
 

@@ -11,7 +11,7 @@
 #include <boost/json/serialize.hpp>
 #include <ranges>
 
-#include "proxy/control/views.h"
+#include "proxy/control/flow_views.h"
 
 namespace longhaul::control {
 namespace {

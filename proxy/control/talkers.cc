@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "proxy/control/flow_queries.h"
-#include "proxy/control/views.h"
+#include "proxy/control/flow_views.h"
 
 namespace longhaul::control {
 namespace {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes snapshots as JSON. Computes only ages and units.
 #include "proxy/control/views.h"
 
 #include <boost/json/array.hpp>
 #include <charconv>
 
+#include "proxy/control/flow_views.h"
 #include "proxy/control/json_values.h"
+#include "proxy/control/store_views.h"
 #include "proxy/control/verdict.h"
 
 namespace longhaul::control {
@@ -13,7 +14,6 @@ namespace {
 
 namespace json = boost::json;
 using config::Features;
-using flows::FlowRecord;
 
 // As in the configuration file: true and 65535 are not strings, "auto" is.
 json::value feature_value(const std::string& text) {
@@ -25,24 +25,6 @@ json::value feature_value(const std::string& text) {
       error == std::errc{} && read == end)
     return number;
   return json::string(text);
-}
-
-std::string endpoint_text(const boost::asio::ip::tcp::endpoint& endpoint) {
-  return flows::Destination{{}, endpoint.address(), endpoint.port()}.to_text();
-}
-
-// A flow at the far side came over the link, whatever the listener on the near side was.
-std::string_view origin_text(const FlowRecord& flow) {
-  if (flow.far_side) return "link";
-  switch (flow.origin) {
-    case flows::Origin::tproxy:
-      return "tproxy";
-    case flows::Origin::forward:
-      return "forward";
-    case flows::Origin::socks:
-      return "socks";
-  }
-  return "";
 }
 
 json::object by_reason(const flows::CountByReason& counts) {
@@ -64,20 +46,6 @@ json::object by_refusal(const link::RefusalCounts& counts) {
   return object;
 }
 
-json::object view_counters(const modules::Counters& counters) {
-  json::object object;
-  for (const auto& counter : modules::kCounterNames) object[counter.name] = counters.*counter.value;
-  return object;
-}
-
-json::value view_module(const FlowRecord& flow) {
-  if (!flow.module) return nullptr;
-  return {{"name", flow.module->name},
-          {"state", flow.module->steps_aside ? "stepped_aside" : "running"},
-          {"detail", flow.module->detail},
-          {"counters", view_counters(flow.module->counters)}};
-}
-
 json::array view_modules(const flows::FlowTable& flows) {
   json::array modules;
   for (const auto& [of, totals] : flows.by_module_so_far())
@@ -87,20 +55,6 @@ json::array view_modules(const flows::FlowTable& flows) {
                                    {"live", totals.live},
                                    {"counters", view_counters(totals.counters)}});
   return modules;
-}
-
-json::object view_flow(const FlowRecord& flow) {
-  return {{"id", flow.id},
-          {"client", endpoint_text(flow.client)},
-          {"destination", flow.destination.to_text()},
-          {"side", flow.far_side ? "far" : "near"},
-          {"origin", origin_text(flow)},
-          {"peer", text_or_null(flow.peer)},
-          {"reason", flow.reason->code},
-          {"bytes", view(flow.bytes)},
-          {"blocks", view(flow.blocks)},
-          {"module", view_module(flow)},
-          {"features", view(flow.features)}};
 }
 
 json::array view_ports(const flows::FlowTable& flows) {
@@ -113,49 +67,6 @@ json::array view_ports(const flows::FlowTable& flows) {
   return ports;
 }
 
-json::value view(const std::optional<cache::StoreCounters>& disk) {
-  if (!disk) return nullptr;
-  return {{"ready", disk->ready},
-          {"bytes", disk->disk_bytes},
-          {"limit_bytes", disk->cap_bytes},
-          {"segments", disk->segments},
-          {"memory_bytes", disk->memory_bytes},
-          {"queued_bytes", disk->queued_bytes},
-          {"put", disk->put},
-          {"put_bytes", disk->put_bytes},
-          {"refused", disk->refused},
-          {"refused_bytes", disk->refused_bytes},
-          {"failed", disk->failed},
-          {"wrong_digest", disk->wrong_digest},
-          {"evicted", disk->made_room},
-          {"damaged", disk->damaged},
-          {"lost", disk->lost},
-          {"loads", disk->loads},
-          {"load_bytes", disk->load_bytes},
-          {"loads_failed", disk->loads_failed},
-          {"lookups", disk->lookups},
-          {"hits", disk->hits}};
-}
-
-json::value view(const std::optional<cache::ObjectCounters>& objects) {
-  if (!objects) return nullptr;
-  return {{"ready", objects->ready},
-          {"bytes", objects->disk_bytes},
-          {"limit_bytes", objects->cap_bytes},
-          {"objects", objects->objects},
-          {"memory_bytes", objects->memory_bytes},
-          {"queued_bytes", objects->queued_bytes},
-          {"put", objects->put},
-          {"put_bytes", objects->put_bytes},
-          {"refused", objects->refused},
-          {"failed", objects->failed},
-          {"evicted", objects->evicted},
-          {"damaged", objects->damaged},
-          {"reads", objects->reads},
-          {"read_bytes", objects->read_bytes},
-          {"reads_failed", objects->reads_failed}};
-}
-
 json::object view(const process::Confinement& process) {
   json::array capabilities;
   for (const std::string& name : process.capabilities) capabilities.emplace_back(name);
@@ -163,22 +74,6 @@ json::object view(const process::Confinement& process) {
           {"capabilities", std::move(capabilities)},
           {"system_call_filter", process.filters_system_calls},
           {"landlock_version", process.landlock_version}};
-}
-
-std::string_view to_text(Path path) {
-  switch (path) {
-    case Path::over_link:
-      return "over_link";
-    case Path::bypasses_link:
-      return "bypasses_link";
-    case Path::refused:
-      return "refused";
-    case Path::not_intercepted:
-      return "not_intercepted";
-    case Path::for_peer:
-      return "for_peer";
-  }
-  return "";
 }
 
 json::array view_memory(const std::vector<MemoryPart>& parts) {
@@ -197,48 +92,9 @@ json::object view_bypassed(const Status& status) {
 
 }  // namespace
 
-LinkFacts::LinkFacts(const Status& status) {
-  for (const auto& link : status.links) by_peer_.push_back({link.peer, link.carrier, link.smoothed_rtt});
-}
-
-const LinkFacts::Facts* LinkFacts::of(std::string_view peer) const {
-  for (const auto& facts : by_peer_)
-    if (facts.peer == peer) return &facts;
-  return nullptr;
-}
-
 json::object view(const Features& features) {
   json::object object;
   for (const auto& [name, value] : config::to_text(features)) object[name] = feature_value(value);
-  return object;
-}
-
-json::object view(const flows::FlowBytes& bytes) {
-  return {{"lan_in", bytes.lan_in},
-          {"lan_out", bytes.lan_out},
-          {"wan_in", bytes.wan_in},
-          {"wan_out", bytes.wan_out}};
-}
-
-json::object view(const FlowRecord& flow, const LinkFacts& links, SteadyTime now) {
-  auto object = view_flow(flow);
-  object["state"] = "live";
-  object["age_s"] = std::chrono::duration<double>(now - flow.started).count();
-  const auto* link = flow.peer.empty() ? nullptr : links.of(flow.peer);
-  object["rtt_ms"] = link ? rtt_or_null(link->rtt) : json::value();
-  object["carrier"] = link ? text_or_null(link->carrier) : json::value();
-  object["reset_by"] = nullptr;
-  return object;
-}
-
-json::object view(const flows::FlowTable::Ended& flow) {
-  auto object = view_flow(flow.record);
-  object["state"] = flow.end == flows::FlowTable::End::reset ? "reset" : "closed";
-  object["age_s"] = nullptr;
-  object["rtt_ms"] = nullptr;
-  object["carrier"] = nullptr;
-  const auto* reset = flows::text_of(flow.record.reset_by);
-  object["reset_by"] = reset ? json::value(reset->code) : json::value();
   return object;
 }
 
@@ -342,50 +198,6 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"bypassed", view_bypassed(status)}}},
       {"fail_closed",
        {{"state", to_text(status.fail_closed)}, {"error", text_or_null(status.fail_closed_error)}}}};
-}
-
-json::object view_reason(flows::Reason reason) {
-  return {{"reason", reason->code}, {"sentence", reason->sentence}, {"remedy", reason->remedy}};
-}
-
-json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) {
-  auto object = view_reason(forecast.reason);
-  if (!forecast.sentence.empty()) object["sentence"] = forecast.sentence;
-  if (!forecast.remedy.empty()) object["remedy"] = forecast.remedy;
-  object["tuple"] = flows::to_text(tuple);
-  object["path"] = to_text(forecast.path);
-  object["peer"] = text_or_null(forecast.peer);
-  object["rule"] = forecast.rule ? json::value(*forecast.rule) : json::value();
-  object["features"] = view(forecast.features);
-  return object;
-}
-
-json::value view(cache::ClearedKey key) {
-  switch (key) {
-    case cache::ClearedKey::none:
-      break;
-    case cache::ClearedKey::pending:
-      return "pending";
-    case cache::ClearedKey::destroyed:
-      return "destroyed";
-    case cache::ClearedKey::kept:
-      return "kept";
-  }
-  return nullptr;
-}
-
-json::object view(const Cleared& cleared) {
-  json::array peers;
-  for (const auto& peer : cleared.peers)
-    peers.push_back(
-        json::object{{"peer", peer.name},
-                     {"disk_bytes", peer.disk_bytes ? json::value(*peer.disk_bytes) : json::value()}});
-  return {{"memory_bytes", cleared.memory_bytes},
-          {"disk_bytes", cleared.disk_bytes},
-          {"object_bytes", cleared.object_bytes},
-          {"object_key", view(cleared.object_key)},
-          {"disk_key", view(cleared.disk_key)},
-          {"peers", std::move(peers)}};
 }
 
 std::string_view to_text(InterceptState state) {

@@ -14,12 +14,11 @@ using modules::Way;
 
 LinkedFlow::LinkedFlow(tcp::socket socket, link::PeerLink& link, link::Stream& stream, FlowRecord& record,
                        OnEnd on_end)
-    : link_(link),
-      stream_(&stream),
-      record_(record),
+    : record_(record),
+      wan_(link, stream, record),
       lan_(std::move(socket), record.bytes, *this),
       on_end_(std::make_unique<OnEnd>(std::move(on_end))) {
-  link_.give_user(stream.id(), *this);
+  link.give_user(stream.id(), *this);
 }
 
 LinkedFlow::~LinkedFlow() = default;
@@ -28,7 +27,7 @@ LinkedFlow::~LinkedFlow() = default;
 
 void LinkedFlow::use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                             TellReason tell) {
-  module_.begin(module, std::move(half), *stream_, std::move(tell), [this] { run_module(); });
+  module_.begin(module, std::move(half), *wan_.stream(), std::move(tell), [this] { run_module(); });
   if (peer_stopped_) module_.stream_stopped();
 }
 
@@ -40,87 +39,66 @@ void LinkedFlow::start_near(Begin begin, NearOpening opening) {
     lan_.up = Pump::running;
     move_up();
   }
-  link_.kick();
+  wan_.kick();
 }
 
 void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, std::function<void()> redial,
                            const modules::ConnectAhead* trial) {
-  if (module_.is_there()) redial_ = std::move(redial);
+  if (module_.is_there()) redial_.allow(std::move(redial));
   lan_.use(std::move(server));
   lan_.prepare();
-  if (trial && redial_) lan_.begin_trial(*trial);
-  stream_->give_answer(answer);
+  if (trial && redial_.is_allowed()) lan_.begin_trial(*trial);
+  wan_.stream()->give_answer(answer);
   lan_.up = lan_.down = Pump::running;
-  move_down();
-  if (!finished_) move_up();
-  link_.kick();
-}
-
-void LinkedFlow::drop_server() {
-  lan_.reset();
-  lan_.up = lan_.down = Pump::held;
-  const auto redial = std::exchange(redial_, nullptr);
-  if (renewing_) return;  // the new connection serves for this
-  lan_.end_trial();
-  redial();
+  move_on();
+  wan_.kick();
 }
 
 // The connection to the server was made ahead, and is of no use. The client's bytes go to a new one.
 void LinkedFlow::renew_server() {
-  if (finished_ || std::exchange(renewing_, true)) return;
-  lan_.drop_stale();
-  redial_();
-}
-
-void LinkedFlow::go_on(tcp::socket server) {
-  if (peer_stopped_ || !server.is_open()) {
-    lan_.end_trial();
-    return lan_failed();
-  }
-  if (!lan_.replace(std::move(server))) return lan_failed();
-  move_down();
-  if (!finished_) move_up();
+  if (!finished_) redial_.for_trial();
 }
 
 void LinkedFlow::start_again(tcp::socket server) {
   if (finished_) return;
-  if (std::exchange(renewing_, false) && !module_.redials()) return go_on(std::move(server));
-  lan_.end_trial();
-  module_.use_new_lan();
-  if (peer_stopped_ || !server.is_open()) return lan_failed();
-  lan_.use(std::move(server));
-  lan_.prepare();
-  lan_.up = lan_.down = Pump::running;
+  const ServerRedial::For whom = redial_.dialled(module_.redials());
+  if (whom == ServerRedial::For::module) module_.use_new_lan();
+  if (peer_stopped_) server = tcp::socket(lan_.executor());  // it is of no use any more
+  if (!redial_.use(std::move(server), whom)) return lan_failed();
+  move_on();
+}
+
+void LinkedFlow::move_on() {
   move_down();
   if (!finished_) move_up();
 }
 
 void LinkedFlow::refuse_far(ConnectOutcome outcome) {
   party_.note(outcome == ConnectOutcome::refused ? ResetBy::server : ResetBy::far);
-  stream_->give_answer({.outcome = outcome});
+  wan_.stream()->give_answer({.outcome = outcome});
   // The answer and then the abort, in this order: the near side resets its client.
-  stream_->abort();
+  wan_.stream()->abort();
   finish(End::reset);
 }
 
 void LinkedFlow::on_answer() {
   auto opening = std::move(opening_);
-  const link::OpenAnswer answer = *stream_->answer();
+  const link::OpenAnswer answer = *wan_.stream()->answer();
   if (opening) opening->answered(*this, answer, lan_);
   if (answer.outcome != ConnectOutcome::connected) {
     party_.note(answer.outcome == ConnectOutcome::refused ? party_.other_end() : party_.other_proxy());
     if (module_.has(Way::to_lan) && (record_.bytes.lan_out > 0 || module_.has_bytes_for_lan())) {
       module_.abort();  // the client has its answer first, which needed no server
-      stream_->abort();
+      wan_.stream()->abort();
       return run_module();
     }
     NearOpening::turn_away(lan_);
-    stream_->abort();
+    wan_.stream()->abort();
     return finish(End::reset);
   }
   // It has one of this name and version, otherwise the flow would not have been opened with it: without that
   // half the data already sent would be meaningless to it.
-  if (!stream_->request().module.empty() && !answer.module_accepted) return cut(party_.other_proxy());
+  if (!wan_.stream()->request().module.empty() && !answer.module_accepted) return cut(party_.other_proxy());
   if (lan_.up == Pump::held) {
     lan_.up = Pump::running;
     move_up();
@@ -130,12 +108,13 @@ void LinkedFlow::on_answer() {
 
 std::optional<NearOpening::Client> LinkedFlow::take_back() {
   // A module may have changed its input; an end that the server may know of would be sent twice.
-  if (!unanswered() || !stream_ || lan_.up == Pump::done || (module_.is_there() && record_.bytes.lan_in > 0))
+  if (!unanswered() || !wan_.stream() || lan_.up == Pump::done ||
+      (module_.is_there() && record_.bytes.lan_in > 0))
     return std::nullopt;
-  auto bytes = stream_->take_back();
+  auto bytes = wan_.stream()->take_back();
   if (!bytes) return std::nullopt;
   finished_ = true;
-  link_.release(std::exchange(stream_, nullptr)->id());
+  wan_.release();
   return std::exchange(opening_, nullptr)->give_back(lan_, std::move(*bytes));
 }
 
@@ -144,15 +123,15 @@ std::optional<NearOpening::Client> LinkedFlow::take_back() {
 void LinkedFlow::move_up() {
   if (module_.has(Way::to_stream)) return run_module();
   if (lan_.up != Pump::running || finished_) return;
-  const MovedUp moved = pump_up(lan_, *stream_);
+  const MovedUp moved = pump_up(lan_, *wan_.stream());
   if (lan_.is_stale()) return renew_server();
   if (moved.stop == UpStop::lan_failed) return lan_failed();
   if (moved.stop == UpStop::lan_ended) {
-    stream_->writer().end();
+    wan_.stream()->writer().end();
     lan_.up = Pump::done;
   }
-  if (moved.wrote || moved.stop == UpStop::lan_ended) link_.kick();
-  count();
+  if (moved.wrote || moved.stop == UpStop::lan_ended) wan_.kick();
+  wan_.count();
   if (moved.stop == UpStop::no_room) lan_.watch_for_failure();
   if (moved.stop == UpStop::lan_empty) lan_.wait_to_read();
   if (moved.stop == UpStop::lan_ended) finish_if_done();
@@ -162,23 +141,23 @@ void LinkedFlow::move_down() {
   if (module_.has(Way::to_lan)) return run_module();
   if (lan_.down != Pump::running || finished_) return;
   if (lan_.has_preface() && !lan_.send_preface()) return lan_failed();
-  count();  // also where the client reads more slowly than the line brings
-  const link::Duration round_trip = link_.session().liveness().smoothed_rtt();
-  const MovedDown moved = pump_down(lan_, *stream_, round_trip);
+  wan_.count();  // also where the client reads more slowly than the line brings
+  const link::Duration round_trip = wan_.round_trip();
+  const MovedDown moved = pump_down(lan_, *wan_.stream(), round_trip);
   if (lan_.is_stale()) renew_server();
-  if (moved.stop == DownStop::lan_full) return link_.kick();
+  if (moved.stop == DownStop::lan_full) return wan_.kick();
   if (moved.stop == DownStop::lan_failed) return lan_failed();
-  if (module_.had_one() && module_.take_messages(*stream_, round_trip)) run_module();
+  if (module_.had_one() && module_.take_messages(*wan_.stream(), round_trip)) run_module();
   if (finished_) return;
   // Credit may have to be reported.
-  if (moved.consumed) link_.kick();
-  count();
+  if (moved.consumed) wan_.kick();
+  wan_.count();
   stream_ended();
 }
 
 // Handles what follows the stream's bytes, if anything.
 void LinkedFlow::stream_ended() {
-  switch (stream_->reader().state()) {
+  switch (wan_.stream()->reader().state()) {
     case ReadState::open:
       return;
     case ReadState::ended:
@@ -188,7 +167,7 @@ void LinkedFlow::stream_ended() {
       return finish_if_done();
     case ReadState::aborted:
     case ReadState::reset:
-      party_.note(party_.of(stream_->reset_code()));
+      party_.note(party_.of(wan_.stream()->reset_code()));
       lan_.down = Pump::done;
       return reset_after_delivery();
   }
@@ -202,7 +181,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::readable:
       // The other end's connection was reset. This side's client learns it even if it does not read earlier
       // data.
-      if (lan_.down == Pump::waiting && stream_->reader().state() == ReadState::aborted &&
+      if (lan_.down == Pump::waiting && wan_.stream()->reader().state() == ReadState::aborted &&
           !late_reset_.waits() && !module_.has(Way::to_lan)) {
         party_.note(party_.other_end());
         return late_reset_.in_the_end([this] { reset_now(); });
@@ -211,15 +190,14 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::writable:
       return move_up();
     case EventKind::features:
-      record_.features = stream_->request().features;
-      keep_private();
+      wan_.on_features();
       return features_changed();
     case EventKind::stopped:
       return on_stopped();
     case EventKind::reset:
       module_.twin_lost();  // a reset overtakes what was sent before it
-      count();
-      party_.note(party_.of(stream_->reset_code()));
+      wan_.count();
+      party_.note(party_.of(wan_.stream()->reset_code()));
       lan_.reset();
       return finish(End::reset);
     case EventKind::opened:
@@ -254,38 +232,27 @@ void LinkedFlow::run_module() {
   // What comes before the far side's answer is the module's own: the server has not said anything yet.
   const bool replies_first = opening_ && opening_->replies_first();
   const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
-  const ModuleSide::Ran ran = module_.run(link_.session(), link_.session_id(), to_client);
-  keep_private();  // before anything of it is encoded
+  const ModuleSide::Ran ran = module_.run(wan_.link().session(), wan_.link().session_id(), to_client);
+  if (module_.is_private()) wan_.keep_private();  // before anything of it is encoded
   if (on_unread && module_.is_unread()) std::exchange(on_unread, nullptr)();
-  if (ran.any) link_.kick();
-  count();
+  if (ran.any) wan_.kick();
+  wan_.count();
   after_module(ran.next);
   if (lan_.is_stale()) renew_server();
-}
-
-// Each side for what it sends. The near side's word counts for both, and may arrive later.
-void LinkedFlow::keep_private() {
-  is_private_ |= module_.is_private();
-  config::Features features = stream_ ? stream_->request().features : config::Features();
-  if (!is_private_ || !stream_ || !(features.dedup_memory || features.dedup_disk)) return;
-  features.dedup_memory = features.dedup_disk = false;
-  record_.features = features;
-  record_.far_side ? stream_->use_features(features)
-                   : link_.session().change_features(stream_->id(), features);
 }
 
 void LinkedFlow::after_module(ModuleSide::Next next) {
   using Next = ModuleSide::Next;
   if (module_.redials()) {
-    if (redial_) drop_server();
+    if (redial_.is_allowed()) redial_.for_module();
   } else if (module_.lan_lost()) {
     party_.note(party_.this_end());
   }
   if (next == Next::gives_up) return cut(party_.this_proxy());
   if (next != Next::goes_on) {
-    party_.note(stream_->reader().state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
-    stream_->abort();
-    link_.kick();
+    party_.note(wan_.stream()->reader().state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
+    wan_.stream()->abort();
+    wan_.kick();
     if (module_.lan_lost()) return finish(End::reset);
     if (next == Next::aborts) return;
     aborting_ = true;
@@ -302,7 +269,7 @@ void LinkedFlow::after_module(ModuleSide::Next next) {
 void LinkedFlow::cut(ResetBy by) {
   if (finished_) return;
   party_.note(by);
-  if (stream_) stream_->reset(link::ResetCode::aborted);
+  if (wan_.stream()) wan_.stream()->reset(link::ResetCode::aborted);
   lan_.reset();
   finish(End::reset);
 }
@@ -316,8 +283,8 @@ void LinkedFlow::lan_failed() {
     return run_module();
   }
   party_.note(party_.this_end());
-  stream_->abort();
-  count();
+  wan_.stream()->abort();
+  wan_.count();
   finish(End::reset);
 }
 
@@ -327,7 +294,7 @@ void LinkedFlow::reset_after_delivery() {
 
 void LinkedFlow::reset_now() {
   if (finished_) return;
-  if (stream_ && !stream_->may_finish()) stream_->abort();
+  if (wan_.stream() && !wan_.stream()->may_finish()) wan_.stream()->abort();
   lan_.reset();
   finish(End::reset);
 }
@@ -336,18 +303,9 @@ void LinkedFlow::finish_if_done() {
   if (lan_.up == Pump::done && lan_.down == Pump::done && module_.is_done()) finish(End::closed);
 }
 
-void LinkedFlow::count() {
-  if (!stream_) return;
-  record_.bytes.wan_out = stream_->writer().output().sending().end_offset().number();
-  record_.bytes.wan_in = stream_->reader().wire_received().number();
-  record_.blocks = stream_->blocks();
-}
-
 void LinkedFlow::finish(End end) {
   if (std::exchange(finished_, true)) return;
-  // Data still to be sent is counted, too: the counters are read for the last time.
-  if (stream_ && end == End::closed) stream_->writer().output().encode_all();
-  count();
+  end == End::closed ? wan_.count_everything() : wan_.count();
   lan_.up = lan_.down = Pump::done;
   auto executor = lan_.executor();
   if (end == End::closed) {
@@ -355,7 +313,7 @@ void LinkedFlow::finish(End end) {
   } else {
     lan_.close();
   }
-  if (stream_) link_.release(std::exchange(stream_, nullptr)->id());
+  wan_.release();
   // Callers up the stack are still inside this object.
   asio::post(executor, [alive = lan_.alive(), this, end] {
     if (!*alive) return;

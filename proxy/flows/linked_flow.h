@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Its
 // life: how it starts, and how an answer, an end or a failure of either side affects the other. plain_pump.h
-// and module_side.h move bytes; flows.h decides which flows use the link, and which servers are dialled.
+// and module_side.h move bytes between lan_side.h and wan_side.h; flows.h decides which flows use the link,
+// and which servers are dialled.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,7 +13,8 @@
 #include "proxy/flows/module_side.h"
 #include "proxy/flows/near_opening.h"
 #include "proxy/flows/reset_party.h"
-#include "proxy/link/io/peer_link.h"
+#include "proxy/flows/server_redial.h"
+#include "proxy/flows/wan_side.h"
 
 namespace longhaul::flows {
 
@@ -45,7 +47,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
                  std::function<void()> redial, const modules::ConnectAhead* trial = nullptr);
   void start_again(boost::asio::ip::tcp::socket server);
   // The server is connected again because a trial has failed.
-  bool renews_server() const { return renewing_; }
+  bool renews_server() const { return redial_.renews(); }
   void refuse_far(ConnectOutcome outcome);
 
   // Near side, when the link is lost: returns the client if the link got only the request to connect. No
@@ -60,12 +62,12 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void suspect_peer();
 
   FlowRecord& record() { return record_; }
-  link::Stream* stream() { return stream_; }  // none after a reset
-  link::PeerLink& link() const { return link_; }
+  link::Stream* stream() { return wan_.stream(); }  // none after a reset
+  link::PeerLink& link() const { return wan_.link(); }
   // The features in force have changed, and the stream knows.
   void features_changed();
   // Its module has said that nothing of it may go into a dictionary.
-  bool is_private() const { return is_private_; }
+  bool is_private() const { return wan_.is_private(); }
 
   void on_stream_event(link::EventKind kind) override;
 
@@ -92,30 +94,24 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void lan_failed();
 
   void run_module();
-  void keep_private();
   void after_module(ModuleSide::Next next);
-  void drop_server();
   void renew_server();
-  void go_on(boost::asio::ip::tcp::socket server);
+  void move_on();
 
   void reset_now();
   void reset_after_delivery();
   void finish_if_done();
   void finish(End end);
-  void count();
 
-  link::PeerLink& link_;
-  link::Stream* stream_;
   FlowRecord& record_;
+  WanSide wan_;
   LanSide lan_;
   std::unique_ptr<OnEnd> on_end_;
   std::unique_ptr<NearOpening> opening_;  // near side, until the answer
   LateReset late_reset_{lan_};
   ResetParty party_{record_};
   ModuleSide module_{lan_, record_};
-  std::function<void()> redial_;  // until the module has used it
-  bool renewing_ = false;         // after a failed trial
-  bool is_private_ = false;
+  ServerRedial redial_{lan_};
   bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
   bool finished_ = false;

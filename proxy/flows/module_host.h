@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one half of a module between a socket and a stream: feeds it within backpressure and credit, orders
-// its output, frames its messages, and lets bytes pass after it has stepped aside. linked_flow.h has the
-// sockets, timers and the end of the flow.
+// Runs one half of a module between a socket and a stream: feeds it within backpressure and credit, takes its
+// output, and lets bytes pass after it has stepped aside. output_queue.h has the output to the stream,
+// held_memory.h the module's memory, linked_flow.h the sockets, timers and the end of the flow.
 #pragma once
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <optional>
 
 #include "codecs/slice_queue.h"
 #include "proxy/flows/arrivals.h"
+#include "proxy/flows/held_memory.h"
 #include "proxy/flows/reason.h"
-#include "proxy/link/stream.h"
-#include "proxy/modules/memory.h"
+#include "proxy/flows/output_queue.h"
 #include "proxy/modules/module.h"
 #include "proxy/modules/twin_records.h"
 
@@ -33,8 +32,8 @@ class ModuleHost {
 
   // The stream outlives this object. `memory`: that of all flows.
   ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream,
-             std::shared_ptr<modules::Memory> memory);
-  ~ModuleHost();
+             std::shared_ptr<modules::Memory> memory)
+      : module_(std::move(module)), stream_(stream), to_stream_(stream), memory_(std::move(memory)) {}
   ModuleHost(const ModuleHost&) = delete;
   ModuleHost& operator=(const ModuleHost&) = delete;
 
@@ -71,21 +70,18 @@ class ModuleHost {
 
   // ---- The stream.
   void features_changed() { surroundings_at_.reset(); }
-  // What the module calls when it has to run.
-  void set_wake(std::function<void()> wake) { module_->set_wake(std::move(wake)); }
   void twin_lost() { module_->twin_lost(); }
-  void stream_stopped() { stream_stopped_ = true; }  // EventKind::stopped
+  void stream_stopped() { to_stream_.stop(); }  // EventKind::stopped
   // Nothing may be written to the stream any more: it was ended or aborted, or has no reader.
-  bool stream_is_over() const { return (stream_over_ || !writable()) && to_stream_.empty(); }
+  bool stream_is_over() const { return to_stream_.is_over(); }
 
   // The plain pump moves this direction from now on; this host does not write the end of the one to the
   // stream.
   bool passes(modules::Way way) const {
-    return way == modules::Way::to_stream ? to_stream_passes_ && to_stream_.empty()
-                                          : to_lan_passes_ && to_lan_.empty();
+    return way == modules::Way::to_stream ? to_stream_.passes() : to_lan_passes_ && to_lan_.empty();
   }
   // It takes nothing more from the LAN; what it held may not have passed yet.
-  bool has_left_lan() const { return to_stream_passes_; }
+  bool has_left_lan() const { return to_stream_.has_stepped_aside(); }
   // For the plain pump of the direction to the LAN while the other one is the module's: passes on the
   // messages before the readable bytes. True: there were some.
   bool take_messages(TimePoint now, link::Duration round_trip);
@@ -96,17 +92,11 @@ class ModuleHost {
   bool aborts() const { return aborts_ && to_stream_.empty(); }
   bool gave_up() const { return gave_up_; }  // the end has taken too long: at once
 
-  const modules::Counters& counters() const { return module_->counters(); }
-  bool is_private() const { return module_->is_private(); }
-  std::string_view detail() const { return module_->detail(); }
+  // For what it reports of itself.
+  const modules::Module& module() const { return *module_; }
   Reason reason() const { return aside_reason_ ? *aside_reason_ : module_->reason(); }
 
  private:
-  struct Item {
-    enum class Kind : std::uint8_t { raw, message, aside, end } kind;
-    Slice bytes;
-  };
-
   void take_outputs(TimePoint now);
   void take(TimePoint now, modules::ToLan output);
   void take(TimePoint now, modules::ToStream output);
@@ -122,17 +112,9 @@ class ModuleHost {
   bool feed(TimePoint now, link::Duration round_trip);
   void on_record(TimePoint now, Slice body);
   void tell_stream_ended(TimePoint now, Ending ending);
-  bool flush();
-  bool flush_message(Item& item);
-  void put(Item::Kind kind, Slice bytes);
   bool is_mistake(TimePoint now, bool is_one);
-  bool writable() const { return !stream_stopped_ && stream_.writer().is_open(); }
   void count_memory();
   void watch_memory(TimePoint now);
-  // All flows together hold as much as they may, and this one more than a few reads: for the stream, or for
-  // the LAN's answers.
-  bool lan_is_held_back() const;
-  bool stream_is_held_back() const;
   void give_up_at(TimePoint at) {
     if (!give_up_at_ || at < *give_up_at_) give_up_at_ = at;
   }
@@ -140,28 +122,21 @@ class ModuleHost {
   std::unique_ptr<modules::Module> module_;
   link::Stream& stream_;
 
-  std::deque<Item> to_stream_;
-  std::size_t to_stream_bytes_ = 0;
+  OutputQueue to_stream_;
   SliceQueue to_lan_;
   Arrivals arrivals_;
   modules::TwinReader twin_reader_;
 
-  std::shared_ptr<modules::Memory> memory_;
-  std::size_t counted_bytes_ = 0;  // in memory_
-  std::size_t queued_bytes_ = 0;   // of these, frames that wait for the LAN's answers
-  std::size_t state_bytes_ = 0;    // and the module's state about the connection
-  std::optional<TimePoint> held_back_since_, look_again_at_;
-  TimePoint fed_at_{};  // from the stream, last
+  HeldMemory memory_;
 
   std::optional<TimePoint> surroundings_at_;        // as last reported
   std::optional<Ending> lan_ended_, stream_ended_;  // as reported to the module
   std::optional<TimePoint> give_up_at_;
   std::optional<Reason> aside_reason_;
   enum class Redial : std::uint8_t { never, asked, done } redial_ = Redial::never;
-  bool lan_over_ = false, stream_over_ = false;  // from the module
-  bool to_lan_passes_ = false, to_stream_passes_ = false;
+  bool lan_over_ = false;  // from the module
+  bool to_lan_passes_ = false;
   bool twin_is_aside_ = false;
-  bool stream_stopped_ = false;
   bool aborts_ = false, gave_up_ = false;
 };
 

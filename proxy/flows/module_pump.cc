@@ -95,8 +95,9 @@ void ModulePump::lose_lan() {
 }
 
 void ModulePump::report(FlowRecord& record) {
-  record.module->counters = host_.counters();
-  if (const auto detail = host_.detail(); detail != record.module->detail) record.module->detail = detail;
+  record.module->counters = host_.module().counters();
+  if (const auto detail = host_.module().detail(); detail != record.module->detail)
+    record.module->detail = detail;
   if (const Reason reason = host_.reason(); reason != std::exchange(told_, reason)) tell_(record, reason);
 }
 

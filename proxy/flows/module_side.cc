@@ -7,11 +7,11 @@ using modules::Way;
 
 void ModuleSide::begin(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                        link::Stream& stream, ModulePump::TellReason tell, Wake wake) {
-  pump_ = std::make_unique<ModulePump>(std::move(half), lan_, stream, module.memory, std::move(tell));
   wake_ = std::make_unique<Wake>(std::move(wake));
-  pump_->host().set_wake([this] {
+  half->set_wake([this] {
     if (features_changed()) (*wake_)();
   });
+  pump_ = std::make_unique<ModulePump>(std::move(half), lan_, stream, module.memory, std::move(tell));
   record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.descriptor.name});
 }
 

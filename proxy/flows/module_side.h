@@ -32,7 +32,7 @@ class ModuleSide {
   bool had_one() const { return had_one_; }
   bool has_bytes_for_lan() const { return pump_ && !pump_->host().to_lan().empty(); }
   // Nothing of it may go into a dictionary.
-  bool is_private() const { return pump_ && pump_->host().is_private(); }
+  bool is_private() const { return pump_ && pump_->host().module().is_private(); }
   // The server must be connected again; until use_new_lan() the LAN has no connection.
   bool redials() const { return pump_ && pump_->host().redials(); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PKCS #11 Cryptographic Token Interface 2.40. p11-kit loads modules, and shares them with other users in this process.
+// PKCS #11 Cryptographic Token Interface 2.40. p11-kit loads modules, and shares them with other users in
+// this process.
 #include "proxy/identity/token.h"
 
 #include <algorithm>
@@ -36,8 +37,12 @@ struct Token::Modules {
   bool load(const std::filesystem::path& path, Failure& failure) {
     if (path.empty()) {
       all = p11_kit_modules_load_and_initialize(0);
-      if (!all) failure.why = "the PKCS#11 modules of this host cannot be loaded: " + message("unknown reason");
-      else if (!*all) failure.why = "this host has no PKCS#11 module registered (/usr/share/p11-kit/modules); install the token's, or name it in module-path=";
+      if (!all)
+        failure.why = "the PKCS#11 modules of this host cannot be loaded: " + message("unknown reason");
+      else if (!*all)
+        failure.why =
+            "this host has no PKCS#11 module registered (/usr/share/p11-kit/modules); install the token's, "
+            "or name it in module-path=";
       return failure.why.empty();
     }
     CK_FUNCTION_LIST* const loaded = p11_kit_module_load(path.c_str(), 0);
@@ -96,8 +101,8 @@ std::vector<Slot> slots_of(const std::vector<CK_FUNCTION_LIST*>& modules, P11Kit
 }
 
 bool is_about_pin(CK_RV result) {
-  return result == CKR_PIN_INCORRECT || result == CKR_PIN_INVALID || result == CKR_PIN_LEN_RANGE || result == CKR_PIN_LOCKED ||
-         result == CKR_PIN_EXPIRED;
+  return result == CKR_PIN_INCORRECT || result == CKR_PIN_INVALID || result == CKR_PIN_LEN_RANGE ||
+         result == CKR_PIN_LOCKED || result == CKR_PIN_EXPIRED;
 }
 
 }  // namespace
@@ -114,12 +119,14 @@ std::unique_ptr<Token> Token::open(const TokenUri& uri, Bytes pin, Failure& fail
   if (!modules->load(uri.module(), failure)) return nullptr;
   const std::vector<Slot> slots = slots_of(modules->each(), uri.get());
   if (slots.size() != 1) {
-    failure.why = slots.empty() ? "no token is present that it describes" : "it describes more than one token; add serial=, or module-path=";
+    failure.why = slots.empty() ? "no token is present that it describes"
+                                : "it describes more than one token; add serial=, or module-path=";
     return nullptr;
   }
   std::unique_ptr<Token> token(new Token(std::move(modules), pin));
   token->module_ = slots[0].module;
-  if (const CK_RV result = token->module_->C_OpenSession(slots[0].number, CKF_SERIAL_SESSION, nullptr, nullptr, &token->session_);
+  if (const CK_RV result = token->module_->C_OpenSession(slots[0].number, CKF_SERIAL_SESSION, nullptr,
+                                                         nullptr, &token->session_);
       result != CKR_OK) {
     failure.why = "no session with the token can be opened: " + words_of(result);
     return nullptr;
@@ -135,12 +142,15 @@ bool Token::log_in(const CK_TOKEN_INFO& about, Failure& failure) {
   if ((about.flags & CKF_USER_PIN_LOCKED) != 0)
     failure.why = "the token is locked after too many wrong PINs; its administrator can unlock it";
   else if ((about.flags & CKF_USER_PIN_FINAL_TRY) != 0)
-    failure.why = "another wrong PIN would lock the token: log in with another program first (pkcs11-tool --login --test)";
+    failure.why =
+        "another wrong PIN would lock the token: log in with another program first (pkcs11-tool --login "
+        "--test)";
   if (!failure.why.empty()) return false;
   const CK_RV result = module_->C_Login(session_, CKU_USER, chars(pin_), length(pin_));
   if (result == CKR_OK || result == CKR_USER_ALREADY_LOGGED_IN) return failure = {}, true;
   failure.is_final = is_about_pin(result);
-  failure.why = (failure.is_final ? "the token refuses the PIN: " : "the login to the token fails: ") + words_of(result);
+  failure.why = (failure.is_final ? "the token refuses the PIN: " : "the login to the token fails: ") +
+                words_of(result);
   return false;
 }
 
@@ -148,7 +158,8 @@ bool Token::find(const TokenUri& uri, Failure& failure) {
   CK_OBJECT_CLASS type = CKO_PRIVATE_KEY;
   std::vector<CK_ATTRIBUTE> wanted{{CKA_CLASS, &type, sizeof type}};
   for (const CK_ATTRIBUTE_TYPE each : {CKA_LABEL, CKA_ID})
-    if (const CK_ATTRIBUTE* const attribute = p11_kit_uri_get_attribute(uri.get(), each)) wanted.push_back(*attribute);
+    if (const CK_ATTRIBUTE* const attribute = p11_kit_uri_get_attribute(uri.get(), each))
+      wanted.push_back(*attribute);
   std::array<CK_OBJECT_HANDLE, 2> found{};
   CK_ULONG count = 0;
   CK_RV result = module_->C_FindObjectsInit(session_, wanted.data(), wanted.size());
@@ -159,7 +170,8 @@ bool Token::find(const TokenUri& uri, Failure& failure) {
   if (result != CKR_OK)
     failure.why = "the token cannot be searched: " + words_of(result);
   else if (count == 0)
-    failure.why = std::string("the token has no such private key") + (pin_.empty() ? ", or shows it only with a PIN (pin-source=)" : "");
+    failure.why = std::string("the token has no such private key") +
+                  (pin_.empty() ? ", or shows it only with a PIN (pin-source=)" : "");
   else if (count > 1)
     failure.why = "the token has more than one such private key; add id=";
   if (!failure.why.empty()) return false;
@@ -170,13 +182,16 @@ bool Token::find(const TokenUri& uri, Failure& failure) {
   return true;
 }
 
-std::string Token::sign(CK_MECHANISM_TYPE mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size) {
+std::string Token::sign(CK_MECHANISM_TYPE mechanism, Bytes data, std::span<unsigned char> out,
+                        std::size_t& size) {
   CK_MECHANISM chosen{mechanism, nullptr, 0};
   CK_RV result = module_->C_SignInit(session_, &chosen, key_);
-  if (result == CKR_OK && asks_each_time_) result = module_->C_Login(session_, CKU_CONTEXT_SPECIFIC, chars(pin_), length(pin_));
+  if (result == CKR_OK && asks_each_time_)
+    result = module_->C_Login(session_, CKU_CONTEXT_SPECIFIC, chars(pin_), length(pin_));
   CK_ULONG made = out.size();
   if (result == CKR_OK)
-    result = module_->C_Sign(session_, reinterpret_cast<CK_BYTE*>(const_cast<std::byte*>(data.data())), data.size(), out.data(), &made);
+    result = module_->C_Sign(session_, reinterpret_cast<CK_BYTE*>(const_cast<std::byte*>(data.data())),
+                             data.size(), out.data(), &made);
   size = std::min<std::size_t>(made, out.size());
   return result == CKR_OK ? std::string() : "the token does not sign: " + words_of(result);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session with a PKCS#11 token in which one private key has been found. Every call blocks; for one thread at a time.
+// A session with a PKCS#11 token in which one private key has been found. Every call blocks; for one thread
+// at a time.
 #pragma once
 #include <p11-kit/p11-kit.h>
 

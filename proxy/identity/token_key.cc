@@ -84,8 +84,10 @@ struct TokenKey::Shared final : Signer {
     if (!is_right)
       failure.why = "it is not the key of the certificate" +
                     (failure.why.empty() ? std::string() : ", or not one for TLS: " + failure.why);
-    if (is_right) failure = {};
-    else key.reset(), token.reset();
+    if (is_right)
+      failure = {};
+    else
+      key.reset(), token.reset();
   }
 
   void note() {
@@ -93,12 +95,14 @@ struct TokenKey::Shared final : Signer {
     if (closed || failure.why == logged) return;
     logged = failure.why;
     if (logged.empty()) return log::info("server_key_available", {{"key", uri.text()}});
-    log::error("server_key_unavailable",
-               {{"key", uri.text()},
-                {"reason", failure.why},
-                {"effect", "connections to its servers are not decrypted"},
-                {"remedy", failure.is_final ? "longhaul reload when the PIN is right; the token is not asked before"
-                                            : "none needed when the token returns: it is tried again for the next connection"}});
+    log::error(
+        "server_key_unavailable",
+        {{"key", uri.text()},
+         {"reason", failure.why},
+         {"effect", "connections to its servers are not decrypted"},
+         {"remedy", failure.is_final
+                        ? "longhaul reload when the PIN is right; the token is not asked before"
+                        : "none needed when the token returns: it is tried again for the next connection"}});
   }
 
   static void work(std::shared_ptr<Shared> self) {
@@ -127,7 +131,8 @@ struct TokenKey::Shared final : Signer {
   }
 };
 
-TokenKey::TokenKey(TokenUri uri, SecretBytes pin) : shared_(std::make_shared<Shared>(std::move(uri), std::move(pin))) {}
+TokenKey::TokenKey(TokenUri uri, SecretBytes pin)
+    : shared_(std::make_shared<Shared>(std::move(uri), std::move(pin))) {}
 
 TokenKey::~TokenKey() {
   std::deque<Work> never_run;
@@ -142,7 +147,9 @@ void TokenKey::belongs_to(EVP_PKEY* public_key) {
   shared_->public_key.reset(public_key);
 }
 
-void TokenKey::begin() { (void)run([](EVP_PKEY*, const std::string&) {}); }
+void TokenKey::begin() {
+  (void)run([](EVP_PKEY*, const std::string&) {});
+}
 
 bool TokenKey::run(Work work) {
   const std::lock_guard lock(shared_->mutex);
@@ -155,7 +162,8 @@ bool TokenKey::run(Work work) {
     ++threads().count;
   }
   try {
-    std::thread(Shared::work, shared_).detach();  // a call to a token cannot be interrupted, so the thread is not joined
+    std::thread(Shared::work, shared_)
+        .detach();  // a call to a token cannot be interrupted, so the thread is not joined
     return true;
   } catch (const std::system_error&) {  // the host allows no further thread
     const std::lock_guard one_less(threads().mutex);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private key in a PKCS#11 token, opened and used by a thread of its own: a token that does not answer holds up what needs
-// this key, and nothing else. Opened again when it fails, but never after its PIN was refused: tokens lock.
+// A private key in a PKCS#11 token, opened and used by a thread of its own: a token that does not answer
+// holds up what needs this key, and nothing else. Opened again when it fails, but never after its PIN was
+// refused: tokens lock.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -30,8 +31,8 @@ class TokenKey final : public modules::HeldKey {
   std::shared_ptr<Shared> shared_;
 };
 
-// Before the process ends, after the last TokenKey: sessions are closed then, unless a token does not answer in that time.
-// False: a thread still runs, so nothing that it uses may be destroyed.
+// Before the process ends, after the last TokenKey: sessions are closed then, unless a token does not answer
+// in that time. False: a thread still runs, so nothing that it uses may be destroyed.
 bool wait_for_token_threads(std::chrono::milliseconds limit);
 
 }  // namespace longhaul::identity

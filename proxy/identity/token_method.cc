@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// With the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but has: the provider that would replace them is several
-// times as much code. RSA-PSS is padded by OpenSSL, so a token must sign padded data (CKM_RSA_X_509).
+// With the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but has: the provider that would replace
+// them is several times as much code. RSA-PSS is padded by OpenSSL, so a token must sign padded data
+// (CKM_RSA_X_509).
 #include "proxy/identity/token_method.h"
 
 #include <openssl/ec.h>
@@ -31,8 +32,9 @@ int sign_rsa(int size, const unsigned char* from, unsigned char* to, RSA* rsa, i
   auto* const signer = static_cast<Signer*>(RSA_get_ex_data(rsa, rsa_index()));
   std::size_t made = 0;
   const auto most = static_cast<std::size_t>(RSA_size(rsa));
-  const bool done = signer->sign(padding == RSA_NO_PADDING ? Signer::Kind::rsa_padded : Signer::Kind::rsa_pkcs1,
-                                 std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
+  const bool done =
+      signer->sign(padding == RSA_NO_PADDING ? Signer::Kind::rsa_padded : Signer::Kind::rsa_pkcs1,
+                   std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
   return done && made == most ? static_cast<int>(made) : -1;
 }
 
@@ -57,7 +59,8 @@ ECDSA_SIG* sign_ec(const unsigned char* digest, int size, const BIGNUM*, const B
   std::size_t made = 0;
   // The leftmost bits alone count (FIPS 186-4, section 6.4); tokens differ in whether they cut.
   const auto used = std::min(static_cast<std::size_t>(size), half);
-  if (!signer->sign(Signer::Kind::ecdsa, std::as_bytes(std::span(digest, used)), out, made) || made % 2 != 0 || made == 0)
+  if (!signer->sign(Signer::Kind::ecdsa, std::as_bytes(std::span(digest, used)), out, made) ||
+      made % 2 != 0 || made == 0)
     return nullptr;
   ECDSA_SIG* const signature = ECDSA_SIG_new();
   BIGNUM* const r = BN_bin2bn(out.data(), static_cast<int>(made / 2), nullptr);
@@ -70,7 +73,8 @@ ECDSA_SIG* sign_ec(const unsigned char* digest, int size, const BIGNUM*, const B
 const EC_KEY_METHOD* ec_method() {
   static const EC_KEY_METHOD* const method = [] {
     EC_KEY_METHOD* const made = EC_KEY_METHOD_new(EC_KEY_OpenSSL());
-    int (*sign)(int, const unsigned char*, int, unsigned char*, unsigned int*, const BIGNUM*, const BIGNUM*, EC_KEY*) = nullptr;
+    int (*sign)(int, const unsigned char*, int, unsigned char*, unsigned int*, const BIGNUM*, const BIGNUM*,
+                EC_KEY*) = nullptr;
     int (*setup)(EC_KEY*, BN_CTX*, BIGNUM**, BIGNUM**) = nullptr;
     EC_KEY_METHOD_get_sign(made, &sign, &setup, nullptr);
     EC_KEY_METHOD_set_sign(made, sign, setup, sign_ec);
@@ -88,7 +92,8 @@ EvpKey key_of(Signer& signer, const EVP_PKEY* public_key) {
   if (EVP_PKEY_is_a(public_key, "RSA")) {
     RSA* const rsa = RSA_new();
     BIGNUM *n = nullptr, *e = nullptr;
-    const bool is_made = rsa && EVP_PKEY_get_bn_param(public_key, "n", &n) == 1 && EVP_PKEY_get_bn_param(public_key, "e", &e) == 1 &&
+    const bool is_made = rsa && EVP_PKEY_get_bn_param(public_key, "n", &n) == 1 &&
+                         EVP_PKEY_get_bn_param(public_key, "e", &e) == 1 &&
                          RSA_set_method(rsa, rsa_method()) == 1 && RSA_set0_key(rsa, n, e, nullptr) == 1;
     if (!is_made) return BN_free(n), BN_free(e), RSA_free(rsa), nullptr;
     RSA_set_flags(rsa, RSA_FLAG_EXT_PKEY);
@@ -98,7 +103,8 @@ EvpKey key_of(Signer& signer, const EVP_PKEY* public_key) {
   } else if (EVP_PKEY_is_a(public_key, "EC")) {
     const EC_KEY* const known = EVP_PKEY_get0_EC_KEY(const_cast<EVP_PKEY*>(public_key));
     EC_KEY* const key = known ? EC_KEY_new() : nullptr;
-    const bool is_made = key && EC_KEY_set_group(key, EC_KEY_get0_group(known)) == 1 && EC_KEY_set_method(key, ec_method()) == 1 &&
+    const bool is_made = key && EC_KEY_set_group(key, EC_KEY_get0_group(known)) == 1 &&
+                         EC_KEY_set_method(key, ec_method()) == 1 &&
                          EC_KEY_set_public_key(key, EC_KEY_get0_public_key(known)) == 1;
     if (is_made) {
       EC_KEY_set_ex_data(key, ec_index(), &signer);
@@ -120,12 +126,13 @@ bool fits(EVP_PKEY* key, EVP_PKEY* public_key) {
     EVP_PKEY_CTX *how = nullptr, *how_verified = nullptr;
     std::vector<unsigned char> signature(static_cast<std::size_t>(std::max(EVP_PKEY_get_size(key), 1)));
     std::size_t size = signature.size();
-    const bool done = EVP_DigestSignInit(signing.get(), &how, EVP_sha256(), nullptr, key) == 1 &&
-                      (!is_rsa || EVP_PKEY_CTX_set_rsa_padding(how, padding) == 1) &&
-                      EVP_DigestSign(signing.get(), signature.data(), &size, text.data(), text.size()) == 1 &&
-                      EVP_DigestVerifyInit(verifying.get(), &how_verified, EVP_sha256(), nullptr, public_key) == 1 &&
-                      (!is_rsa || EVP_PKEY_CTX_set_rsa_padding(how_verified, padding) == 1) &&
-                      EVP_DigestVerify(verifying.get(), signature.data(), size, text.data(), text.size()) == 1;
+    const bool done =
+        EVP_DigestSignInit(signing.get(), &how, EVP_sha256(), nullptr, key) == 1 &&
+        (!is_rsa || EVP_PKEY_CTX_set_rsa_padding(how, padding) == 1) &&
+        EVP_DigestSign(signing.get(), signature.data(), &size, text.data(), text.size()) == 1 &&
+        EVP_DigestVerifyInit(verifying.get(), &how_verified, EVP_sha256(), nullptr, public_key) == 1 &&
+        (!is_rsa || EVP_PKEY_CTX_set_rsa_padding(how_verified, padding) == 1) &&
+        EVP_DigestVerify(verifying.get(), signature.data(), size, text.data(), text.size()) == 1;
     ERR_clear_error();
     if (!done) return false;
   }

@@ -9,8 +9,10 @@ namespace {
 
 // RFC 7512, section 2.4, knows a file as "file:/path" or as a path; "|program" is not run.
 std::filesystem::path file_of(std::string_view source) {
-  if (source.starts_with("file://")) source.remove_prefix(7);
-  else if (source.starts_with("file:")) source.remove_prefix(5);
+  if (source.starts_with("file://"))
+    source.remove_prefix(7);
+  else if (source.starts_with("file:"))
+    source.remove_prefix(5);
   return source.starts_with('/') ? std::filesystem::path(source) : std::filesystem::path();
 }
 
@@ -27,7 +29,9 @@ config::TextResult<TokenUri> TokenUri::parse(const std::string& text) {
   if (p11_kit_uri_any_unrecognized(uri) != 0)
     return config::TextError{"has an attribute that is not one of RFC 7512"};
   if (p11_kit_uri_get_pin_value(uri))
-    return config::TextError{"has the PIN itself, which this file must not contain; write it into a file of mode 0600 and name that in pin-source="};
+    return config::TextError{
+        "has the PIN itself, which this file must not contain; write it into a file of mode 0600 and name "
+        "that in pin-source="};
   const CK_TOKEN_INFO* const token = p11_kit_uri_get_token_info(uri);
   if (token->label[0] == 0 && token->serialNumber[0] == 0)
     return config::TextError{"needs token= or serial=, so that no other token gets the PIN"};
@@ -38,7 +42,8 @@ config::TextResult<TokenUri> TokenUri::parse(const std::string& text) {
     return config::TextError{"needs object= or id=, which name the key"};
   if (const char* const source = p11_kit_uri_get_pin_source(uri)) {
     made.pin_file_ = file_of(source);
-    if (made.pin_file_.empty()) return config::TextError{"must have the absolute path of a file in pin-source="};
+    if (made.pin_file_.empty())
+      return config::TextError{"must have the absolute path of a file in pin-source="};
   }
   if (const char* const module = p11_kit_uri_get_module_path(uri)) {
     made.module_ = module;

@@ -16,9 +16,9 @@ class TokenUri {
   // The error is the end of a sentence about `text`.
   static config::TextResult<TokenUri> parse(const std::string& text);
 
-  const std::string& text() const { return text_; }                      // without the query, for messages
-  const std::filesystem::path& pin_file() const { return pin_file_; }    // empty: the token needs no PIN
-  const std::filesystem::path& module() const { return module_; }        // empty: all that this host has registered
+  const std::string& text() const { return text_; }                    // without the query, for messages
+  const std::filesystem::path& pin_file() const { return pin_file_; }  // empty: the token needs no PIN
+  const std::filesystem::path& module() const { return module_; }  // empty: all that this host has registered
   P11KitUri* get() const { return uri_.get(); }
 
  private:

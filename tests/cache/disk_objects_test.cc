@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole objects on disk: what is returned is what was stored last, and only what a clean end vouches for is certain.
+// Whole objects on disk: what is returned is what was stored last, and only what a clean end vouches for is
+// certain.
 #include "cache/disk_objects.h"
 
 #include <catch2/catch.hpp>
@@ -27,14 +28,14 @@ struct Site {
   }
   std::unique_ptr<DiskObjects> open() {
     const auto state = folder.path();
-    auto store = std::make_unique<DiskObjects>(DiskObjectsOptions{
-        .folder = {.path = (state / "dictionary/objects").string(),
-                   .key_file = (state / "objects.key").string(),
-                   .list_file = (state / "objects.list").string(),
-                   .boot = boot,
-                   .files = files},
-        .cap_bytes = cap_bytes,
-        .log = [this](const std::string& line) { notes.push_back(line); }});
+    auto store = std::make_unique<DiskObjects>(
+        DiskObjectsOptions{.folder = {.path = (state / "dictionary/objects").string(),
+                                      .key_file = (state / "objects.key").string(),
+                                      .list_file = (state / "objects.list").string(),
+                                      .boot = boot,
+                                      .files = files},
+                           .cap_bytes = cap_bytes,
+                           .log = [this](const std::string& line) { notes.push_back(line); }});
     store->settle();
     return store;
   }
@@ -62,8 +63,9 @@ std::string content_of(std::size_t bytes, unsigned seed = 1) {
 
 void put(DiskObjects& store, std::string_view name, std::string_view content, std::string_view tag = "") {
   const Bytes all = as_bytes(content);
-  store.put(name, tag_of(tag),
-            {Slice::copy_of(all.first(all.size() / 3)), Slice(), Slice::copy_of(all.subspan(all.size() / 3))});
+  store.put(
+      name, tag_of(tag),
+      {Slice::copy_of(all.first(all.size() / 3)), Slice(), Slice::copy_of(all.subspan(all.size() / 3))});
   store.settle();
 }
 
@@ -163,7 +165,8 @@ TEST_CASE("an object that is erased while it is written or read is not returned"
 TEST_CASE("objects of one name are told apart by their tags, the newest first, and are few") {
   Site site;
   auto store = site.open();
-  for (int i = 0; i < 12; ++i) put(*store, "name", "content " + std::to_string(i), "tag " + std::to_string(i));
+  for (int i = 0; i < 12; ++i)
+    put(*store, "name", "content " + std::to_string(i), "tag " + std::to_string(i));
   CHECK(store->counters().objects == DiskObjects::kMostOfName);
   CHECK(get(*store, "name") == "content 11");
   const auto tagged = [&](std::string_view tag) {

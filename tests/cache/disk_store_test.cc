@@ -14,6 +14,7 @@
 #include "cache/disk_store.h"
 #include "tests/cache/segments.h"
 #include "tests/proxy/temporary_folder.h"
+#include "tests/sweep.h"
 
 extern char** environ;
 
@@ -348,7 +349,7 @@ struct Child {
 
 TEST_CASE("a writer that is killed loses no segment reported as stored, and leaves no invalid file") {
   TemporaryFolder folder;
-  Random random{GENERATE(1u, 2u, 3u)};
+  Random random{GENERATE(from_range(test::seeds(3)))};
   CAPTURE(random.state);
   std::set<std::uint64_t> told;
   for (int life = 0; life < 6; ++life) {

@@ -14,7 +14,7 @@ def sources(tree, *patterns):
 
 def config_keys(tree):
     """{"[link]": {"listen", …}, "top": {…}}, as read.cc and the readers of single tables declare them."""
-    source = "".join(tree.text(f"proxy/config/{name}.cc") for name in ("read", "exports", "module_tables"))
+    source = "".join(tree.text(f"proxy/config/{name}.cc") for name in ("read", "daemon_tables", "exports", "module_tables"))
     tables = re.search(r"kTopKeys\{(.*?)\};", source, re.S)[1]
     tables = set(re.findall(TEXT, tables))
     keys = {}
@@ -103,7 +103,7 @@ def api_paths(tree):
 
 def api_fields(tree):
     """The names in the answers; what only tables of the program name (reasons, counters, causes) is documented with those."""
-    source = tree.text("proxy/control/views.cc") + tree.text("proxy/control/link_views.cc")
+    source = "".join(tree.text(f"proxy/control/{name}.cc") for name in ("views", "flow_views", "link_views", "store_views"))
     return set(re.findall(r'(?:\{|\[)"([a-z][a-z0-9_]*)"(?:,|\])', source))
 
 

@@ -71,9 +71,9 @@ class Mounts(PairTest):
 @early
 class Kernel(Mounts):
     def test_mounts_of_smb_1_and_3_read_write_and_pass_random_operations(self):
-        self.story("NT1", "cache=none", operations=120, size=600_000)
-        self.story("3.1.1", "cache=none", operations=120, size=600_000)
-        self.story("3.1.1", "cache=strict", operations=120, size=600_000)
+        self.story("NT1", "cache=none", operations=40, size=300_000)
+        self.story("3.1.1", "cache=none", operations=40, size=300_000)
+        self.story("3.1.1", "cache=strict", operations=40, size=300_000)
 
     def promised_bytes(self):
         return sum(module["counters"]["promised_bytes"] for module in self.branch.status()["modules"])
@@ -145,7 +145,7 @@ class Sealed(Mounts):
     def test_signed_and_encrypted_mounts_pass_random_operations(self):
         for dialect, protection in ("NT1", "sign"), ("2.1", "sign"), ("3.1.1", "sign"), ("3.1.1", "seal"):
             before = self.branch.reasons()
-            self.story(dialect, protection, "cache=none", operations=120, size=600_000)
+            self.story(dialect, protection, "cache=none", operations=40, size=300_000)
             self.assertNotIn("smb_signed", self.reasons_given(before))
             self.assertNotIn("smb_encrypted", self.reasons_given(before))
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of stored objects: the descriptions and the list of the store, and the records of the HTTP cache in them. Only
-// the owner of the key could write them; a parser that trusts that is one bug away from trusting everybody.
+// What is read of stored objects: the descriptions and the list of the store, and the records of the HTTP
+// cache in them. Only the owner of the key could write them; a parser that trusts that is one bug away from
+// trusting everybody.
 #include "cache/object_file.h"
 #include "fuzz/choices.h"
 #include "fuzz/target.h"

@@ -384,7 +384,7 @@ class Fuzzed {
       rest = rest.subspan(**size);
     }
     // Only the search for the path's size goes beyond what the path is known to take.
-    require(only_fills || bytes.size() <= std::max(carrier_->path_mtu(), PathMtu::kBase));
+    require(only_fills || bytes.size() <= std::max(carrier_->flight().mtu().current(), PathMtu::kBase));
   }
 
   Choices& choices_;

@@ -88,7 +88,7 @@ void UdpLine::settle(TimePoint now) {
 
 void UdpLine::drop_at(std::size_t index) {
   UdpCarrier& carrier = paths_[index].path->carrier();
-  if (auto memory = carrier.path_memory()) memory_ = memory;
+  if (auto memory = carrier.rate().path_memory()) memory_ = memory;
   ended_ += carrier.counters();
   paths_.erase(paths_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -140,7 +140,7 @@ void UdpLine::set_rival(bool there_is, const UdpPath* sending) {
 
 void UdpLine::stop_helping(const UdpPath* but) {
   for (Path& path : paths_)
-    if (path.path.get() != but) path.path->carrier().stop_helping();
+    if (path.path.get() != but) path.path->carrier().help(std::nullopt);
 }
 
 void UdpLine::kick() {
@@ -216,7 +216,7 @@ std::optional<TimePoint> UdpLine::next_timeout(const UdpPath* sending) const {
 
 std::optional<PathMemory> UdpLine::memory() const {
   if (const UdpPath* path = newest())
-    if (auto found = path->carrier().path_memory()) return found;
+    if (auto found = path->carrier().rate().path_memory()) return found;
   return memory_;
 }
 
@@ -236,12 +236,12 @@ void UdpLine::fill(UdpStatus& udp) const {
   const UdpCarrier& carrier = path->carrier();
   udp.state = state_of(carrier.state());
   udp.remote_address = text_of(carrier.peer());
-  udp.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(carrier.smoothed_rtt());
-  udp.datagram_bytes = carrier.path_mtu();
+  udp.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(carrier.rtt().smoothed());
+  udp.datagram_bytes = carrier.flight().mtu().current();
   udp.erasure_rate = carrier.loss_rate();
-  udp.pacing_rate_bits = carrier.pacing_rate_bits();
-  udp.delivery_rate_bits = 8 * carrier.delivery_rate();
-  const RateView rate = carrier.rate_view();
+  udp.pacing_rate_bits = 8 * carrier.rate().bytes_per_second();
+  udp.delivery_rate_bits = 8 * carrier.rate().delivered_per_second();
+  const RateView rate = carrier.rate().view();
   udp.rate_law = rate.law == RateView::Law::told      ? "configured"
                  : rate.law == RateView::Law::guarded ? "limited"
                                                       : "measured";
@@ -252,7 +252,7 @@ void UdpLine::fill(UdpStatus& udp) const {
   udp.queue = std::chrono::duration_cast<microseconds>(rate.queue);
   udp.competes = rate.competes;
   udp.policed = rate.policed;
-  udp.drops_bursts = carrier.drops_bursts();
+  udp.drops_bursts = carrier.flight().bursts().drops_bursts();
   udp.segments_in_kernel = path->endpoint().segments_in_kernel() && !udp.drops_bursts;
 }
 

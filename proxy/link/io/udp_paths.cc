@@ -20,32 +20,12 @@ constexpr Duration kStandbyProbe = 15s, kReadyProbe = 1s;
 }  // namespace
 
 UdpPaths::UdpPaths(asio::io_context& io, std::string peer, CarrierOwner& owner)
-    : io_(io), owner_(owner), log_(std::move(peer)), timer_(io), self_(std::make_shared<UdpPaths*>(this)) {
-  line({});
-}
+    : io_(io), owner_(owner), log_(std::move(peer)), timer_(io), self_(std::make_shared<UdpPaths*>(this)) {}
 
 UdpPaths::~UdpPaths() { *self_ = nullptr; }
 
-UdpLine& UdpPaths::line(const std::string& name) {
-  for (auto& each : lines_)
-    if (each->name() == name) return *each;
-  lines_.push_back(std::make_unique<UdpLine>(name));
-  lines_.back()->set_fec(features_);
-  return *lines_.back();
-}
-
-std::size_t UdpPaths::lines_in_use() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(lines_, [](const auto& line) { return !line->empty(); }));
-}
-
-bool UdpPaths::works(const std::string& name) const {
-  return std::ranges::any_of(
-      lines_, [&](const auto& line) { return line->name() == name && line->best() != nullptr; });
-}
-
 UdpEndpoint* UdpPaths::dialling_endpoint(const std::string& name, const net::LocalEnd& local, bool v6) {
-  const auto endpoint = line(name).dialling_endpoint(io_, local, v6);
+  const auto endpoint = lines_.named(name).dialling_endpoint(io_, local, v6);
   if (endpoint) return *endpoint;
   log_.no_socket(name, endpoint.error());
   return nullptr;
@@ -61,7 +41,7 @@ void UdpPaths::begin(Session& session) {
 
 void UdpPaths::add(const std::string& name, UdpEndpoint& endpoint, UdpCarrierConfig config) {
   UdpPathOwner& self = *this;
-  line(name).begin(io_, endpoint, std::move(config), *session_, self, sending_);
+  lines_.named(name).begin(io_, endpoint, std::move(config), *session_, self, sending_);
 }
 
 void UdpPaths::end() {
@@ -80,8 +60,7 @@ void UdpPaths::end() {
 
 // The path in use may be gone.
 void UdpPaths::forget_dropped() {
-  if (std::ranges::none_of(lines_, [&](const auto& line) { return line->holds(sending_); }))
-    sending_ = nullptr;
+  if (!lines_.holds(sending_)) sending_ = nullptr;
 }
 
 void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
@@ -92,23 +71,20 @@ void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
 }
 
 void UdpPaths::configure(const Situation& situation, TimePoint now) {
-  if (situation.features != features_) {
-    features_ = situation.features;
-    for (auto& each : lines_) each->set_fec(features_);
-  }
+  lines_.set_fec(situation.features);
   // What all may send together, shared by those that send.
   const std::uint64_t most = situation.most_bits / (1 + shares_.helpers.size());
   for (auto& each : lines_)
-    each->configure(situation.lines, each == lines_.front() ? situation.rate_bits : 0, most, now);
+    each->configure(situation.lines, each.get() == &lines_.front() ? situation.rate_bits : 0, most, now);
 }
 
 TransportVerdict UdpPaths::transport_for(const Situation& situation, bool works) const {
   TransportFacts facts{.transport = situation.features.transport,
                        .tcp_is_there = situation.tcp != kNoCarrier,
                        .udp_works = works};
-  UdpPath* const only = lines_in_use() == 1 ? lines_.front()->best() : nullptr;
+  UdpPath* const only = lines_.in_use() == 1 ? lines_.front().best() : nullptr;
   facts.udp_sends = sending_ && only == sending_;
-  if (only && situation.rate_bits == 0) facts.measured_line_rtt = only->carrier().minimum_rtt();
+  if (only && situation.rate_bits == 0) facts.measured_line_rtt = only->carrier().rtt().lasting_minimum();
   return choose_transport(facts);
 }
 
@@ -156,25 +132,24 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
 
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const bool ready =
-        lines_in_use() > 1 && shares_.preferred && lines_[i]->cost() <= lines_[*shares_.preferred]->cost();
-    lines_[i]->step(sending_, ready ? kReadyProbe : kStandbyProbe, now);
+        lines_.in_use() > 1 && shares_.preferred && lines_[i].cost() <= lines_[*shares_.preferred].cost();
+    lines_[i].step(sending_, ready ? kReadyProbe : kStandbyProbe, now);
   }
   const bool tcp_wished = situation.features.transport == config::Transport::tcp;
   if (!tcp_wished && situation.tcp != kNoCarrier) renew_keys(situation.tcp);
   watch_for_answer(situation.tcp != kNoCarrier && !tcp_wished, now);
-  watch_for_bursts();
+  if (lines_.drops_bursts()) log_.bursts_dropped();
   arm_timer();
 }
 
 void UdpPaths::use(config::PathPolicy policy, const PathShares& shares,
                    std::span<const PathSharing::Path> paths, TimePoint now) {
   const bool is_other = sharing_.apply(policy, shares, paths, *session_, now);
-  std::vector<bool> took_part;
-  for (std::size_t i = 0; i < lines_.size(); ++i) took_part.push_back(takes_part(i));
+  const std::vector<bool> took_part = parts();
   const PathShares before = std::exchange(shares_, shares);
   const UdpPath* const sent = std::exchange(sending_, nullptr);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    UdpLine& each = *lines_[i];
+    UdpLine& each = lines_[i];
     UdpPath* const best = each.best();
     const bool sends = takes_part(i);
     each.use(sends ? UdpLine::Use::carries : UdpLine::Use::standby, now);
@@ -203,15 +178,21 @@ bool UdpPaths::takes_part(std::size_t line) const {
          (line == shares_.fastest && (asked(PathPolicy::sum) || asked(PathPolicy::best)));
 }
 
+std::vector<bool> UdpPaths::parts() const {
+  std::vector<bool> parts;
+  for (std::size_t i = 0; i < lines_.size(); ++i) parts.push_back(takes_part(i));
+  return parts;
+}
+
 void UdpPaths::watch_lines() {
   using State = UdpPathLog::LineState;
   // Lines with names alone: others are reported by the change of the carrier and watch_for_answer().
   for (std::size_t i = 1; i < lines_.size(); ++i) {
-    const UdpLine& each = *lines_[i];
+    const UdpLine& each = lines_[i];
     log_.line_is(i, each.name(), each.best() ? State::works : each.empty() ? State::unused : State::silent);
   }
   if (const auto carries = shares_.preferred)
-    log_.carried_on(*carries, lines_[*carries]->name(), shares_.reason);
+    log_.carried_on(*carries, lines_[*carries].name(), shares_.reason);
 }
 
 // A queue that overflows, or an outage, stops both: then nothing is gained by a change, and what is in flight
@@ -242,23 +223,14 @@ void UdpPaths::compare_with_tcp(const Situation& situation, TimePoint now) {
 
 void UdpPaths::watch_for_answer(bool is_wanted, TimePoint now) {
   using Answer = AnswerWatch::Answer;
-  const bool works = std::ranges::any_of(lines_, [](const auto& line) { return line->best() != nullptr; });
-  if (answer_.step(works ? Answer::works : is_wanted ? Answer::wanted : Answer::unwanted, now))
+  if (answer_.step(lines_.any_works() ? Answer::works : is_wanted ? Answer::wanted : Answer::unwanted, now))
     log_.unanswered();
-}
-
-void UdpPaths::watch_for_bursts() {
-  const bool drops = std::ranges::any_of(
-      lines_, [](const auto& line) { return line->newest() && line->newest()->carrier().drops_bursts(); });
-  if (drops) log_.bursts_dropped();
 }
 
 // The control connection is closed and dialled again by whichever side can, which the acceptor alone could
 // not do; the session continues over the new one.
 void UdpPaths::renew_keys(CarrierId control) {
-  const bool worn_out = std::ranges::any_of(
-      lines_, [](const auto& line) { return line->newest() && line->newest()->carrier().keys_worn_out(); });
-  if (!worn_out || std::exchange(renewing_, true)) return;
+  if (!lines_.keys_worn_out() || std::exchange(renewing_, true)) return;
   asio::post(io_, [self = self_, control] {
     if (*self)
       (*self)->owner_.on_carrier_closed(control, "the keys for UDP have reached their usage limit",
@@ -269,7 +241,8 @@ void UdpPaths::renew_keys(CarrierId control) {
 // A packet that arrives now may have been sent before the end of the connection; an acknowledgement of a
 // packet that we sent since cannot.
 bool UdpPaths::in_doubt() const {
-  return alone_since_ && sending_ && sending_->carrier().peer_lived_at() <= *alone_since_;
+  return alone_since_ && sending_ &&
+         sending_->carrier().flight().sent().newest_acknowledged() <= *alone_since_;
 }
 
 void UdpPaths::probe_now(TimePoint now) {
@@ -278,7 +251,7 @@ void UdpPaths::probe_now(TimePoint now) {
 
 void UdpPaths::kick() {
   for (std::size_t i = 0; i < lines_.size(); ++i)
-    if (UdpPath* path = takes_part(i) ? lines_[i]->best() : nullptr) path->kick();
+    if (UdpPath* path = takes_part(i) ? lines_[i].best() : nullptr) path->kick();
 }
 
 void UdpPaths::arm_timer() {
@@ -288,8 +261,8 @@ void UdpPaths::arm_timer() {
   };
   sooner(answer_.next_timeout());
   sooner(sharing_.next_change());
-  for (const auto& line : lines_) sooner(line->next_timeout(sending_));
-  if (alone_since_ && lines_in_use() > 0) sooner(*alone_since_ + kAloneLimit);
+  sooner(lines_.next_timeout(sending_));
+  if (alone_since_ && lines_.in_use() > 0) sooner(*alone_since_ + kAloneLimit);
   if (!next || (timer_at_ && *timer_at_ <= *next)) return;
   timer_at_ = next;
   timer_.expires_at(*next);
@@ -301,35 +274,9 @@ void UdpPaths::arm_timer() {
 }
 
 void UdpPaths::fill(LinkStatus& status) const {
-  UdpStatus& udp = status.udp;
-  UdpCounters all;
-  TimerLateness late;
-  const std::size_t shown = shares_.preferred ? *shares_.preferred : 0;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    UdpStatus of_line;
-    lines_[i]->fill(of_line);
-    lines_[i]->count(late);
-    all += of_line;
-    // Where none carries, one that exists.
-    if (i == shown || (!shares_.preferred && udp.state == UdpState::none)) udp = of_line;
-    if (i == 0 || lines_[i]->empty()) continue;
-    const bool helps = takes_part(i);
-    const bool carries = i == shares_.preferred;
-    status.paths.push_back({.name = lines_[i]->name(),
-                            .role = carries                         ? PathRole::carries
-                                    : helps                         ? PathRole::helps
-                                    : of_line.state == UdpState::up ? PathRole::standby
-                                                                    : PathRole::none,
-                            .reason = carries ? shares_.reason : "",
-                            .cost = lines_[i]->cost(),
-                            .udp = of_line});
-  }
-  static_cast<UdpCounters&>(udp) = all;
-  udp.unanswered = answer_.unanswered();
-  udp.fallbacks = fallbacks_;
-  if (late.times)
-    udp.timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.sum / late.times);
-  udp.worst_timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.worst);
+  lines_.fill(status, shares_, parts());
+  status.udp.unanswered = answer_.unanswered();
+  status.udp.fallbacks = fallbacks_;
 }
 
 }  // namespace longhaul::link::udp

@@ -9,7 +9,7 @@
 
 #include "proxy/config/config.h"
 #include "proxy/link/io/tcp_carrier.h"
-#include "proxy/link/io/udp_line.h"
+#include "proxy/link/io/udp_lines.h"
 #include "proxy/link/io/udp_path_log.h"
 #include "proxy/link/status.h"
 #include "proxy/link/udp/answer_watch.h"
@@ -59,12 +59,12 @@ class UdpPaths final : private UdpPathOwner {
   void kick();
 
   // Measurements of the only line, from a carrier or an earlier daemon.
-  std::optional<PathMemory> memory() const { return lines_.front()->memory(); }
-  void recall(const PathMemory& memory) { lines_.front()->recall(memory); }
+  std::optional<PathMemory> memory() const { return lines_.front().memory(); }
+  void recall(const PathMemory& memory) { lines_.front().recall(memory); }
 
   bool carrying() const { return sending_ != nullptr; }
   // Packets on the line of that name are acknowledged.
-  bool works(const std::string& line) const;
+  bool works(const std::string& line) const { return lines_.works(line); }
   // The control connection has ended and no packet sent over UDP since was acknowledged: perhaps the peer has
   // ended with it.
   bool in_doubt() const;
@@ -75,17 +75,15 @@ class UdpPaths final : private UdpPathOwner {
   void after_path_activity() override { owner_.after_activity(); }
   void on_path_breach(UdpPath& path, const std::string& why) override;
 
-  UdpLine& line(const std::string& name);
-  std::size_t lines_in_use() const;
   TransportVerdict transport_for(const Situation& situation, bool works) const;
   bool takes_part(std::size_t line) const;
+  std::vector<bool> parts() const;  // of all lines
   void configure(const Situation& situation, TimePoint now);
   void forget_dropped();
   void use(config::PathPolicy policy, const PathShares& shares, std::span<const PathSharing::Path> paths,
            TimePoint now);
   void watch_lines();
   void watch_for_answer(bool is_wanted, TimePoint now);
-  void watch_for_bursts();
   void compare_with_tcp(const Situation& situation, TimePoint now);
   void renew_keys(CarrierId control);
   void arm_timer();
@@ -93,11 +91,10 @@ class UdpPaths final : private UdpPathOwner {
   boost::asio::io_context& io_;
   CarrierOwner& owner_;
   Session* session_ = nullptr;
-  std::vector<std::unique_ptr<UdpLine>> lines_;  // the first one is that without a name; none is removed
-  UdpPath* sending_ = nullptr;                   // the session was put on it and is still there
+  UdpLines lines_;
+  UdpPath* sending_ = nullptr;  // the session was put on it and is still there
   PathSharing sharing_;
   PathShares shares_;  // in force: places in lines_; none preferred: TCP carries
-  config::Features features_;
 
   std::optional<TimePoint> alone_since_;
   CarrierContest contest_;  // of the path that sends

@@ -27,9 +27,23 @@ void LineModel::on_sample(const RateSample& sample, const Use& use) {
             .capacity = std::clamp(*use.capacity, rate_, 4 * rate_),
             .loss = tests.harmless_loss(),
             .alone = !use.competes && share() > kNearlyAlone};
+  const bool doubted = watch.doubts();
   watch.on_sample(sample, line);
   sharing.on_sample(sample);
   standing.on_sample(sample, overflows());
+  if (watch.doubts() && !doubted) before_doubt_ = {rate_, tests.losses()};
+}
+
+std::optional<double> LineModel::undo_doubt() {
+  const auto slower = watch.slower_rate();
+  if (slower) {
+    set_rate(*slower);
+    if (before_doubt_)
+      tests.losses() = before_doubt_->losses;  // later ones were lost because too much was sent
+  } else {
+    set_rate(before_doubt_ ? std::max(rate_, before_doubt_->rate) : rate_);
+  }
+  return slower;
 }
 
 double LineModel::bounded(double rate) const {

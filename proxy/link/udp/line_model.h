@@ -29,6 +29,10 @@ class LineModel {
   };
   void on_sample(const RateSample& sample, const Use& use);
 
+  // A path that seemed to have a queue has become longer: what was concluded meanwhile is undone. A result:
+  // it has become slower, too, and this is its rate.
+  std::optional<double> undo_doubt();
+
   double rate() const { return rate_; }  // bytes per second of ours that the line carries
   void set_rate(double rate);
   double bounded(double rate) const;  // by the most that is allowed
@@ -62,6 +66,11 @@ class LineModel {
  private:
   LineTerms terms_;
   double rate_;
+  struct BeforeDoubt {
+    double rate;
+    LossByRate losses;
+  };
+  std::optional<BeforeDoubt> before_doubt_;  // when the watch began to doubt
 
  public:
   // Each part keeps its own rules.

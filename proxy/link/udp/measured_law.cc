@@ -10,8 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration kLongestTrain = 400ms;  // the queue that the first packets may be
-constexpr Duration kMostAhead = 1s;        // of the line's time, what may be sent beyond the round trips
+constexpr Duration kMostAhead = 1s;  // of the line's time, what may be sent beyond the round trips
 
 bool knows_rate(const MeasuredConfig& config) { return config.memory && config.memory->rate > 0; }
 
@@ -31,7 +30,7 @@ LineTerms terms_of(const MeasuredConfig& config) {
 MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
     : config_(config),
       line_(terms_of(config), now),
-      start_(config.packet_bytes),
+      start_(config.packet_bytes, config.max_rate),
       first_(true),
       cruise_(config.seed),
       compete_(config.packet_bytes) {
@@ -54,14 +53,10 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
 
 void MeasuredLaw::on_sample(const RateSample& sample) {
   const bool doubted = line_.watch.doubts();
-  if (starting()) packet_time_.on_sample(sample);
+  if (starting()) start_.note(sample);
   LineModel::Use use{.competes = competing()};
   if (!starting() && !first_.pending()) use.capacity = capacity_.value();
   line_.on_sample(sample, use);
-  if (line_.watch.doubts() && !doubted) {
-    rate_before_doubt_ = line_.rate();
-    losses_before_doubt_ = losses();
-  }
   note_losses(sample);
   if (line_.watch.became_longer()) return on_longer_path(sample.now);
   // It was a queue. What arrived meanwhile was ours, not the line's rate.
@@ -93,13 +88,7 @@ void MeasuredLaw::note_losses(const RateSample& sample) {
 // What the law did about the queue that was none is undone.
 void MeasuredLaw::on_longer_path(TimePoint now) {
   if (starting()) return;
-  if (const auto slower = line_.watch.slower_rate()) {
-    line_.set_rate(*slower);
-    capacity_.set(*slower);
-    line_.tests.losses() = *losses_before_doubt_;  // later ones were lost because too much was sent
-  } else {
-    line_.set_rate(std::max(line_.rate(), rate_before_doubt_));
-  }
+  if (const auto slower = line_.undo_doubt()) capacity_.set(*slower);
   if (competing()) return stop_competing(now);
   line_.standing.forget_giving_way();
   line_.standing.forget_mean(now);
@@ -108,16 +97,11 @@ void MeasuredLaw::on_longer_path(TimePoint now) {
 
 void MeasuredLaw::on_start(const RateSample& sample) {
   using Next = StartRamp::Next;
-  double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
-  if (const auto slow = packet_time_.rate()) most = std::min(most, 1.25 * *slow);
-  const StartRamp::Around around{line_.watch,  line_.span(), losses().total_loss(),
-                                 line_.rate(), most,         train_packets()};
-  const StartRamp::Step found = in(Phase::train)
-                                    ? start_.on_train(sample, around)
-                                    : start_.on_ramp(sample, line_.carried(sample.delivery), around);
+  const StartRamp::Step found =
+      in(Phase::train) ? start_.on_train(sample, line_) : start_.on_ramp(sample, line_);
   if (found.capacity) capacity_.set(*found.capacity);
   if (found.next == Next::stay) return;
-  line_.set_rate(std::min(found.rate, most));
+  line_.set_rate(found.rate);
   if (found.next == Next::search) probe_.grow(0.25);
   if (found.next == Next::ramp) return begin({Phase::ramp}, sample.now);
   if (found.next == Next::cruise) return cruise(sample.now);
@@ -313,14 +297,8 @@ std::uint64_t MeasuredLaw::pacing_rate() const {
   return static_cast<std::uint64_t>(std::max(rate, line_.packets(1)));
 }
 
-double MeasuredLaw::train_packets() const {
-  const auto rate = packet_time_.rate();
-  if (!rate) return StartRamp::kTrainPackets;
-  return std::clamp(*rate * seconds(kLongestTrain) / config_.packet_bytes, 4., StartRamp::kTrainPackets);
-}
-
 std::uint64_t MeasuredLaw::window() const {
-  if (in(Phase::train)) return static_cast<std::uint64_t>(line_.packets(train_packets()));
+  if (in(Phase::train)) return static_cast<std::uint64_t>(line_.packets(start_.train_packets()));
   // A train more, but on slow lines not for seconds.
   const double more = std::clamp(line_.rate() * seconds(kMostAhead), line_.packets(4),
                                  line_.packets(StartRamp::kTrainPackets));

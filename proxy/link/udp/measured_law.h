@@ -11,11 +11,10 @@
 #include "proxy/link/udp/experiments.h"
 #include "proxy/link/udp/first_measurement.h"
 #include "proxy/link/udp/line_model.h"
-#include "proxy/link/udp/packet_time.h"
 #include "proxy/link/udp/probe_phase.h"
 #include "proxy/link/udp/rate_law.h"
 #include "proxy/link/udp/seen_capacity.h"
-#include "proxy/link/udp/start_ramp.h"
+#include "proxy/link/udp/start_phase.h"
 #include "proxy/link/udp/test_phase.h"
 
 namespace longhaul::link::udp {
@@ -63,8 +62,6 @@ class MeasuredLaw final : public RateLaw {
  private:
   bool in(Phase phase) const { return experiments_.in(phase); }
   bool starting() const { return in(Phase::train) || in(Phase::ramp); }
-  // Packets at once: fewer on a line that is known to be slow.
-  double train_packets() const;
 
   // ---- What a sample says, by phase.
   void note_losses(const RateSample& sample);
@@ -101,8 +98,7 @@ class MeasuredLaw final : public RateLaw {
   SeenCapacity capacity_;
   Experiments experiments_;
 
-  PacketTime packet_time_;
-  StartRamp start_;
+  StartPhase start_;
   FirstMeasurement first_;
   CruisePhase cruise_;
   ProbePhase probe_;
@@ -111,8 +107,6 @@ class MeasuredLaw final : public RateLaw {
   CompetePhase compete_;
 
   std::uint64_t last_round_ = 0;
-  double rate_before_doubt_ = 0;  // bytes per second, when LineWatch began to doubt
-  std::optional<LossByRate> losses_before_doubt_;
   bool measured_ = false;  // by the latest measurement, while settled
 };
 

@@ -17,9 +17,9 @@ bool works(const PathSharing::Path& path) { return path.carrier && path.carrier-
 
 // What the preferred carrier sends in the time by which the helper's packets arrive later than its own.
 std::size_t backlog_for(const UdpCarrier& helper, const UdpCarrier& preferred) {
-  const Duration later = (helper.smoothed_rtt() - preferred.smoothed_rtt()) / 2;
+  const Duration later = (helper.rtt().smoothed() - preferred.rtt().smoothed()) / 2;
   const double bytes = std::chrono::duration<double>(std::max<Duration>(later, Duration{0})).count() *
-                       static_cast<double>(preferred.pacing_rate_bits()) / 8;
+                       static_cast<double>(preferred.rate().bytes_per_second());
   return static_cast<std::size_t>(std::clamp(bytes, kLeastBacklog, kMostBacklog));
 }
 
@@ -30,11 +30,11 @@ PathShares PathSharing::choose(config::PathPolicy policy, std::span<const Path> 
   std::vector<PathFacts> facts;
   for (const Path& path : paths)
     facts.push_back({.works = works(path),
-                     .late = path.carrier && path.carrier->is_late(now),
-                     .doubtful = path.carrier && path.carrier->is_doubtful(now),
+                     .late = path.carrier && path.carrier->overdue().is_late(now),
+                     .doubtful = path.carrier && path.carrier->overdue().is_doubtful(now),
                      .cost = path.cost,
                      .order = path.order,
-                     .rtt = path.carrier ? path.carrier->smoothed_rtt() : Duration{}});
+                     .rtt = path.carrier ? path.carrier->rtt().smoothed() : Duration{}});
   for (const Path& path : paths)
     if (path.carrier) path.carrier->set_watched(paths.size() > 1);
   const bool asked = session.outgoing().asked_for(config::PathPolicy::sum, now);
@@ -51,12 +51,12 @@ void PathSharing::share(const PathShares& shares, std::span<const Path> paths, S
     if (!carrier) continue;
     const bool helps = main && std::ranges::find(shares.helpers, i) != shares.helpers.end();
     if (!helps) {
-      carrier->stop_helping();
+      carrier->help(std::nullopt);
       continue;
     }
     const std::size_t backlog = backlog_for(*carrier, *main);
     carrier->help(backlog);
-    rate += carrier->pacing_rate_bits() / 8;
+    rate += carrier->rate().bytes_per_second();
     most = std::max(most, backlog);
   }
   session.outgoing().set_helpers(rate, most);
@@ -87,7 +87,7 @@ void PathSharing::copy(const PathShares& shares, std::span<const Path> paths, Se
   if (!target) return;
   std::vector<CarrierId> doubtful;
   for (const Path& path : paths) {
-    if (!works(path) || path.carrier == target || !path.carrier->is_doubtful(now)) continue;
+    if (!works(path) || path.carrier == target || !path.carrier->overdue().is_doubtful(now)) continue;
     doubtful.push_back(path.carrier->id());
     if (std::ranges::find(copied_, doubtful.back()) == copied_.end()) path.carrier->copy_in_flight(now);
   }
@@ -103,9 +103,9 @@ bool PathSharing::apply(config::PathPolicy policy, const PathShares& shares, std
   route(policy, shares, paths, session);
   copy(shares, paths, session, now);
   // What they have in flight is sent again on the preferred one, which answers.
-  if (preferred && !preferred->is_late(now))
+  if (preferred && !preferred->overdue().is_late(now))
     for (const Path& path : paths)
-      if (path.carrier && path.carrier != preferred && path.carrier->is_silent(now))
+      if (path.carrier && path.carrier != preferred && path.carrier->overdue().is_silent(now))
         path.carrier->give_way(now);
   return is_new;
 }

@@ -13,9 +13,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
 constexpr std::uint64_t kWorkPerDatagram = 1000;
-// A host that stands still for a moment is no path that is silent.
-constexpr Duration kPause = 25ms;
-constexpr std::size_t kSmallProbeBytes = kPacketOverhead + 2;  // of UDP payload
 
 std::uint64_t seed_of(const ConnectionId& id) {
   std::uint64_t seed = 0;
@@ -37,6 +34,7 @@ UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
       flight_(family(config.peer), head_bytes(config.peer), now),
       rate_({config.rate_bits, config.most_bits, config.path, seed_of(own_id())}, flight_.full_packet(), now),
       maker_(sealer_, session.outgoing(), flight_, received_, fec_, rate_, health_),
+      batches_(maker_, flight_, address_, health_),
       reader_(*this, session, sealer_, flight_, address_, fec_, maker_) {
   maker_.set_carrier(id_);
   reader_.set_carrier(id_);
@@ -93,39 +91,6 @@ void UdpCarrier::prefer(TimePoint now) {
   tell_line_rate();
 }
 
-void UdpCarrier::help(std::size_t backlog) { session_.set_helper(id_, backlog); }
-
-Duration UdpCarrier::late_after() const { return rtt().probe_timeout(SentPackets::kMaxAckDelay); }
-
-Duration UdpCarrier::silent_after() const { return 2 * late_after() + kPause; }
-
-// The timer that probes is no sign of it: it runs out sooner where an acknowledgement was asked for at once.
-bool UdpCarrier::is_late(TimePoint now) const { return waits(late_after(), now); }
-
-bool UdpCarrier::is_doubtful(TimePoint now) const {
-  if (!watched_ || !waits(SentPackets::kMaxAckDelay, now)) return false;
-  const auto from = doubtful_from();
-  return from && now >= *from;
-}
-
-std::optional<TimePoint> UdpCarrier::doubtful_from() const {
-  const auto oldest = flight_.sent().oldest_in_flight();
-  if (!oldest || !unanswered_since_) return std::nullopt;
-  return std::max(*oldest + late_after(), *unanswered_since_ + SentPackets::kMaxAckDelay);
-}
-
-bool UdpCarrier::waits(Duration time, TimePoint now) const {
-  return state() == State::up && unanswered_since_ && now - *unanswered_since_ >= time;
-}
-
-// Without packets that search for the path's largest size: a path that works may well drop those.
-void UdpCarrier::note_unanswered(bool answered, TimePoint now) {
-  if (flight_.bytes_against_window() == 0)
-    unanswered_since_.reset();
-  else if (answered || !unanswered_since_)
-    unanswered_since_ = now;
-}
-
 void UdpCarrier::give_way(TimePoint now) {
   last_now_ = now;
   fail(now);
@@ -134,7 +99,7 @@ void UdpCarrier::give_way(TimePoint now) {
 
 void UdpCarrier::fail(TimePoint now) {
   health_.fail();
-  unanswered_since_.reset();
+  overdue_.forget();
   maker_.on_failed();
   flight_.abandon(session_.outgoing(), now);
   // What the peer still sends is taken, under a new name: the old one is lost with all that it carried.
@@ -164,18 +129,7 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   };
   sooner(maker_.ack_at());
   sooner(health_.next_timeout(rtt().smoothed()));
-  if (watched_ && state() == State::up && unanswered_since_) {
-    const TimePoint late = *unanswered_since_ + late_after();
-    const TimePoint silent = *unanswered_since_ + silent_after();
-    const TimePoint quiet = *unanswered_since_ + SentPackets::kMaxAckDelay;
-    if (last_now_ < silent) sooner(last_now_ < late ? late : silent);
-    // The oldest packet is only looked for in silence.
-    if (last_now_ < quiet) {
-      sooner(quiet);
-    } else if (last_now_ < late) {
-      if (const auto doubtful = doubtful_from(); doubtful && last_now_ < *doubtful) sooner(doubtful);
-    }
-  }
+  sooner(overdue_.next_timeout(last_now_));
   if (state() == State::up) {
     sooner(maker_.send_at());
     sooner(flight_.mtu().next_timeout(last_now_));
@@ -237,7 +191,7 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
 void UdpCarrier::settle(TimePoint now) {
   SentEvents& events = flight_.events();
   const fec::LossReport report = flight_.settle(received_, end_received_, session_.outgoing(), now);
-  note_unanswered(!events.acked.empty(), now);
+  overdue_.note(!events.acked.empty(), now);
   if (!events.acked.empty()) {
     // Small packets may pass where large ones do not.
     if (flight_.large().acknowledged && health_.on_acknowledged())
@@ -268,46 +222,9 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
   batch.clear();
   maker_.begin_batch();
   if (!address_.known() || keys_worn_out_) return false;
-  batch.to = address_.current();
-  PathMtu& mtu = flight_.mtu();
-  if (address_.frame_due()) {
-    batch.bytes.resize(kPacketHeaderBytes);
-    batch.to = address_.write_frame(batch.bytes);
-    maker_.make_from(batch.bytes, now);
-    batch.segment_bytes = batch.bytes.size();
-  } else if (health_.probe_is_due(now)) {
-    // A small one first: the difference of their delays shows the rate of a slow line (packet_time.h). It is
-    // sent as a size probe, because its acknowledgement does not show that the path carries large packets.
-    small_probe_sent_ = !small_probe_sent_;
-    if (small_probe_sent_) {
-      maker_.make_probe(kSmallProbeBytes, PacketKind::mtu_probe, batch.bytes, now);
-    } else {
-      health_.on_probe_sent(now);
-      maker_.make_probe(PathMtu::kBase, PacketKind::data, batch.bytes, now);
-    }
-    batch.segment_bytes = batch.bytes.size();
-  } else if (const auto size = state() == State::up ? mtu.probe_due(now) : std::nullopt) {
-    mtu.on_probe_sent(*size, now);
-    maker_.make_probe(*size, PacketKind::mtu_probe, batch.bytes, now);
-    batch.segment_bytes = batch.bytes.size();
-  } else {
-    // All of one size, but for the last.
-    const std::size_t full = mtu.current();
-    const PacketNumber first = flight_.sent().next_number();
-    while (batch.segments() < DatagramBatch::kMaxSegments &&
-           batch.bytes.size() + full <= DatagramBatch::kMaxBytes) {
-      const std::size_t start = batch.bytes.size();
-      if (!maker_.make(start ? batch.segment_bytes : full, batch.bytes, now)) break;
-      const std::size_t made = batch.bytes.size() - start;
-      if (start == 0) batch.segment_bytes = made;
-      // A short one ends the batch; so does a first one that no full packet could follow.
-      if (made < batch.segment_bytes || batch.segment_bytes + kRepairRoom + 16 < full) break;
-    }
-    flight_.bursts().on_burst(first, static_cast<unsigned>(batch.segments()));
-    batch.one_by_one = flight_.bursts().one_by_one();
-  }
+  batches_.make(batch, now);
   if (maker_.keys_worn_out() && !keys_worn_out_) wear_out(now);
-  note_unanswered(false, now);
+  overdue_.note(false, now);
   return !batch.bytes.empty();
 }
 

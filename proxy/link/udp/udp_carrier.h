@@ -8,7 +8,8 @@
 
 #include "proxy/link/session.h"
 #include "proxy/link/status.h"
-#include "proxy/link/udp/datagram_batch.h"
+#include "proxy/link/udp/batch_maker.h"
+#include "proxy/link/udp/overdue_answer.h"
 #include "proxy/link/udp/packet_reader.h"
 
 namespace longhaul::link::udp {
@@ -70,21 +71,13 @@ class UdpCarrier final : private PacketReader::Carrier {
   void on_outdone(TimePoint now);
   CarrierId id() const { return id_; }  // the session's number for it, until it fails
   bool is_preferred() const { return session_.preferred() == id_; }
-  // Beside the preferred carrier this one takes bytes of bulk streams (Session::set_helper()).
-  void help(std::size_t backlog);
-  void stop_helping() { session_.set_helper(id_, std::nullopt); }
-  // Other paths can take over: the carrier has a deadline when it becomes late, and silent.
-  void set_watched(bool watched) { watched_ = watched; }
-  // The oldest packet in flight should have been acknowledged, and nothing was for as long as an ACK may
-  // wait: perhaps the line only stands still for a moment, so nothing changes but that copies are sent on
-  // another path.
-  bool is_doubtful(TimePoint now) const;
+  // Beside the preferred carrier this one takes bytes of bulk streams (Session::set_helper()), or no longer.
+  void help(std::optional<std::size_t> backlog) { session_.set_helper(id_, backlog); }
+  // Whether the path seems to be lost; with a deadline for that if other paths can take over.
+  const OverdueAnswer& overdue() const { return overdue_; }
+  void set_watched(bool watched) { overdue_.set_watched(watched); }
   // Of what streams with little in flight have here (Outgoing::copy_on()).
   void copy_in_flight(TimePoint now) { flight_.copy_all(session_.outgoing(), now); }
-  // An acknowledgement is overdue: a packet was lost, or the path.
-  bool is_late(TimePoint now) const;
-  // Nor were the probes acknowledged that were sent for that reason: it is the path.
-  bool is_silent(TimePoint now) const { return waits(silent_after(), now); }
   // Another path takes over what is in flight here; this one is probed until it works again.
   void give_way(TimePoint now);
   // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
@@ -95,30 +88,13 @@ class UdpCarrier final : private PacketReader::Carrier {
   void set_fec(const config::Features& features);
 
   const UdpAddress& peer() const { return address_.current(); }
-  Duration smoothed_rtt() const { return rtt().smoothed(); }
-  // The peer was there at that time, at least: what it sent before may come as late as it likes.
-  TimePoint peer_lived_at() const { return flight_.sent().newest_acknowledged(); }
-  Duration minimum_rtt() const { return rtt().lasting_minimum(); }
-  std::uint64_t pacing_rate_bits() const { return 8 * rate_.bytes_per_second(); }
-  RateView rate_view() const { return rate_.view(); }
-  std::uint64_t delivery_rate() const {
-    return rate_.delivered_per_second();
-  }  // bytes a second; 0: not known
-  std::optional<PathMemory> path_memory() const { return rate_.path_memory(); }
-  std::size_t path_mtu() const { return flight_.mtu().current(); }  // of UDP payload
-  // Packets leave one by one, for that reason.
-  bool drops_bursts() const { return flight_.bursts().drops_bursts(); }
+  const RttEstimator& rtt() const { return flight_.sent().rtt(); }
+  const CarrierRate& rate() const { return rate_; }
+  const PacketsInFlight& flight() const { return flight_; }
   double loss_rate() const { return fec_.erasure_rate(); }
   UdpCounters counters() const;
 
  private:
-  const RttEstimator& rtt() const { return flight_.sent().rtt(); }
-  Duration late_after() const;
-  std::optional<TimePoint> doubtful_from() const;
-  Duration silent_after() const;
-  bool waits(Duration time, TimePoint now) const;
-  void note_unanswered(bool answered, TimePoint now);
-
   // PacketReader::Carrier
   void on_acknowledged(TimePoint now) override { settle(now); }
   void on_probed(TimePoint now) override;
@@ -145,12 +121,11 @@ class UdpCarrier final : private PacketReader::Carrier {
   CarrierRate rate_;
   PacketFec fec_;
   PathHealth health_;
+  OverdueAnswer overdue_{flight_, health_};
   PacketMaker maker_;
+  BatchMaker batches_;
   PacketReader reader_;
   bool keys_worn_out_ = false;
-  bool small_probe_sent_ = false;  // the large one that belongs to it is to follow
-  bool watched_ = false;
-  std::optional<TimePoint> unanswered_since_;  // something is in flight, and nothing was acknowledged since
 };
 
 }  // namespace longhaul::link::udp

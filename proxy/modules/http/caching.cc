@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 
 namespace longhaul::http {
 namespace {
 
-constexpr Seconds kMostSeconds = 0x7FFFFFFF;  // section 1.2.2
 constexpr std::array<std::string_view, 9> kOfConnection{"connection", "keep-alive", "proxy-authenticate", "proxy-connection",
                                                         "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"};
-// What describes the stored bytes themselves: a 304 does not change it (section 3.2), and has none of it.
+
 constexpr std::array<std::string_view, 4> kOfContent{"content-length", "content-encoding", "content-md5", "content-range"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
@@ -24,23 +22,6 @@ bool names_server(const RequestHead& request) {
   return request.fields.count("host") == 1 &&
          std::ranges::all_of(host, [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; });
 }
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// Something that is no number counts as 0: it is not fresh.
-Seconds seconds_of(std::string_view text) {
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  if (!is_number(text)) return 0;
-  if (text.size() > 10) return kMostSeconds;
-  Seconds value = 0;
-  for (const char c : text) value = value * 10 + (c - '0');
-  return std::min(value, kMostSeconds);
-}
-
-// Of a directive that is given twice, the smaller one.
-void take_least(std::optional<Seconds>& into, Seconds value) { into = into ? std::min(*into, value) : value; }
 
 Fields stored_fields(const Fields& fields) {
   const std::string listed = fields.value("connection");
@@ -116,37 +97,7 @@ std::string_view opaque(std::string_view etag) { return etag.starts_with("W/") ?
 
 }  // namespace
 
-Directives directives_of(const Fields& fields) {
-  Directives says;
-  const std::string text = fields.value("cache-control");
-  for (const std::string_view member : members(text)) {
-    const std::size_t equals = member.find('=');
-    const std::string_view name = trimmed(member.substr(0, std::min(equals, member.size())));
-    const std::string_view value = equals == std::string_view::npos ? std::string_view() : trimmed(member.substr(equals + 1));
-    if (same_name(name, "no-store")) says.no_store = true;
-    if (same_name(name, "no-cache")) says.no_cache = true;
-    if (same_name(name, "private")) says.is_private = true;
-    if (same_name(name, "public")) says.is_public = true;
-    if (same_name(name, "must-understand")) says.must_understand = true;
-    if (same_name(name, "must-revalidate")) says.must_revalidate = true;
-    if (same_name(name, "max-age")) take_least(says.max_age, seconds_of(value));
-    if (same_name(name, "s-maxage")) take_least(says.shared_max_age, seconds_of(value));
-    if (same_name(name, "min-fresh")) says.min_fresh = seconds_of(value);
-  }
-  if (!fields.has("cache-control") && fields.lists("pragma", "no-cache")) says.no_cache = true;
-  return says;
-}
-
-std::optional<Seconds> date_of(std::string_view text) {
-  static constexpr std::array kForms{"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"};
-  const std::string copy(text);
-  for (const char* form : kForms) {
-    std::tm when{};
-    const char* const end = ::strptime(copy.c_str(), form, &when);
-    if (end && *end == '\0') return static_cast<Seconds>(::timegm(&when));
-  }
-  return std::nullopt;
-}
+bool describes_content(std::string_view field) { return is_among(kOfContent, field); }
 
 Seconds Stored::age(link::TimePoint now) const {
   return age_then + std::chrono::duration_cast<std::chrono::seconds>(now - received).count();
@@ -260,27 +211,6 @@ bool is_at_client(const Stored& stored, const RequestHead& request) {
   });
 }
 
-std::optional<Part> part_of(const Stored& stored, const RequestHead& request) {
-  const std::string text = request.fields.value("range");
-  constexpr std::string_view kUnit = "bytes=";
-  const std::uint64_t all = stored.content_bytes;
-  if (stored.status != 200 || request.fields.count("range") != 1 || !text.starts_with(kUnit) || all == 0) return std::nullopt;
-  const std::string_view range = std::string_view(text).substr(kUnit.size());
-  const std::size_t dash = range.find('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  const std::string_view first = range.substr(0, dash), last = range.substr(dash + 1);
-  const bool fits = (first.empty() || is_number(first)) && (last.empty() || is_number(last)) &&
-                    !(first.empty() && last.empty()) && first.size() <= 15 && last.size() <= 15;
-  if (!fits) return std::nullopt;
-  const auto number = [](std::string_view digits) { return static_cast<std::uint64_t>(std::stoull(std::string(digits))); };
-  if (first.empty()) {
-    const std::uint64_t size = std::min(number(last), all);
-    return size == 0 ? std::nullopt : std::optional(Part{all - size, size});
-  }
-  const std::uint64_t begin = number(first), end = last.empty() ? all - 1 : std::min(number(last), all - 1);
-  return begin > end ? std::nullopt : std::optional(Part{begin, end - begin + 1});
-}
-
 std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_modified, link::TimePoint now, Seconds wall) {
   if (not_modified.fields.has("etag") && opaque(not_modified.fields.value("etag")) != opaque(stored.etag)) return std::nullopt;
   const bool is_by_date = stored.etag.empty() && not_modified.fields.has("last-modified");
@@ -290,43 +220,15 @@ std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_mo
   fresh.fields = {};
   // A response that left a cache on the way had an age; that of the validation counts now.
   for (const Field& field : stored.fields.all())
-    if (!same_name(field.name, "age") && (is_among(kOfContent, field.name) || !said.has(field.name))) fresh.fields.add(field);
+    if (!same_name(field.name, "age") && (describes_content(field.name) || !said.has(field.name)))
+      fresh.fields.add(field);
   for (const Field& field : said.all())
-    if (!is_among(kOfContent, field.name)) fresh.fields.add(field);
+    if (!describes_content(field.name)) fresh.fields.add(field);
   set_times(fresh, now, wall);
   if (fresh.etag.empty()) fresh.etag = stored.etag;
   // That of the 304's making is not the content's.
   fresh.last_modified = stored.last_modified;
   return fresh;
-}
-
-ResponseHead answer_of(const Stored& stored, link::TimePoint now, const Answer& answer) {
-  const auto& [not_modified, part, closes, note] = answer;
-  ResponseHead head{.status = not_modified ? 304u : part ? 206u : stored.status,
-                    .phrase = not_modified ? "Not Modified" : part ? "Partial Content" : stored.phrase,
-                    .fields = {}};
-  for (const Field& field : stored.fields.all()) {
-    const bool is_left_out = same_name(field.name, "age") || same_name(field.name, "content-length") ||
-                             (not_modified && (is_among(kOfContent, field.name) || same_name(field.name, "content-type")));
-    if (!is_left_out) head.fields.add(field);
-  }
-  if (part)
-    head.fields.add({"Content-Range", "bytes " + std::to_string(part->first) + '-' + std::to_string(part->first + part->size - 1) +
-                                          '/' + std::to_string(stored.content_bytes)});
-  if (!not_modified && stored.status != 204)
-    head.fields.add({"Content-Length", std::to_string(part ? part->size : stored.content_bytes)});
-  head.fields.add({"Age", std::to_string(stored.age(now))});
-  head.fields.add({"Cache-Status", "longhaul;" + std::string(note)});
-  if (closes) head.fields.add({"Connection", "close"});
-  return head;
-}
-
-Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer) {
-  const ResponseHead head = answer_of(stored, now, answer);
-  std::string text = "HTTP/1.1 " + std::to_string(head.status) + ' ' + head.phrase + "\r\n";
-  for (const Field& field : head.fields.all()) text += field.name + ": " + field.value + "\r\n";
-  text += "\r\n";
-  return Slice::copy_of(std::as_bytes(std::span(text)));
 }
 
 }  // namespace longhaul::http

@@ -13,23 +13,10 @@
 
 #include "codecs/slice.h"
 #include "proxy/link/types.h"
+#include "proxy/modules/http/cache_control.h"
 #include "proxy/modules/http/head.h"
 
 namespace longhaul::http {
-
-using Seconds = std::int64_t;
-
-// Cache-Control (section 5.2), and Pragma where that is absent.
-struct Directives {
-  bool no_store = false, no_cache = false, is_private = false, is_public = false;
-  bool must_understand = false, must_revalidate = false;
-  std::optional<Seconds> max_age, shared_max_age, min_fresh;
-  bool is_for_all() const { return is_public || must_revalidate || shared_max_age; }  // with credentials, too (section 3.5)
-};
-Directives directives_of(const Fields& fields);
-
-// A date of HTTP in seconds since 1970 (RFC 9110, section 5.6.7); nothing if it is none.
-std::optional<Seconds> date_of(std::string_view text);
 
 // A response as it is stored. Immutable: a validation makes another one, with the same content.
 struct Stored {
@@ -88,24 +75,10 @@ bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePo
 // The client has this content already (If-None-Match, or else If-Modified-Since): 304 is the answer.
 bool is_at_client(const Stored& stored, const RequestHead& request);
 
-// The one part that the client asks for (RFC 9110, section 14.2).
-struct Part {
-  std::uint64_t first = 0, size = 0;
-};
-// Nothing: several, none that there is, or in another unit; the server answers that.
-std::optional<Part> part_of(const Stored& stored, const RequestHead& request);
-
+// Fields that describe the stored bytes themselves: a 304 does not change them (section 3.2), and has none of
+// them.
+bool describes_content(std::string_view field);
 // Section 4.3.4; nothing: the 304 speaks of another content.
 std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_modified, link::TimePoint now, Seconds wall);
-
-// The head of an answer from the cache. `note`: what Cache-Status says (RFC 9211).
-struct Answer {
-  bool not_modified = false;
-  std::optional<Part> part;
-  bool closes = false;
-  std::string_view note;
-};
-ResponseHead answer_of(const Stored& stored, link::TimePoint now, const Answer& answer);
-Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer);  // the same as HTTP/1
 
 }  // namespace longhaul::http

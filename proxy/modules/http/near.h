@@ -12,6 +12,7 @@
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
+#include "proxy/modules/http/stored_answer.h"
 #include "proxy/modules/module.h"
 
 namespace longhaul::http {

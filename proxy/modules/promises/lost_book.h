@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of lost writes as the text that a daemon leaves for the next one. It is accepted as a whole or not
-// at all, so that damage from a power cut is detected. Also the lines of marks.h. The keepers have the files.
+// at all, so that damage from a power cut is detected. Also the lines of marks_text.h. The keepers have the
+// files.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,54 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file: what it is and the number of the daemon that wrote it, then lines that make a mark ("+") or end
-// one ("-"), each with a checksum of its own, so that what a power cut tore damages nothing else.
 #include "proxy/modules/promises/marks.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <tuple>
 #include <utility>
 
 #include "codecs/work.h"
-#include "proxy/modules/promises/lost_book.h"
 
 namespace longhaul::promises {
 namespace {
 
 constexpr std::uint64_t kWorkPerMark = 5'000;
-constexpr std::string_view kMarksTitle = "longhaul promised-files 2 ";
-constexpr std::string_view kMarksTitleBefore = "longhaul promised-files 1 ";  // names are not spelled
-static_assert(kMarksTitle.size() == kMarksTitleBefore.size());
-constexpr std::size_t kSumDigits = 16;
-// So much of the file may be out of date before it is written anew.
-constexpr std::size_t kLeastWaste = 64 << 10;
-
-std::string sum_of(std::string_view text) {
-  char digits[kSumDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return digits;
-}
-
-std::string with_sum(std::string text) {
-  text += ' ';
-  const std::string sum = sum_of(text);
-  return std::move(text) + sum + '\n';
-}
-
-// The next line without its checksum; empty: it is damaged.
-std::string_view next_line(std::string_view& text) {
-  const auto end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.size() <= kSumDigits) return {};
-  const auto summed = line.substr(0, line.size() - kSumDigits);
-  if (line.substr(summed.size()) != sum_of(summed)) return {};
-  return summed.substr(0, summed.size() - 1);
-}
-
 }  // namespace
 
 bool Marks::Before::operator()(const File& a, const File& b) const {
@@ -81,18 +43,12 @@ std::optional<Marks::All::iterator> Marks::add(const File& file, const OpenKey& 
 
 void Marks::put(const File& file, Mark& mark) {
   mark.number = ++last_number_;
-  const std::string text = line(file, mark);
-  live_bytes_ += text.size();
-  if (!on_new_) return;
-  new_text_ += text;
-  new_marks_ = true;
+  text_.add(line(file, mark));
   something_new();
 }
 
 void Marks::drop(const File& file, const Mark& mark) {
-  live_bytes_ -= line(file, mark).size();
-  if (!on_new_) return;
-  new_text_ += with_sum(mark_text({.number = mark.number}));
+  text_.end(line(file, mark));
   something_new();
 }
 
@@ -166,29 +122,27 @@ void Marks::something_new() {
   if (on_new_) on_new_();
 }
 
-void Marks::on_new(std::function<void()> call) { on_new_ = std::move(call); }
+void Marks::on_new(std::function<void()> call) {
+  on_new_ = std::move(call);
+  text_.keep(on_new_ != nullptr);
+}
 
-std::string Marks::line(const File& file, const Mark& mark) const {
-  return with_sum(mark_text({.number = mark.number, .near = mark.near, .file = file}));
+MarkLine Marks::line(const File& file, const Mark& mark) {
+  return {.number = mark.number, .near = mark.near, .file = file};
 }
 
 modules::Journal::Batch Marks::take() {
-  Batch batch{.text = std::exchange(new_text_, {}), .durable = std::exchange(new_marks_, false)};
+  Batch batch = text_.take();
   on_its_way_ = last_number_;
-  file_bytes_ += batch.text.size();
-  if (!replace_ && file_bytes_ <= kLeastWaste + 2 * live_bytes_) return batch;
-  replace_ = false;
-  batch.place = Batch::Place::instead;
-  batch.durable = true;
-  batch.text = with_sum(std::string(kMarksTitle) + std::to_string(lost_.number()));
-  for (const auto& [file, mark] : marks_) batch.text += line(file, mark);
-  file_bytes_ = batch.text.size();
-  return batch;
+  if (!text_.must_replace()) return batch;
+  std::string all;
+  for (const auto& [file, mark] : marks_) all += mark_line(line(file, mark));
+  return text_.replace(lost_.number(), all);
 }
 
 void Marks::stored(bool done) {
   is_failing_ = !done;
-  replace_ |= !done;
+  if (!done) text_.failed();
   while (!pending_.empty() && pending_.begin()->first <= on_its_way_) {
     const auto mark = pending_.begin()->second;
     pending_.erase(pending_.begin());
@@ -211,25 +165,14 @@ void Marks::stored(bool done) {
 
 // Each mark that is left is a file of which nobody knows how much of what was promised has come.
 bool Marks::restore(std::string_view text) {
-  const std::string_view title = next_line(text);
-  if (!title.starts_with(kMarksTitle) && !title.starts_with(kMarksTitleBefore)) return false;
-  std::map<std::uint64_t, std::pair<File, std::uint64_t>> left;
-  while (!text.empty()) {
-    const auto found = parse_mark(next_line(text));
-    if (!found) continue;
-    // All of them: what ends a mark is behind others, and of a mark that moved to another name behind that.
-    if (!found->file)
-      left.erase(found->number);
-    else
-      left.emplace(found->number, std::pair(*found->file, found->near));
-  }
-  const auto digits = title.substr(kMarksTitle.size());
-  (void)std::from_chars(digits.data(), digits.data() + digits.size(), before_);
-  for (const auto& [number, mark] : left) {
-    const auto& [file, near] = mark;
-    if (!lost_.has_record(file)) lost_.add(file, {.cause = Cause::interrupted, .near = near});
+  const auto left = read_marks(text);
+  if (!left) return false;
+  before_ = left->daemon;
+  for (const auto& [number, mark] : left->marks) {
+    const File& file = *mark.file;
+    if (!lost_.has_record(file)) lost_.add(file, {.cause = Cause::interrupted, .near = mark.near});
     if (!lost_.has_record(file)) continue;  // too many
-    const auto kept = marks_.emplace(file, Mark{.near = near});
+    const auto kept = marks_.emplace(file, Mark{.near = mark.near});
     name_bytes_ += file.name_bytes();
     ++of_client_[file.ends.client];
     put(file, kept->second);

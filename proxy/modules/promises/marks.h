@@ -3,19 +3,20 @@
 // killed or its host lost power the next one knows which clients to tell. One mark and one sync per open, not
 // per WRITE; marks that are made at the same time share the sync. Only promises wait for the disk: until the
 // mark is durable the server answers the WRITEs. What a mark that is left over means is decided here; which
-// open needs one, by the dialects' halves; the file is proxy/journal_keeper.h's.
+// open needs one, by the dialects' halves; the text is marks_text.h's, the file proxy/journal_keeper.h's.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "proxy/modules/journal.h"
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/marks_text.h"
 #include "proxy/modules/twin/open_key.h"
 
 namespace longhaul::promises {
@@ -72,7 +73,7 @@ class Marks final : public modules::Journal {
   void release(All::iterator mark);
   void erase(All::iterator mark);
   bool has_room(const File& file) const;
-  std::string line(const File& file, const Mark& mark) const;
+  static MarkLine line(const File& file, const Mark& mark);
   void put(const File& file, Mark& mark);
   void drop(const File& file, const Mark& mark);
   void something_new();
@@ -84,10 +85,8 @@ class Marks final : public modules::Journal {
   std::size_t name_bytes_ = 0;
   std::uint64_t last_number_ = 0, before_ = 0;
 
-  // The file: what is to be appended, and what is on its way.
-  std::string new_text_;
-  bool new_marks_ = false, replace_ = true, is_failing_ = false;
-  std::size_t file_bytes_ = 0, live_bytes_ = 0;
+  MarksText text_;
+  bool is_failing_ = false;
   std::uint64_t on_its_way_ = 0;                    // marks up to this number
   std::map<std::uint64_t, All::iterator> pending_;  // not durable yet, by number
   std::vector<OpenMarks*> to_wake_;

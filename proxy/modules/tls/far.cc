@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "proxy/modules/tls/client_hello.h"
 #include "proxy/modules/tls/reasons.h"
 #include "proxy/modules/tls/refusal.h"
 
@@ -24,29 +23,28 @@ Far::Far(const modules::Ends& ends, const modules::Address& dialled, std::shared
     splice({});
     return;
   }
-  client_ = std::make_unique<Leg>(site_->undecided.get(), static_cast<LegUser&>(*this));
-  SSL_set_accept_state(client_->ssl());
+  decision_.emplace(site_->undecided.get(), *policy_, site_->remembered, ends_);
 }
 
 void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   now_ = now;
   told_ = told;
-  if (reader_) {
-    reader_->on_surroundings(now, told);
-    read_outputs();
-  }
+  if (plaintext_ && state_ != State::over) proceed(plaintext_->on_surroundings(now, told));
   if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ == State::over) return;
   if (state_ == State::hello) return splice({});
   if (state_ == State::asking) return splice_again({});  // a resumed one fails
   fail();  // as in the near half
 }
 
+void Far::on_room(TimePoint now, const modules::Room& room) {
+  now_ = now;
+  if (plaintext_ && state_ != State::over) proceed(plaintext_->on_room(now, room));
+}
+
 void Far::give_up_memory(TimePoint now) {
   now_ = now;
   if (state_ == State::hello) return splice(modules::reasons::memory_limit);
-  if (!reader_ || state_ == State::over) return;
-  reader_->give_up_memory(now);
-  read_outputs();
+  if (plaintext_ && state_ != State::over) proceed(plaintext_->give_up_memory(now));
 }
 
 // -------------------------------------------------------------------------------------------- from the client
@@ -59,9 +57,10 @@ void Far::from_stream(TimePoint now, Slice bytes) {
     case State::over:
       return;
     case State::open:
-      return to_server(bytes.bytes());
+      proceed(plaintext_->from_client(now, bytes.bytes()));
+      return;
     default:
-      if (state_ <= State::asking || (slow_ && !held_.empty())) append(held_, bytes.bytes());
+      if (state_ <= State::asking || (waits_for_key() && !held_.empty())) append(held_, bytes.bytes());
       if (is_resumed_) return held_.size() > kMostResumedBytes ? fail() : void();
       records_.push(bytes.bytes());
       take_records();
@@ -74,7 +73,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
 // One at a time, so that it is known after which of them the handshake is over.
 void Far::take_records() {
   Bytes record;
-  while (!slow_ && (state_ == State::hello || state_ == State::answering || state_ == State::joined)) {
+  while (!waits_for_key() && (state_ == State::hello || state_ == State::answering || state_ == State::joined)) {
     switch (records_.next(record)) {
       case Records::Next::nothing:
         return;
@@ -84,161 +83,94 @@ void Far::take_records() {
         break;
     }
     ++client_records_;
-    client_->feed(record);
-    if (state_ == State::hello)
-      decide(client_->shake_hands());
-    else if (state_ == State::answering)
-      shake_with_client();
-    else
-      read_client();
+    if (state_ == State::hello) {
+      decide(decision_->take(now_, record));
+      continue;
+    }
+    client_->leg().feed(record);
+    state_ == State::answering ? client_shook(client_->shake_hands(now_)) : read_client();
   }
 }
 
-void Far::decide(int result) {
-  if (result == SSL_ERROR_WANT_READ) return;
-  if (result != SSL_ERROR_WANT_CLIENT_HELLO_CB || passes_) {
-    ERR_clear_error();
-    return splice(passes_.value_or(reasons::tls_not_understood));
-  }
+void Far::decide(Decision::Next next) {
+  if (next == Decision::Next::more) return;
+  detail_ = decision_->detail();
+  if (next == Decision::Next::passes) return splice(decision_->reason());
+  wanted_ = decision_->take_wanted();
   ask_server();
-}
-
-int Far::on_client_hello(SSL* ssl) {
-  if (entry_) {  // the second time: the server has answered
-    SSL_set_SSL_CTX(ssl, entry_->to_client.get());
-    return leaf_ && SSL_use_certificate(ssl, leaf_.get()) != 1 ? SSL_CLIENT_HELLO_ERROR : SSL_CLIENT_HELLO_SUCCESS;
-  }
-  const auto pass = [&](modules::Reason reason) {
-    passes_ = reason;
-    return SSL_CLIENT_HELLO_RETRY;
-  };
-  name_ = hello_name(ssl);
-  if (name_.empty()) return pass(reasons::tls_no_name);
-  const Entry* const entry = policy_->find(ends_.server, name_, ends_.client);
-  if (!entry) return pass(reasons::tls_not_listed);
-  if (!hello_offers_1_3(ssl) && !hello_offers_1_2(ssl, entry->public_key()))
-    return pass(reasons::tls_version);
-  for (const bool of_client : {true, false})
-    if (const auto why = site_->remembered.why(key(of_client), now_)) return pass(*why);
-  if (entry->mint)
-    if (const std::string why = entry->mint->why_not(); !why.empty()) return note_refusal(why), pass(reasons::tls_not_minted);
-  const auto protocols = hello_protocols(ssl);
-  if (!protocols) return pass(reasons::tls_not_understood);
-  append(protocols_, *protocols);
-  asks_status_ = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty();
-  entry_ = entry;
-  return SSL_CLIENT_HELLO_RETRY;
-}
-
-Remembered::Key Far::key(bool of_client) const {
-  return {.client = of_client ? ends_.client : modules::Address{}, .server = ends_.server, .port = ends_.server_port,
-          .name = name_};
-}
-
-void Far::shake_with_client() {
-  if (entry_->held) return shake_slowly();
-  const int result = client_->shake_hands();
-  client_shook(result, ERR_peek_error());
-}
-
-void Far::shake_slowly() {
-  const Bytes protocol = server_->protocol();
-  const Bytes status = server_->status_of(SSL_CTX_get0_certificate(entry_->to_client.get()));
-  slow_ = std::make_shared<SlowAnswer>(policy_, *entry_, std::move(client_), std::move(secrets_),
-                                       SlowAnswer::Said{.protocol = {protocol.begin(), protocol.end()},
-                                                        .status = {status.begin(), status.end()}});
-  slow_until_ = now_ + kSlowest;
-  if (!slow_->begin()) return lack_key("too many handshakes wait for it");
-  if (slow_->is_done()) take_answer();
 }
 
 void Far::on_timeout(TimePoint now) {
   now_ = now;
-  if (!slow_) return;
-  if (slow_->is_done()) {
-    take_answer();
-    return take_records();
-  }
-  if (now >= slow_until_) lack_key("it has not signed within five seconds");
-}
-
-void Far::take_answer() {
-  const auto answer = std::exchange(slow_, nullptr);
-  client_ = answer->take_leg(*this);
-  if (!answer->failure().empty()) return lack_key(answer->failure());
-  secrets_ = answer->take_secrets();
-  for (const SessionBytes& session : answer->take_sessions()) keep_session(session);
-  client_shook(answer->result(), answer->error());
+  if (!waits_for_key()) return;
+  client_shook(client_->on_timeout(now));
+  take_records();
 }
 
 // The client has heard nothing, unless it had been asked for another key share.
-void Far::lack_key(const std::string& why) {
-  slow_.reset();
-  note_refusal("its key is not available: " + why);
-  site_->remembered.note(key(false), reasons::tls_key_unavailable, now_ + kKeyRemembered);
+void Far::lack_key() {
+  note_refusal(client_->why());
+  site_->remembered.note(Remembered::of_server(ends_, wanted_.name), reasons::tls_key_unavailable, now_ + kKeyRemembered);
   if (!held_.empty()) return splice_again(reasons::tls_key_unavailable);
   reason_ = reasons::tls_key_unavailable;
   fail();
 }
 
-void Far::client_shook(int result, unsigned long error) {
-  const Slice bytes = client_->drain();
+void Far::client_shook(Downstream::Next next) {
+  if (next == Downstream::Next::waits) return;
+  if (next == Downstream::Next::no_key) return lack_key();
+  const Slice bytes = client_->leg().drain();
   // It has no curve or signature in common with our certificate, and has not heard our alert.
-  const bool is_over = result != SSL_ERROR_NONE && result != SSL_ERROR_WANT_READ;
-  if (is_over && !held_.empty()) return splice_again(reasons::tls_version);
+  if (next == Downstream::Next::failed && !held_.empty()) return splice_again(reasons::tls_version);
   held_ = {};
   if (bytes.size() > 0) out_.pass_on(bytes);
-  if (result == SSL_ERROR_WANT_READ) return;
-  if (result == SSL_ERROR_NONE) return give_keys(bytes.bytes());
-  end_after_refusal(error);
+  if (next == Downstream::Next::done) return give_keys(bytes.bytes());
+  if (next == Downstream::Next::failed) end_after_refusal(client_->error());
 }
 
 // The client's next connections pass.
 void Far::end_after_refusal(unsigned long error) {
-  if (refuses_us(error)) site_->remembered.note(key(true), reasons::tls_client_refused, now_ + kClientRemembered);
+  if (refuses_us(error))
+    site_->remembered.note(Remembered::of_client(ends_, wanted_.name), reasons::tls_client_refused, now_ + kClientRemembered);
   fail();
 }
 
 void Far::give_keys(Bytes last_said) {
-  const auto traffic = secrets_.take(client_->ssl(), last_said);
-  if (!traffic) return fail();
-  out_.tell(Keys{.suite = traffic->suite, .client_secret = Slice::copy_of(traffic->client),
-                 .server_secret = Slice::copy_of(traffic->server), .client_records = client_records_,
-                 .server_records = traffic->server_records, .name = Slice::copy_of(std::as_bytes(std::span(name_))),
-                 .is_private = entry_->is_private});
-  for (const Message& session : std::exchange(sessions_, {})) out_.tell(session);
-  detail_ = (traffic->is_1_2 ? "TLS 1.2 for " : "TLS 1.3 for ") + name_ + ", decrypted" + (leaf_ ? ", certificate minted" : "");
-  if (const auto* suite = SSL_get_cipher_name(client_->ssl())) (detail_ += ", ") += suite;
+  auto for_twin = client_->secrets(last_said, client_records_, wanted_.name);
+  if (!for_twin) return fail();
+  for (const Message& message : for_twin->messages) out_.tell(message);
+  detail_ = for_twin->version + " for " + wanted_.name + ", decrypted" + (leaf_ ? ", certificate minted" : "");
+  if (!for_twin->suite.empty()) (detail_ += ", ") += for_twin->suite;
   state_ = State::joined;
-  begin_to_read();
-  read_server();
+  if (begin_plaintext()) proceed(plaintext_->from_server(now_));
+}
+
+// No module reads that of tables with `dedup = false`.
+bool Far::begin_plaintext() {
+  plaintext_.emplace(out_, *server_);
+  return wanted_.entry->is_private || proceed(plaintext_->begin(now_, readers_, ends_, wanted_.name, told_));
+}
+
+bool Far::proceed(FarPlaintext::Outcome outcome) {
+  if (outcome == FarPlaintext::Outcome::goes_on) return true;
+  if (server_->leg().is_flooded()) reason_ = reasons::tls_server_floods;
+  fail();
+  return false;
 }
 
 // What the client sent before the near half had the keys.
 void Far::read_client() {
   Buffer plain;
-  const auto got = client_->read(plain);
+  const auto got = client_->leg().read(plain);
   const unsigned long error = got == Leg::Read::failed ? ERR_peek_error() : 0;
-  tell_said(plain);
-  if (!plain.empty()) to_server(plain);
+  if (auto said = client_->said(plain)) out_.tell(*said);
+  const bool goes_on = plain.empty() || proceed(plaintext_->from_client(now_, plain));
   // The alert ech_required follows the client's Finished.
   if (got == Leg::Read::failed) return end_after_refusal(error);
+  if (!goes_on) return;
   // It may not answer: the near half has the numbers of the records.
-  if (client_->drain().size() > 0) return fail();
-  if (got == Leg::Read::closed) end_server(true);
-}
-
-void Far::tell_said(Bytes plain) {
-  if (said_bytes_ > Said::kMostBytes) return;
-  said_bytes_ += plain.size();
-  const bool is_known = said_bytes_ <= Said::kMostBytes;
-  out_.tell(Said{.is_known = is_known, .bytes = is_known ? Slice::copy_of(plain) : Slice()});
-}
-
-void Far::keep_session(const SessionBytes& made) {
-  if (made.bytes.empty() || sessions_.size() == Session::kMost) return;
-  sessions_.push_back(Session{.id = Slice::copy_of(std::as_bytes(std::span(made.id))), .bytes = Slice::copy_of(made.bytes),
-                              .entry = Slice::copy_of(std::as_bytes(std::span(entry_->stamp)))});
+  if (client_->leg().drain().size() > 0) return fail();
+  if (got == Leg::Read::closed) proceed(plaintext_->client_ended(now_, FarPlaintext::CloseNotify::came));
 }
 
 void Far::from_twin(TimePoint now, Slice bytes) {
@@ -259,35 +191,25 @@ void Far::from_twin(TimePoint now, Slice bytes) {
   out_.abort();
 }
 
-// The near half vouches for the client. Whether this connection is still terminated is decided here, and the server is
-// verified, before it gets anything; where it is not, the client starts again with a full handshake.
+// The server is verified before it gets anything; where the connection is no longer terminated, the client starts again
+// with a full handshake.
 void Far::take_resumed(const Resumed& resumed) {
-  const auto text = [](const Slice& slice) {
-    return std::string_view(reinterpret_cast<const char*>(slice.bytes().data()), slice.size());
-  };
-  name_ = plain_name(text(resumed.name));
-  const Entry* const entry = policy_->find(ends_.server, name_, ends_.client);
-  const bool fits = !name_.empty() && entry && entry->stamp == text(resumed.entry) && resumed.protocol.size() < 256 &&
-                    !site_->remembered.why(key(false), now_);
-  if (!fits) return fail();
-  entry_ = entry;
+  auto wanted = wanted_by_resumed(resumed, *policy_, site_->remembered, ends_, now_);
+  if (!wanted) return fail();
+  wanted_ = std::move(*wanted);
   is_resumed_ = true;
-  if (!resumed.protocol.empty()) {
-    protocols_.push_back(std::byte(resumed.protocol.size()));
-    append(protocols_, resumed.protocol.bytes());
-  }
-  client_.reset();
+  decision_.reset();
   ask_server();
 }
 
 void Far::open_resumed() {
-  if (!std::ranges::equal(server_->protocol(), Bytes(protocols_).subspan(protocols_.empty() ? 0 : 1))) return fail();
+  if (!std::ranges::equal(server_->protocol(), Bytes(wanted_.protocols).subspan(wanted_.protocols.empty() ? 0 : 1))) return fail();
   state_ = State::open;
-  begin_to_read();
-  detail_ = "TLS for " + name_ + ", decrypted, resumed" + (leaf_ ? ", certificate minted" : "");
-  to_server(std::exchange(held_, {}));
-  if (client_ended_early_) end_server(!truncated_);
-  if (state_ == State::open) read_server();
+  if (!begin_plaintext()) return;
+  detail_ = "TLS for " + wanted_.name + ", decrypted, resumed" + (leaf_ ? ", certificate minted" : "");
+  if (!proceed(plaintext_->from_client(now_, std::exchange(held_, {})))) return;
+  if (client_ended_early_ && !proceed(plaintext_->client_ended(now_, close_notify()))) return;
+  proceed(plaintext_->from_server(now_));
 }
 
 void Far::stream_ended(TimePoint now, modules::Ending ending) {
@@ -301,27 +223,29 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
   if (state_ == State::asking) splice_again(reasons::tls_not_understood);
   if (state_ == State::aside) return out_.end_lan();
   if (state_ != State::open) return fail();
-  end_server(!truncated_);
+  proceed(plaintext_->client_ended(now, close_notify()));
 }
 
 // --------------------------------------------------------------------------------------------- with the server
 
 void Far::ask_server() {
   state_ = State::asking;
-  server_ = std::make_unique<Upstream>(entry_->to_server.get(), name_, protocols_, asks_status_);
-  if (!entry_->mint) server_->verify_alternative_names();  // Mint::leaf() copies no other names, and says so
+  server_ = std::make_unique<Upstream>(wanted_.entry->to_server.get(), wanted_.name, wanted_.protocols, wanted_.asks_status);
+  if (!wanted_.entry->mint) server_->verify_alternative_names();  // Mint::leaf() copies no other names, and says so
   shake_with_server();
 }
 
 void Far::shake_with_server() {
   const auto next = server_->shake_hands();
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
-    say_to_server();
+    flush(*server_, out_);
     if (next == Upstream::Next::more) return;
-    if (entry_->mint && !mint()) return;
+    if (wanted_.entry->mint && !mint()) return;
     if (is_resumed_) return open_resumed();
     state_ = State::answering;
-    shake_with_client();
+    client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_, leaf_.get());
+    decision_.reset();
+    client_shook(client_->shake_hands(now_));
     return take_records();
   }
   note_refusal(server_->why());
@@ -331,18 +255,12 @@ void Far::shake_with_server() {
 
 // Also for a client that has resumed: what it would not be shown today, it does not get.
 bool Far::mint() {
-  auto minted = entry_->mint->leaf(now_, server_->certificate(), name_);
+  auto minted = wanted_.entry->mint->leaf(now_, server_->certificate(), wanted_.name);
   leaf_ = std::move(minted.leaf);
   if (leaf_) return true;
   note_refusal(minted.why_not);
   refuse(reasons::tls_not_minted);
   return false;
-}
-
-void Far::note_refusal(const std::string& why) { detail_ = "TLS for " + name_ + " not decrypted: " + why; }
-
-void Far::say_to_server() {
-  if (Slice bytes = server_->leg().drain(); bytes.size() > 0) out_.to_lan(std::move(bytes));
 }
 
 void Far::from_lan(TimePoint now, Slice bytes) {
@@ -359,7 +277,7 @@ void Far::from_lan(TimePoint now, Slice bytes) {
   }
   if (state_ == State::asking) return shake_with_server();
   if (state_ == State::answering) return server_->leg().unread() > kMostEarlyBytes ? fail() : void();
-  read_server();
+  proceed(plaintext_->from_server(now));
 }
 
 void Far::lan_ended(TimePoint now, modules::Ending ending) {
@@ -376,15 +294,8 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
       return out_.end_stream();
     case State::joined:
     case State::open:
-      if (reader_) {
-        if (std::exchange(server_done_, true)) return;
-        server_was_cut_ = true;
-        reader_->lan_ended(now, modules::Ending::closed);
-        return read_outputs();
-      }
-      // After its close_notify, this is dropped.
-      out_.tell(Truncated{});
-      return out_.end_stream();
+      proceed(plaintext_->server_ended(now));
+      return;
     case State::asking:
       return refuse(reasons::tls_server_refused);
     default:
@@ -397,11 +308,11 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
 void Far::splice(modules::Reason reason, std::vector<Slice> of_server) {
   state_ = State::aside;
   reason_ = reason;
-  slow_.reset();
   if (!lan_ended_) out_.step_aside_to_stream(reason, std::move(of_server));
   if (!held_.empty()) out_.to_lan(Slice::copy_of(held_));
   held_ = {};
   records_ = {};
+  decision_.reset();
   client_.reset();
   if (twin_aside_) out_.step_aside_to_lan();
 }
@@ -413,6 +324,7 @@ void Far::splice_again(modules::Reason reason) {
     reason_ = reason;
     return fail();
   }
+  client_.reset();  // it refers to the server
   server_.reset();
   out_.redial();
   lan_ended_ = false;
@@ -420,14 +332,14 @@ void Far::splice_again(modules::Reason reason) {
 }
 
 void Far::refuse(modules::Reason reason) {
-  site_->remembered.note(key(false), reason, now_ + kServerRemembered);
+  site_->remembered.note(Remembered::of_server(ends_, wanted_.name), reason, now_ + kServerRemembered);
   splice_again(reason);
 }
 
 void Far::fail() {
   ERR_clear_error();
   state_ = State::over;
-  slow_.reset();
+  client_.reset();
   out_.abort();
 }
 

@@ -7,22 +7,6 @@
 #include "proxy/modules/tls/reasons.h"
 
 namespace longhaul::tls {
-namespace {
-
-// RFC 8446, section 6.
-constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
-constexpr std::uint8_t kUserCanceled = 90;
-constexpr std::uint8_t kWarning = 1, kFatal = 2;
-// Of a client's records without data: so many, and one more for so many bytes of data.
-constexpr std::uint64_t kMostWithoutData = 32, kDataForOneWithout = 64 << 10;
-// Section 5.5 allows AES-GCM 2^24.5 full records for one key.
-constexpr std::uint64_t kMostBytesPerKey = 64ull << 30;
-
-std::array<std::byte, 5> key_update(bool request) {
-  return {std::byte{24}, std::byte{0}, std::byte{0}, std::byte{1}, std::byte{request}};
-}
-
-}  // namespace
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   told_ = told;
@@ -131,8 +115,8 @@ void Near::resume_records(TimePoint now) {
       return out_.abort();
     }
     const Traffic& traffic = resumer_->traffic();
-    layer_.emplace(Layer::Secrets{.suite = traffic.suite, .client = traffic.client, .server = traffic.server,
-                                  .server_number = traffic.server_records});
+    client_.emplace(out_, Layer::Secrets{.suite = traffic.suite, .client = traffic.client, .server = traffic.server,
+                                         .server_number = traffic.server_records});
     resumer_.reset();
     is_resumed_ = true;
     open(now, name_);
@@ -191,7 +175,7 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
   if (!fits || name.empty() || name != named) return out_.abort();
   is_private_ = keys.is_private;
   unheard_ = secrets.client_number;
-  layer_.emplace(secrets);
+  client_.emplace(out_, secrets);
   resumer_.reset();
   out_.tell(Taken{});
   open(now, name);
@@ -204,7 +188,7 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
 
 void Near::open(TimePoint now, const std::string& name) {
   name_ = name;
-  detail_ = (layer_->is_1_2() ? "TLS 1.2 for " : "TLS 1.3 for ") + name + (is_resumed_ ? ", decrypted, resumed" : ", decrypted");
+  detail_ = (client_->is_1_2() ? "TLS 1.2 for " : "TLS 1.3 for ") + name + (is_resumed_ ? ", decrypted, resumed" : ", decrypted");
   // What others store of it would be a dictionary, too.
   plaintext_.emplace(is_private_ ? modules::PlaintextReaders() : std::move(readers_), ends_, name);
   plaintext_->on_surroundings(now, told_);
@@ -222,34 +206,17 @@ void Near::take_said(TimePoint now, const Said& said) {
 // ------------------------------------------------------------------------------------------- from the client
 
 void Near::open_records(TimePoint now) {
+  if (client_closed_) return;  // nothing follows close_notify (RFC 8446, section 6.1)
   Buffer plain;
-  Bytes record;
-  for (bool goes_on = true; goes_on && !client_closed_;) {
-    const auto next = records_.next(record);
-    if (next == Records::Next::nothing) break;
-    if (next == Records::Next::invalid || !layer_->may_come(record)) return fail(kUnexpectedMessage);
-    const std::size_t before = plain.size();
-    const auto type = layer_->open(record, plain);
-    if (!type) return fail(kBadRecordMac);
-    const std::size_t size = plain.size() - before;
-    if (*type == ContentType::application_data && size > 0) {
-      opened_bytes_ += size;
-      continue;
-    }
-    // A change of keys costs as much as many bytes.
-    if (++without_data_ > kMostWithoutData + opened_bytes_ / kDataForOneWithout) return fail(kUnexpectedMessage);
-    if (*type == ContentType::application_data) continue;
-    Buffer control(plain.begin() + static_cast<std::ptrdiff_t>(before), plain.end());
-    plain.resize(before);
-    goes_on = *type == ContentType::alert       ? on_alert(control)
-              : *type == ContentType::handshake ? on_handshake_message(control)
-                                                : (fail(kUnexpectedMessage), false);
+  const auto next = client_->read(records_, plain);
+  if (next != SealedClient::Next::failed) {
+    client_closed_ = next == SealedClient::Next::closed;
+    if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
+    if (client_closed_) plaintext_->client_closed(now);
+    read_plaintext();
   }
-  if (state_ != State::open) return;
-  if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
-  if (client_closed_) plaintext_->client_closed(now);
-  read_plaintext();
-  if (!client_aborts_ || state_ != State::open) return;
+  const bool goes_on = next == SealedClient::Next::more || next == SealedClient::Next::closed;
+  if (goes_on || state_ != State::open) return;
   state_ = State::over;
   out_.abort();
 }
@@ -260,49 +227,17 @@ void Near::read_plaintext() {
     if (auto* client = std::get_if<modules::ToStream>(&*output)) {
       out_.pass_on(std::move(client->bytes));
     } else if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
-      seal_data(server->bytes.bytes());
+      client_->send(server->bytes.bytes());
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
       out_.end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
-      if (!truncated_) seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kCloseNotify}});
+      if (!truncated_) client_->close();
       out_.end_lan();
     } else {
       state_ = State::over;
       return out_.abort();
     }
   }
-}
-
-// RFC 8446, section 6.1: user_canceled says that close_notify follows. RFC 5246, section 7.2: other warnings.
-bool Near::on_alert(Bytes alert) {
-  const bool is_one = alert.size() == 2;
-  if (is_one && alert[1] == std::byte{kCloseNotify}) return client_closed_ = true;
-  const auto [at, value] = layer_->is_1_2() ? std::pair(0, kWarning) : std::pair(1, kUserCanceled);
-  client_aborts_ = !is_one || alert[at] != std::byte{value};
-  return !client_aborts_;
-}
-
-bool Near::on_handshake_message(Bytes message) {
-  if (layer_->is_1_2()) {  // RFC 5246, section 7.2.2
-    seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kNoRenegotiation}});
-    return true;
-  }
-  const bool is_update = message.size() == 5 && message[0] == std::byte{24} && message[1] == std::byte{0} &&
-                         message[2] == std::byte{0} && message[3] == std::byte{1} && message[4] <= std::byte{1};
-  if (!is_update) return fail(kUnexpectedMessage), false;
-  layer_->update_client();
-  if (message[4] == std::byte{1}) {
-    seal(ContentType::handshake, key_update(false));
-    layer_->update_server();
-    sealed_bytes_ = 0;
-  }
-  return true;
-}
-
-void Near::fail(std::uint8_t alert) {
-  seal(ContentType::alert, std::array{std::byte{kFatal}, std::byte{alert}});
-  state_ = State::over;
-  out_.abort();
 }
 
 void Near::lan_ended(TimePoint now, modules::Ending ending) {
@@ -322,12 +257,6 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
 
 // --------------------------------------------------------------------------------------------- to the client
 
-void Near::seal(ContentType type, Bytes plain) {
-  Buffer sealed;
-  if (!layer_->seal(type, plain, sealed)) return out_.abort();
-  out_.to_lan(Slice::copy_of(sealed));
-}
-
 void Near::from_stream(TimePoint now, Slice bytes) {
   if (state_ == State::over) return;
   if (state_ == State::resuming) {
@@ -340,16 +269,6 @@ void Near::from_stream(TimePoint now, Slice bytes) {
     if (auto whole = of_reader_.take(bytes)) plaintext_->from_twin(now, std::move(whole->bytes));
   if (!bytes.empty()) plaintext_->from_server(now, std::move(bytes));
   read_plaintext();
-}
-
-void Near::seal_data(Bytes plain) {
-  if (sealed_bytes_ > kMostBytesPerKey && !layer_->is_1_2()) {
-    seal(ContentType::handshake, key_update(false));
-    layer_->update_server();
-    sealed_bytes_ = 0;
-  }
-  sealed_bytes_ += plain.size();
-  seal(ContentType::application_data, plain);
 }
 
 void Near::stream_ended(TimePoint now, modules::Ending ending) {

@@ -9,10 +9,10 @@
 
 #include "proxy/modules/module.h"
 #include "proxy/modules/plaintext.h"
-#include "proxy/modules/tls/layer.h"
 #include "proxy/modules/tls/messages.h"
 #include "proxy/modules/tls/records.h"
 #include "proxy/modules/tls/resumer.h"
+#include "proxy/modules/tls/sealed_client.h"
 #include "proxy/modules/twin/attachment.h"
 #include "proxy/modules/twin/outputs.h"
 
@@ -78,12 +78,7 @@ class Near final : public modules::Module {
   void take_keys(TimePoint now, const Keys& keys);
   void take_said(TimePoint now, const Said& said);
   void open_records(TimePoint now);
-  bool on_alert(Bytes alert);
-  bool on_handshake_message(Bytes message);
   void read_plaintext();
-  void seal(ContentType type, Bytes plain);
-  void seal_data(Bytes plain);
-  void fail(std::uint8_t alert);
   void step_aside(modules::Reason reason);
 
   twin::Outputs<Message> out_;
@@ -99,10 +94,7 @@ class Near final : public modules::Module {
   std::size_t sessions_ = 0;  // that the far half gave
   std::string name_;          // of the server, when open
   std::uint64_t unheard_ = 0;  // of these: with plaintext that this half does not know yet (Said)
-  std::optional<Layer> layer_;
-  std::uint64_t sealed_bytes_ = 0;  // under this key
-  std::uint64_t opened_bytes_ = 0, without_data_ = 0;  // of the client: data, and records that have none
-  bool client_aborts_ = false;                         // behind what it has sent
+  std::optional<SealedClient> client_;  // in State::open
   bool client_closed_ = false, lan_ended_ = false, truncated_ = false;
   modules::Reason reason_{};
   modules::Ends ends_;

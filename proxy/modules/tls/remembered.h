@@ -24,6 +24,12 @@ class Remembered {
     std::string name;
     auto operator<=>(const Key&) const = default;
   };
+  static Key of_server(const modules::Ends& ends, std::string name) {
+    return {.server = ends.server, .port = ends.server_port, .name = std::move(name)};
+  }
+  static Key of_client(const modules::Ends& ends, std::string name) {
+    return {.client = ends.client, .server = ends.server, .port = ends.server_port, .name = std::move(name)};
+  }
 
   void note(Key key, modules::Reason reason, modules::TimePoint until) {
     const auto [found, is_new] = noted_.insert_or_assign(std::move(key), std::pair(reason, until));

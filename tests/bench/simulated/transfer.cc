@@ -19,7 +19,7 @@ std::optional<link::udp::PathMemory> learn(Run run) {
   first.come_up();
   first.flows.start(0, kEndless);
   first.pair.run_for(std::max<Duration>(5s, 20 * round_trip(run)));
-  return first.pair.b.carrier.path_memory();
+  return first.pair.b.carrier.rate().path_memory();
 }
 
 UdpPairOptions options_for(const Run& run) {
@@ -79,7 +79,7 @@ BulkResult bulk(const Run& run) {
   const auto line = two.pair.line.b_to_a().counters();
   const double got = static_cast<double>(delivered(two) - read);
   return {.goodput_bits = got * 8 / in_seconds(run.time),
-          .rtt_ms = in_seconds(two.pair.b.carrier.smoothed_rtt()) * 1e3,
+          .rtt_ms = in_seconds(two.pair.b.carrier.rtt().smoothed()) * 1e3,
           .queue_ms_median = queue.percentile(50),
           .queue_ms_p99 = queue.percentile(99),
           .sent_per_byte = static_cast<double>(two.pair.node_b.bytes_sent() - sent) / got,

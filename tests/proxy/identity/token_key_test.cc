@@ -25,7 +25,8 @@ struct Folder {
   fs::path path = fs::temp_directory_path() / ("longhaul-token-" + std::to_string(::getpid()));
   Folder() {
     fs::create_directories(path / "tokens");
-    std::ofstream(path / "softhsm2.conf") << "directories.tokendir = " << (path / "tokens").string() << "\nlog.level = ERROR\n";
+    std::ofstream(path / "softhsm2.conf")
+        << "directories.tokendir = " << (path / "tokens").string() << "\nlog.level = ERROR\n";
     ::setenv("SOFTHSM2_CONF", (path / "softhsm2.conf").c_str(), 1);
   }
   ~Folder() {
@@ -33,15 +34,20 @@ struct Folder {
     fs::remove_all(path);
   }
   void run(const std::string& arguments) const {
-    REQUIRE(std::system(("softhsm2-util " + arguments + " >" + (path / "said").string() + " 2>&1").c_str()) == 0);
+    REQUIRE(std::system(("softhsm2-util " + arguments + " >" + (path / "said").string() + " 2>&1").c_str()) ==
+            0);
   }
-  void make_token(const std::string& label) const { run("--init-token --free --label " + label + " --pin 1234 --so-pin 5678"); }
-  void import(const std::string& token, EVP_PKEY* key, const std::string& label, const std::string& id) const {
+  void make_token(const std::string& label) const {
+    run("--init-token --free --label " + label + " --pin 1234 --so-pin 5678");
+  }
+  void import(const std::string& token, EVP_PKEY* key, const std::string& label,
+              const std::string& id) const {
     const fs::path file = path / "key.pem";
     std::FILE* const out = std::fopen(file.c_str(), "w");
     REQUIRE(PEM_write_PKCS8PrivateKey(out, key, nullptr, nullptr, 0, nullptr, nullptr) == 1);
     std::fclose(out);
-    run("--import " + file.string() + " --token " + token + " --label " + label + " --id " + id + " --pin 1234");
+    run("--import " + file.string() + " --token " + token + " --label " + label + " --id " + id +
+        " --pin 1234");
   }
 };
 
@@ -51,7 +57,8 @@ bool has_softhsm() {
   return false;
 }
 
-std::unique_ptr<TokenKey> open(const std::string& named, EVP_PKEY* of_certificate, const std::string& pin = "1234") {
+std::unique_ptr<TokenKey> open(const std::string& named, EVP_PKEY* of_certificate,
+                               const std::string& pin = "1234") {
   auto uri = TokenUri::parse("pkcs11:" + named + "?module-path=" + kModule.string());
   REQUIRE(uri.has_value());
   SecretBytes secret(pin.empty() ? 0 : pin.size() + 1);
@@ -82,18 +89,23 @@ TEST_CASE("token key: keys of a token sign, and what is wrong with others is sai
   folder.import("one", EvpKey(EVP_EC_gen("P-256")).get(), "twice", "04");
   folder.import("one", ec.get(), "twice", "05");
 
-  const auto try_out = [](const std::string& named, EVP_PKEY* key, const std::string& pin = "1234") { return open(named, key, pin)->try_out(); };
+  const auto try_out = [](const std::string& named, EVP_PKEY* key, const std::string& pin = "1234") {
+    return open(named, key, pin)->try_out();
+  };
   CHECK(try_out("token=one;object=ec;type=private", ec.get()).empty());
   CHECK(try_out("token=one;id=%02", large.get()).empty());
   CHECK(try_out("token=one;object=rsa", rsa.get()).empty());
   CHECK(try_out("token=one;object=twice;id=%05", ec.get()).empty());
-  CHECK(try_out("token=one;object=twice", ec.get()) == "the token has more than one such private key; add id=");
+  CHECK(try_out("token=one;object=twice", ec.get()) ==
+        "the token has more than one such private key; add id=");
   CHECK(try_out("token=one;object=none", ec.get()) == "the token has no such private key");
   CHECK(try_out("token=three;object=ec", ec.get()) == "no token is present that it describes");
-  CHECK(try_out("token=two;object=ec", ec.get()) == "it describes more than one token; add serial=, or module-path=");
+  CHECK(try_out("token=two;object=ec", ec.get()) ==
+        "it describes more than one token; add serial=, or module-path=");
   CHECK(try_out("token=one;object=ec", large.get()) == "it is not the key of the certificate");
   CHECK(try_out("token=one;object=ec", rsa.get()) != "");
-  CHECK(try_out("token=one;object=ec", ec.get(), "") == "the token has no such private key, or shows it only with a PIN (pin-source=)");
+  CHECK(try_out("token=one;object=ec", ec.get(), "") ==
+        "the token has no such private key, or shows it only with a PIN (pin-source=)");
   CHECK(try_out("token=one;object=ec", ec.get(), "9999").starts_with("the token refuses the PIN: "));
   // Of the wrong PIN nothing stays.
   CHECK(try_out("token=one;object=ec", ec.get()).empty());

@@ -7,49 +7,33 @@
 
 #include "proxy/modules/http/h2/blocks.h"
 #include "proxy/modules/http/h2/early.h"
+#include "proxy/modules/http/h2/settings.h"
 
 namespace longhaul::http::h2 {
 namespace {
 
-constexpr std::size_t kExchangeBytes = 1024;  // about, without its fields
-
-std::size_t memory_of(const Fields& fields) {
-  std::size_t bytes = 0;
-  for (const Field& field : fields.all()) bytes += sizeof field + field.name.size() + field.value.size();
-  return bytes;
-}
-
-Session::Settings for_server(std::int32_t window) {
-  return {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)},
-          {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, Session::kMostBlockBytes}};
-}
-
-Session::Settings for_client(std::int32_t window) {
-  return {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, Streams::kMostStreams},
-          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)},
-          {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, Session::kMostBlockBytes},
-          {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
+TunnelResets::Of kind_of(const Exchange& exchange) {
+  return exchange.is_tunnel ? TunnelResets::Of::tunnel : TunnelResets::Of::request;
 }
 
 }  // namespace
 
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Receiving& receiving)
-    : place_(place), site_(std::move(site)), receiving_(&receiving) {
-  client_.announce(for_client(kUpWindow), kAllUpWindow);
+    : place_(place), answers_(place, std::move(site), &receiving) {
+  client_.announce(settings_for_client(kUpWindow, kMostStreams), kAllUpWindow);
 }
 
 // Towards the near half: the near half's own windows limit what crosses the line.
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead)
-    : place_(place), site_(std::move(site)), ahead_(&ahead), is_on_(false) {
-  client_.announce(for_client(kLanWindow), kAllLanWindow);
+    : place_(place), answers_(place, std::move(site), nullptr), ahead_(&ahead) {
+  client_.announce(settings_for_client(kLanWindow, kMostStreams), kAllLanWindow);
 }
 
 void Streams::begin() {
   if (ahead_)
-    server_.announce(for_server(kLanWindow), kAllLanWindow);
+    server_.announce(settings_for_server(kLanWindow), kAllLanWindow);
   else
-    server_.announce(for_server(kDownWindow), kAllDownWindow);
+    server_.announce(settings_for_server(kDownWindow), kAllDownWindow);
 }
 
 // The requests get the client's own names for streams, and the server's view of the windows is the client's:
@@ -66,9 +50,9 @@ bool Streams::take_over(TimePoint now, Bytes at_server) {
   for (const auto& [stream, more] : early->windows) server_.widen(stream, more);
   server_.drain(heard, ~std::size_t{0});
   is_late_ = false;
-  const bool is_same = exchanges_.size() == early->requests && by_server_.size() == early->requests;
+  const bool is_same = exchanges_.size() == early->requests && exchanges_.size_at_server() == early->requests;
   if (!is_understood || !is_same || server_.has_complained()) return false;
-  server_.announce(for_server(kDownWindow), kAllDownWindow);
+  server_.announce(settings_for_server(kDownWindow), kAllDownWindow);
   return true;
 }
 
@@ -85,27 +69,10 @@ bool Streams::from_server(TimePoint now, Bytes bytes) {
   return goes_on;
 }
 
-Streams::Exchange* Streams::of_client(StreamId stream) {
-  const auto found = exchanges_.find(stream);
-  return found == exchanges_.end() ? nullptr : found->second.get();
-}
-
-Streams::Exchange* Streams::of_server(StreamId stream) {
-  const auto found = by_server_.find(stream);
-  return found == by_server_.end() ? nullptr : found->second;
-}
-
-std::size_t Streams::state_bytes() const {
-  std::uint64_t coming = 0;
-  for (const auto& [stream, exchange] : exchanges_)
-    if (exchange->incoming) coming += exchange->incoming->bytes();
-  return exchanges_bytes_ + static_cast<std::size_t>(up_bytes_ + coming);
-}
-
 // ------------------------------------------------------------------------------------------- from the client
 
 void Streams::FromClient::on_headers(StreamId stream, Fields block, bool ends) {
-  Exchange* const exchange = all_.of_client(stream);
+  Exchange* const exchange = all_.exchanges_.of_client(stream);
   if (!exchange) return all_.open(stream, std::move(block), ends);
   exchange->up.trailers = std::move(block);
   on_end(stream);
@@ -114,57 +81,45 @@ void Streams::FromClient::on_headers(StreamId stream, Fields block, bool ends) {
 void Streams::open(StreamId stream, Fields block, bool ends) {
   // Those that the client has reset and the server does not know of yet.
   if (exchanges_.size() >= 2 * kMostStreams) return client_.reset(stream, errors::refused);
-  const auto [place, is_new] = exchanges_.try_emplace(stream, std::make_unique<Exchange>());
-  Exchange& exchange = *place->second;
-  exchange.client = stream;
+  Exchange& exchange = exchanges_.open(stream, std::move(block));
   exchange.asks = !ends;
-  exchange.is_tunnel = block.value(":method") == "CONNECT";
+  exchange.is_tunnel = exchange.block.value(":method") == "CONNECT";
   if (exchange.is_tunnel) client_.add_tunnel(stream);
   exchange.up.ended = ends;
-  exchange.erasures = site_->store.erasures();
-  exchange.request = request_of(block, place_.scheme());
-  exchange.block = std::move(block);
-  exchange.bytes = kExchangeBytes + 2 * memory_of(exchange.block);
-  exchanges_bytes_ += exchange.bytes;
-  if (exchange.request) exchange.key = place_.key_of(*exchange.request);
-  if (exchange.request && receiving_) receiving_->note_request(*exchange.request);
-  if (exchange.request && ends && is_on_ && !is_late_ && may_answer(*exchange.request)) {
-    if (answer_here(exchange)) return;
-  }
+  exchange.request = request_of(exchange.block, place_.scheme());
+  answers_.begin(exchange);
+  const bool may_be_here = exchange.request && ends && answers_.is_used() && !is_late_ && may_answer(*exchange.request);
+  if (may_be_here && answer_here(exchange)) return;
   ask(exchange);
 }
 
-bool Streams::answer_from_store(Exchange& exchange, const Object& object) {
-  const RequestHead& request = *exchange.request;
-  if (!is_fresh_for(*object, request, now_)) return false;
-  if (request.fields.has("range") && !is_at_client(*object, request) && !part_of(*object, request))
-    return false;
-  ++counters_.cache_hits;
-  ++counters_.round_trips_saved;
-  send(exchange, object, "hit");
-  return true;
-}
-
-void Streams::send(Exchange& exchange, const Object& object, std::string_view note) {
-  const RequestHead& request = *exchange.request;
-  const bool not_modified = is_at_client(*object, request);
-  const auto part = not_modified ? std::nullopt : part_of(*object, request);
-  const Part sent = not_modified ? Part{} : part.value_or(Part{0, object->content_bytes});
-  counters_.cache_bytes += sent.size;
-  send_content(exchange, *object, sent,
-               block_of(answer_of(*object, now_, {.not_modified = not_modified, .part = part, .note = note})));
-}
-
-void Streams::send_content(Exchange& exchange, const Stored& object, Part rest, const Fields& block) {
-  for (const Slice& piece : object.content) {
-    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(rest.first, piece.size()));
-    const auto sent = static_cast<std::size_t>(std::min<std::uint64_t>(rest.size, piece.size() - skipped));
-    exchange.down.add(piece.sub(skipped, sent));
-    rest.first -= skipped;
-    rest.size -= sent;
+// Also true if the request waits.
+bool Streams::answer_here(Exchange& exchange) {
+  Fields block;
+  switch (answers_.find(now_, exchange, block)) {
+    case LocalAnswers::Found::answer:
+      respond(exchange, block);
+      return true;
+    case LocalAnswers::Found::later:
+      waiting_.push_back(exchange.client);
+      return true;
+    default:
+      return false;
   }
-  exchange.down.ended = exchange.responded = exchange.is_from_store = true;
+}
+
+void Streams::respond(Exchange& exchange, const Fields& block) {
   client_.respond(exchange.client, block, exchange.down.pieces.empty() ? nullptr : &exchange.down);
+}
+
+void Streams::look(TimePoint now) {
+  now_ = now;
+  for (const StreamId stream : std::exchange(waiting_, {})) {
+    Exchange* const exchange = exchanges_.of_client(stream);
+    if (!exchange || exchange->server != 0 || exchange->responded) continue;
+    if (answers_.is_used() && answer_here(*exchange)) continue;
+    ask(*exchange);
+  }
 }
 
 void Streams::ask(Exchange& exchange) {
@@ -179,12 +134,11 @@ void Streams::ask(Exchange& exchange) {
   const auto stream =
       server_gone_ ? std::nullopt : server_.request(block, exchange.asks ? &exchange.up : nullptr);
   if (!stream) return client_.reset(exchange.client, errors::refused);
-  exchange.server = *stream;
-  by_server_[*stream] = &exchange;
+  exchanges_.join(exchange, *stream);
 }
 
 void Streams::FromClient::on_data(StreamId stream, Bytes bytes) {
-  Exchange* const exchange = all_.of_client(stream);
+  Exchange* const exchange = all_.exchanges_.of_client(stream);
   if (!exchange || exchange->server == 0) return all_.client_.consumed(stream, bytes.size());
   exchange->up.add_copy(bytes);
   all_.up_bytes_ += bytes.size();
@@ -192,27 +146,28 @@ void Streams::FromClient::on_data(StreamId stream, Bytes bytes) {
 }
 
 void Streams::FromClient::on_end(StreamId stream) {
-  Exchange* const exchange = all_.of_client(stream);
+  Exchange* const exchange = all_.exchanges_.of_client(stream);
   if (!exchange) return;
   exchange->up.ended = true;
   if (exchange->server != 0) all_.server_.resume(exchange->server);
 }
 
 void Streams::FromClient::on_closed(StreamId stream, std::uint32_t error) {
-  Exchange* const exchange = all_.of_client(stream);
+  Exchange* const exchange = all_.exchanges_.of_client(stream);
   // A reset may also say that nothing is wrong.
   const bool is_cut = exchange && exchange->server != 0 && !(exchange->up.ended && exchange->end_sent);
   if (error != errors::none || is_cut) all_.count_reset();
   if (!exchange) return;
   exchange->client = 0;
   all_.forget_down(*exchange);
-  if (exchange->server != 0 && (error != errors::none || is_cut)) all_.reset_server(*exchange, error);
+  if (exchange->server != 0 && (error != errors::none || is_cut))
+    all_.resets_up_.reset(exchange->server, error, kind_of(*exchange), exchange->up);
   all_.settle(*exchange);
 }
 
 // Of a response: as much more may come.
 void Streams::FromClient::on_sent(StreamId stream, std::size_t bytes) {
-  Exchange* const exchange = all_.of_client(stream);
+  Exchange* const exchange = all_.exchanges_.of_client(stream);
   if (!exchange || exchange->is_from_store) return;
   all_.down_bytes_ -= bytes;
   all_.server_.consumed(exchange->server, bytes);
@@ -221,24 +176,21 @@ void Streams::FromClient::on_sent(StreamId stream, std::size_t bytes) {
 // The server has answered without having read everything: the client need not send the rest (RFC 9113,
 // section 8.1).
 void Streams::FromClient::on_end_sent(StreamId stream) {
-  Exchange* const exchange = all_.of_client(stream);
+  Exchange* const exchange = all_.exchanges_.of_client(stream);
   if (!exchange) return;
   exchange->end_sent = true;
   if (exchange->server == 0 && !exchange->up.ended) all_.client_.reset(stream, errors::none);
 }
 
 void Streams::count_reset() {
-  const double seconds = std::chrono::duration<double>(now_ - resets_at_).count();
-  resets_left_ = std::min<double>(kMostResets, resets_left_ + seconds * kResetsPerSecond);
-  resets_at_ = now_;
-  if ((resets_left_ -= 1) < 0) client_.terminate(errors::calm);
+  if (!resets_.take(now_)) client_.terminate(errors::calm);
 }
 
 // ------------------------------------------------------------------------------------------- from the server
 
 void Streams::FromServer::on_headers(StreamId stream, Fields block, bool ends) {
   if (all_.ahead_ && all_.ahead_->on_headers(all_.now_, all_.server_, stream, block, ends)) return;
-  Exchange* const exchange = all_.of_server(stream);
+  Exchange* const exchange = all_.exchanges_.of_server(stream);
   if (!exchange || exchange->client == 0) return;
   if (!exchange->responded) return all_.take_response(*exchange, block, ends);
   exchange->incoming.reset();  // with trailers it is not stored
@@ -248,8 +200,7 @@ void Streams::FromServer::on_headers(StreamId stream, Fields block, bool ends) {
 }
 
 void Streams::inform(Exchange& exchange, const Fields& block) {
-  exchange.informed_bytes += memory_of(block);
-  exchange.is_refused = ++exchange.informed > kMostInformed || exchange.informed_bytes > kMostInformedBytes;
+  exchange.is_refused = !exchange.informed.take(block);
   exchange.is_refused ? server_.reset(exchange.server, errors::protocol) : client_.inform(exchange.client, block);
 }
 
@@ -258,49 +209,27 @@ void Streams::take_response(Exchange& exchange, const Fields& block, bool ends) 
   const auto response = response_of(block);
   if (!response) return server_.reset(exchange.server, errors::protocol);
   if (response->status < 200) return inform(exchange, block);
-  if (exchange.request && receiving_) place_.invalidate(site_->store, *exchange.request, *response);
+  answers_.note(exchange, *response);
   if (response->status == 304 && exchange.asked_about) return take_not_modified(exchange, *response, ends);
   exchange.responded = true;
   exchange.down.ended = ends;
   if (ahead_ && exchange.request) exchange.document = ahead_->begins(now_, *exchange.request, *response);
   client_.respond(exchange.client, block, ends ? nullptr : &exchange.down);
-  const Seconds wall = site_->wall();
-  if (is_on_ && exchange.request && !exchange.asks && may_store(*exchange.request, *response, wall))
-    exchange.incoming.emplace(site_, exchange.key, exchange.erasures,
-                              to_store(*exchange.request, *response, now_, wall), uses_disk_);
+  answers_.begin_to_store(now_, exchange, *response);
   if (ends) store_if_whole(exchange);
 }
 
 void Streams::take_not_modified(Exchange& exchange, const ResponseHead& response, bool ends) {
-  const Object asked_about = std::exchange(exchange.asked_about, nullptr);
-  auto fresh = validated(*asked_about, response, now_, site_->wall());
   if (!ends) server_.reset(exchange.server, errors::cancel);
-  leave(exchange, exchange.server);
-  if (!fresh) {
-    // It speaks of other content than was asked about: the request as the client made it gets an answer.
-    site_->store.erase(exchange.key);
-    exchange.erasures = site_->store.erasures();
-    return ask(exchange);
-  }
-  fresh->in_memory_only |= !uses_disk_;
-  const auto object = std::make_shared<const Stored>(std::move(*fresh));
-  ++counters_.cache_validations;
-  const bool is_current = !site_->store.was_erased(exchange.key, exchange.erasures);
-  if (is_current &&
-      may_store(*exchange.request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
-    site_->store.put(exchange.key, *object);
-  send(exchange, object, "fwd=stale;fwd-status=304");
-}
-
-// Its answer has been used: what else comes on that stream is nobody's.
-void Streams::leave(Exchange& exchange, StreamId server) {
-  by_server_.erase(server);
-  exchange.server = 0;
+  exchanges_.leave(exchange);
+  Fields block;
+  if (answers_.take_not_modified(now_, exchange, response, block) == LocalAnswers::Found::nothing) return ask(exchange);
+  respond(exchange, block);
 }
 
 void Streams::FromServer::on_data(StreamId stream, Bytes bytes) {
   if (all_.ahead_ && all_.ahead_->on_data(all_.now_, all_.server_, stream, bytes)) return;
-  Exchange* const exchange = all_.of_server(stream);
+  Exchange* const exchange = all_.exchanges_.of_server(stream);
   if (!exchange || exchange->client == 0 || !exchange->responded)
     return all_.server_.consumed(stream, bytes.size());
   if (exchange->incoming && !exchange->incoming->add(bytes)) exchange->incoming.reset();
@@ -312,7 +241,7 @@ void Streams::FromServer::on_data(StreamId stream, Bytes bytes) {
 
 void Streams::FromServer::on_end(StreamId stream) {
   if (all_.ahead_ && all_.ahead_->on_end(stream)) return;
-  Exchange* const exchange = all_.of_server(stream);
+  Exchange* const exchange = all_.exchanges_.of_server(stream);
   if (!exchange || exchange->client == 0 || !exchange->responded) return;
   exchange->down.ended = true;
   all_.store_if_whole(*exchange);
@@ -326,22 +255,23 @@ void Streams::store_if_whole(Exchange& exchange) {
 
 void Streams::FromServer::on_closed(StreamId stream, std::uint32_t error) {
   if (all_.ahead_ && all_.ahead_->on_closed(all_.server_, stream)) return;
-  Exchange* const exchange = all_.of_server(stream);
+  Exchange* const exchange = all_.exchanges_.of_server(stream);
   if (!exchange) return;
-  all_.leave(*exchange, stream);
+  all_.exchanges_.leave(*exchange);
   exchange->incoming.reset();
   all_.up_bytes_ -= exchange->up.bytes();
   all_.client_.consumed(exchange->client, static_cast<std::size_t>(exchange->up.bytes()));
   exchange->up.clear();
   if (exchange->client != 0 && !(exchange->responded && exchange->down.ended))
-    all_.reset_client(*exchange, error == errors::none && !exchange->is_tunnel ? errors::internal : error);
+    all_.resets_down_.reset(exchange->client, error == errors::none && !exchange->is_tunnel ? errors::internal : error,
+                            kind_of(*exchange), exchange->down);
   else if (exchange->client != 0 && exchange->end_sent && !exchange->up.ended)
     all_.client_.reset(exchange->client, errors::none);
   all_.settle(*exchange);
 }
 
 void Streams::FromServer::on_sent(StreamId stream, std::size_t bytes) {
-  Exchange* const exchange = all_.of_server(stream);
+  Exchange* const exchange = all_.exchanges_.of_server(stream);
   if (!exchange) return;
   all_.up_bytes_ -= bytes;
   all_.client_.consumed(exchange->client, bytes);
@@ -362,20 +292,19 @@ void Streams::forget_down(Exchange& exchange) {
 void Streams::settle(Exchange& exchange) {
   if (exchange.client != 0 || exchange.server != 0) return;
   up_bytes_ -= exchange.up.bytes();
-  exchanges_bytes_ -= exchange.bytes;
-  std::erase_if(exchanges_, [&](const auto& each) { return each.second.get() == &exchange; });
+  exchanges_.erase(exchange);
 }
 
 void Streams::use_store(bool on) {
-  if (is_on_ == on) return;
-  is_on_ = on;
+  if (answers_.is_used() == on) return;
+  answers_.use(on);
   if (on) return;
   drop_pending();
   client_.say_goodbye();
 }
 
 void Streams::drop_pending() {
-  for (const auto& [stream, exchange] : exchanges_) {
+  for (const auto& [stream, exchange] : exchanges_.all()) {
     exchange->incoming.reset();
     exchange->document.reset();
   }
@@ -390,13 +319,32 @@ void Streams::server_ended() {
   client_.say_goodbye();
 }
 
+// The server's SETTINGS come after this half's own, so the client learns it from a second frame. A server that
+// takes its offer back breaks RFC 8441, section 3, and loses its connection to the library.
+void Streams::offer_tunnels() {
+  if (offers_tunnels_ || !server_.peer_takes_tunnels()) return;
+  offers_tunnels_ = true;
+  client_.announce({{NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1}}, 0);
+}
+
+void Streams::to_client(Buffer& out, std::size_t enough) {
+  resets_down_.drain(out, enough, [&](StreamId stream) {
+    const Exchange* const exchange = exchanges_.of_client(stream);
+    return exchange && exchange->client != 0;
+  });
+}
+
+void Streams::to_server(Buffer& out, std::size_t enough) {
+  resets_up_.drain(out, enough, [&](StreamId stream) { return exchanges_.of_server(stream) != nullptr; });
+}
+
 void Streams::review() {
   if (!server_gone_ && server_.is_over()) server_ended();
 }
 
 bool Streams::is_over() const {
   if (client_.is_over()) return true;
-  return server_gone_ && std::ranges::none_of(exchanges_, [](const auto& each) {
+  return server_gone_ && std::ranges::none_of(exchanges_.all(), [](const auto& each) {
            return each.second->client != 0 && each.second->responded && each.second->down.ended;
          });
 }

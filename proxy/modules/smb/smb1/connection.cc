@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/fields.h"
 
 namespace longhaul::smb::smb1 {
@@ -19,64 +18,13 @@ bool is_transaction(Command command) {
 
 bool is_open(Command command) { return command == Command::nt_create_andx || command == Command::open_andx; }
 
-// Opens chained with anything but READs are not tracked: one status covers the effects of the whole chain.
-bool only_reads_behind(const Message& request, const Block& open) {
-  return std::all_of(request.blocks.begin(), request.blocks.end(), [&](const Block& block) {
-    return block.at <= open.at || block.command == Command::read_andx;
-  });
-}
-
-Opening opening_of(const Header& header, const Block& block, const NtCreateRequest& request) {
-  Opening opening;
-  opening.is_nt_create = true;
-  opening.use = smb::use_of(request.access, request.disposition);
-  Open& open = opening.open;
-  open.name = file_name(header, request.name);
-  if (request.root_fid != 0) open.name.exact = false;
-  open.unnamed = open.name.stream || request.root_fid != 0;
-  open.may_read = (request.access & (kReadData | kGenericRead | kGenericAll | kMaximumAllowed)) != 0;
-  open.may_write = (request.access & (kWriteData | kGenericWrite | kGenericAll)) != 0;
-  open.write_through = (request.options & (kOptionWriteThrough | kOptionNoBuffering)) != 0;
-  open.random = (request.options & kOptionRandom) != 0;
-  open.delete_on_close = (request.options & kOptionDeleteOnClose) != 0;
-  open.looks = only_looks(request);
-  (void)block;
-  return opening;
-}
-
-Opening opening_of(const Header& header, const Block& block, const OpenRequest& request) {
-  Opening opening;
-  opening.open_andx_flags = request.flags;
-  using Use = LostWrites::Use;
-  const bool keeps_data = (request.mode & 3) == 1;  // 2: truncated
-  opening.use = !keeps_data ? Use::replaces : request.writes() ? Use::writes : Use::reads;
-  Open& open = opening.open;
-  const std::size_t pad = header.is_unicode() && block.bytes_at % 2 ? 1 : 0;
-  open.name = file_name(header, block.bytes.subspan(std::min(pad, block.bytes.size())));
-  open.unnamed = open.name.stream;
-  open.may_read = request.reads();
-  open.may_write = request.writes();
-  open.write_through = request.write_through();
-  return opening;
-}
-
 }  // namespace
 
 MessageNumber number_of(const Header& header) { return MessageNumber{header.pid} << 16 | header.mid; }
 
-OpenKey key_of(std::uint16_t uid, std::uint16_t tid, std::uint16_t fid) {
-  OpenKey key{.session = uid, .tree = tid, .id = {}};
-  store_le<std::uint16_t>(key.id.data(), fid);
-  return key;
-}
-std::uint16_t fid_of(const OpenKey& key) { return u16_at(key.id, 0); }
-
 void Connection::on_request(const Message& request) {
   const Header& header = request.header;
-  // [MS-CIFS] 2.2.3.1: while a session is set up the bit only offers.
-  if (header.is_signed() && why_untouchable_ == reasons::optimised && header.command != Command::negotiate &&
-      header.command != Command::session_setup_andx)
-    why_untouchable_ = reasons::smb_signed;
+  negotiated_.on_request(header);
   Pending pending{.header = header, .chained = request.is_chained(), .effect = effect_of(request)};
   for (const Block& block : request.blocks) on_block(request, block, pending);
   if (const Open* open = open_of(request)) pending.serial = open->serial;
@@ -85,39 +33,24 @@ void Connection::on_request(const Message& request) {
 }
 
 void Connection::on_block(const Message& request, const Block& block, Pending& pending) {
-  const Header& header = request.header;
   Open* open = nullptr;
-  if (const auto fid = fid_of(block)) open = open_of(*fid);
+  if (const auto fid = fid_of(block)) open = opens_.find(*fid);
   if (open && takes_locks(block)) open->locked = true;
   if (open && writes_data(block.command)) ++open->writes;
   switch (block.command) {
     case Command::negotiate:
-      if (const auto negotiate = parse_negotiate_request(block)) {
-        // Samba's and early NT's name for the same dialect.
-        for (std::size_t i = 0; i < negotiate->dialects.size(); ++i) {
-          const std::string_view name = negotiate->dialects[i];
-          if (name == "NT LM 0.12" || name == "NT LANMAN 1.0")
-            pending.dialects.push_back(static_cast<std::uint16_t>(i));
-        }
-      }
+      pending.dialects = nt_lm_012_in(block);
       return;
     case Command::session_setup_andx:
-      if (const auto setup = parse_session_setup_request(block)) {
-        client_capabilities_ = setup->capabilities;
-        client_buffer_ = setup->max_buffer;
-      }
+      negotiated_.on_session_setup(block);
       return;
     case Command::tree_connect_andx:
       pending.leaves_tree = block.words.size() >= 6 && (u16_at(block.words, 4) & 1) != 0;
       return;
     case Command::nt_create_andx:
-      if (const auto create = parse_nt_create_request(block, header);
-          create && only_reads_behind(request, block))
-        pending.opening = std::make_unique<Opening>(opening_of(header, block, *create));
-      return;
     case Command::open_andx:
-      if (const auto opens = parse_open_request(block); opens && only_reads_behind(request, block))
-        pending.opening = std::make_unique<Opening>(opening_of(header, block, *opens));
+      if (auto opening = opening_of(request, block))
+        pending.opening = std::make_unique<Opening>(std::move(*opening));
       return;
     case Command::close:
     case Command::write_and_close:
@@ -148,7 +81,10 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
     default:
       break;
   }
-  if (!is_transaction(block.command)) return;
+  if (is_transaction(block.command)) on_transaction(request, block, pending);
+}
+
+void Connection::on_transaction(const Message& request, const Block& block, Pending& pending) {
   const auto part = parse_transaction(request, block);
   if (!part) return;
   pending.function = part->function;
@@ -159,8 +95,8 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
       static_cast<Trans2>(part->function) == Trans2::set_file_information) {
     if (const auto information = parse_file_information(part->parameters)) fid = information->fid;
   }
-  if (open = fid ? open_of(*fid) : nullptr; open && effect_of(request, block) != Effect::none)
-    open->changed = true;
+  Open* open = fid ? opens_.find(*fid) : nullptr;
+  if (open && effect_of(request, block) != Effect::none) open->changed = true;
 }
 
 bool Connection::is_last_part(const Message& reply, Pending& request) const {
@@ -190,18 +126,11 @@ Connection::Answered Connection::on_reply(const Message& reply) {
   const Header& header = reply.header;
   for (const Block& block : reply.blocks) {
     if (is_open(block.command) && request.opening) on_opened(reply, block, request, answered);
-    if (block.command == Command::tree_connect_andx && block.words.size() >= 4) {
-      if (request.leaves_tree)
-        close_where([&](const Open& open) { return open.tid == request.header.tid; }, answered);
-      if (const auto tree = parse_tree_connect_reply(block); tree && tree->is_disk) {
-        disk_trees_.insert(header.tid);
-      } else {
-        disk_trees_.erase(header.tid);
-      }
-    }
+    if (block.command == Command::tree_connect_andx && block.words.size() >= 4)
+      on_tree_connected(reply, block, request, answered);
   }
   for (std::uint16_t fid : request.closing) {
-    Open* open = open_of(fid);
+    Open* open = opens_.find(fid);
     if (!open) continue;
     if (header.status != 0) {
       open->locked = true;  // whether it is still open is unknown
@@ -210,12 +139,12 @@ Connection::Answered Connection::on_reply(const Message& reply) {
     }
   }
   // One that was under way when a FLUSH was requested may have been done behind it.
-  Open* meant = request.serial ? open_of_serial(*request.serial) : nullptr;
+  Open* meant = request.serial ? opens_.find_serial(*request.serial) : nullptr;
   if (meant && writes_data(header.command)) ++meant->writes;
   if (header.status != 0) return answered;
   switch (header.command) {
     case Command::negotiate:
-      on_negotiated(reply, request);
+      negotiated_.on_reply(reply, request.dialects);
       break;
     case Command::flush:
       if (meant) meant->flushed_writes = std::max(meant->flushed_writes, request.writes);
@@ -226,14 +155,14 @@ Connection::Answered Connection::on_reply(const Message& reply) {
           meant->confirm(request.offset, written->count);
       break;
     case Command::tree_disconnect:
-      close_where([&](const Open& open) { return open.tid == request.header.tid; }, answered);
+      opens_.remove_where([&](const Open& open) { return open.tid == request.header.tid; }, answered.closed);
       disk_trees_.erase(request.header.tid);
       break;
     case Command::logoff_andx:
-      close_where([&](const Open& open) { return open.uid == request.header.uid; }, answered);
+      opens_.remove_where([&](const Open& open) { return open.uid == request.header.uid; }, answered.closed);
       break;
     case Command::process_exit:
-      close_where([&](const Open& open) { return open.pid == request.header.pid; }, answered);
+      opens_.remove_where([&](const Open& open) { return open.pid == request.header.pid; }, answered.closed);
       break;
     default:
       break;
@@ -241,20 +170,15 @@ Connection::Answered Connection::on_reply(const Message& reply) {
   return answered;
 }
 
-void Connection::on_negotiated(const Message& reply, const Pending& request) {
-  const auto negotiated = parse_negotiate_reply(reply.first());
-  if (!negotiated || !negotiated->nt_lm_012 || !std::ranges::count(request.dialects, negotiated->dialect)) {
-    why_untouchable_ = reasons::smb_not_understood;
-    return;
+void Connection::on_tree_connected(const Message& reply, const Block& block, const Pending& request,
+                                   Answered& answered) {
+  if (request.leaves_tree)
+    opens_.remove_where([&](const Open& open) { return open.tid == request.header.tid; }, answered.closed);
+  if (const auto tree = parse_tree_connect_reply(block); tree && tree->is_disk) {
+    disk_trees_.insert(reply.header.tid);
+  } else {
+    disk_trees_.erase(reply.header.tid);
   }
-  ready_ = true;
-  // Servers announce about 50; the list of pending requests is searched linearly.
-  constexpr std::uint16_t kMostMpx = 256;
-  max_mpx_ = std::min(negotiated->max_mpx, kMostMpx);
-  capabilities_ = negotiated->capabilities;
-  server_time_ =
-      std::chrono::local_seconds{negotiated->system_time.time_since_epoch()} - negotiated->time_zone;
-  if ((negotiated->security_mode & kSigningRequired) && !is_sealed_) why_untouchable_ = reasons::smb_signed;
 }
 
 void Connection::on_opened(const Message& reply, const Block& block, Pending& request, Answered& answered) {
@@ -262,7 +186,6 @@ void Connection::on_opened(const Message& reply, const Block& block, Pending& re
   const auto file =
       opening.is_nt_create ? parse_nt_create_reply(block) : parse_open_reply(block, opening.open_andx_flags);
   if (!file || !file->is_disk_file || !is_disk(reply.header.tid)) return;
-  if (!opens_.contains(file->fid) && !has_room_for_opens(1)) return;
   Open open = opening.open;
   open.uid = reply.header.uid;
   open.tid = reply.header.tid;
@@ -270,17 +193,16 @@ void Connection::on_opened(const Message& reply, const Block& block, Pending& re
   open.pid = request.header.pid;
   open.flags2 = request.header.flags2;
   open.key = key_of(open.uid, open.tid, open.fid);
-  open.serial = ++opened_;
   open.oplock = file->oplock;
   open.was_write_cached = open.may_cache_writes();
   open.end_of_file = open.confirmed_bytes = file->end_of_file;
   open.size_is_known = opening.is_nt_create;
-  answered.opened = &opens_.insert_or_assign(open.fid, std::move(open)).first->second;
+  answered.opened = opens_.add(std::move(open));
 }
 
 Open* Connection::on_break(const Message& request) {
   const auto locking = parse_locking_request(request.first());
-  Open* open = locking ? open_of(locking->fid) : nullptr;
+  Open* open = locking ? opens_.find(locking->fid) : nullptr;
   if (!open) return nullptr;
   // [MS-CIFS] 3.2.5.42: a break to level II needs no answer; after other breaks no caching is left until they
   // are answered.
@@ -289,45 +211,9 @@ Open* Connection::on_break(const Message& request) {
   return open;
 }
 
-std::optional<Open> Connection::close(const OpenKey& key) {
-  const auto found = opens_.find(fid_of(key));
-  if (found == opens_.end() || found->second.key != key) return std::nullopt;
-  Open closed = std::move(found->second);
-  opens_.erase(found);
-  return closed;
-}
-
-template <class Which>
-void Connection::close_where(Which&& which, Answered& answered) {
-  for (auto at = opens_.begin(); at != opens_.end();) {
-    if (which(at->second)) {
-      answered.closed.push_back(std::move(at->second));
-      at = opens_.erase(at);
-    } else {
-      ++at;
-    }
-  }
-}
-
 const Pending* Connection::pending(MessageNumber number) const {
   const auto found = pending_.find(number);
   return found == pending_.end() ? nullptr : &found->second;
-}
-
-Open* Connection::open(const OpenKey& key) {
-  Open* found = open_of(fid_of(key));
-  return found && found->key == key ? found : nullptr;
-}
-
-Open* Connection::open_of(std::uint16_t fid) {
-  const auto found = opens_.find(fid);
-  return found == opens_.end() ? nullptr : &found->second;
-}
-
-Open* Connection::open_of_serial(std::uint64_t serial) {
-  for (auto& [fid, open] : opens_)
-    if (open.serial == serial) return &open;
-  return nullptr;
 }
 
 Open* Connection::open_of(const Message& request) {
@@ -345,13 +231,6 @@ Open* Connection::open_of(const Message& request) {
   }
   if (!fid) return nullptr;
   return open(key_of(request.header.uid, request.header.tid, *fid));
-}
-
-std::uint32_t Connection::max_read_bytes() const {
-  // [MS-SMB] 3.3.5.8 and what servers do: 128 KiB with all heads.
-  constexpr std::uint32_t kLarge = 0x1FFFF - 64, kHeads = 64;
-  if (large_reads()) return kLarge;
-  return client_buffer_ > kHeads ? client_buffer_ - kHeads : 0;
 }
 
 }  // namespace longhaul::smb::smb1

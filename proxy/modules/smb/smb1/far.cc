@@ -7,12 +7,6 @@
 
 namespace longhaul::smb::smb1 {
 
-namespace {
-
-constexpr std::size_t kMaxRemembered = 1024;
-
-}  // namespace
-
 void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* asked = std::get_if<Asked>(&message)) asked_ = *asked;
   if (const auto* promised = std::get_if<Promised>(&message)) promised_ = *promised;
@@ -29,14 +23,7 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
     reads_.near_dropped(*drop);
     searches_.near_dropped(*drop);
   }
-  if (const auto* broken = std::get_if<Broken>(&message)) {
-    if (const auto found = breaks_.find(broken->open); found != breaks_.end()) {
-      found->second.near_done = true;
-    } else if (Open* open = connection_.open(broken->open)) {
-      open->locked = true;  // given up beforehand: the client is about to open the file again
-      given_up_.insert(broken->open);
-    }
-  }
+  if (const auto* broken = std::get_if<Broken>(&message)) returns_.near_gives_back(broken->open);
   (void)now;
   settle();
 }
@@ -55,7 +42,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
     if (losses_.is_told_unread()) return out_.abort();
     asked_.reset();
     promised_.reset();
-    leg_.send(frame.bytes, 0, false, {ServerLeg::Scope::Of::everything, {}, {}});
+    leg_.send(frame.bytes, 0, false, {Scope::Of::everything, {}, {}});
     return settle();
   }
   if (promised_) {
@@ -78,14 +65,13 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     reads_.closed(told.open);
     watch_.closed(now, told.open);
     if (Open* open = connection_.open(told.open)) open->closing = true;
-    leg_.send_promised(frame.bytes, {ServerLeg::Scope::Of::closing, told.open, {}}, promise,
+    leg_.send_promised(frame.bytes, {Scope::Of::closing, told.open, {}}, promise,
                        [this, told](const Message& answer) {
                          if (auto closed = connection_.close(told.open)) {
                            closed->failed_promise |= answer.header.status != 0 && closed->writes != 0;
                            losses_.closed(*closed);
                          }
-                         breaks_.erase(told.open);
-                         given_up_.erase(told.open);
+                         returns_.closed(told.open);
                          volumes_.changed();
                          out_.tell(Kept{told.message, answer.header.status, 0, 0});
                          return ServerLeg::Parts::last;
@@ -93,12 +79,12 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     return;
   }
   if (Open* open = connection_.open(told.open)) ++open->writes;
-  ServerLeg::Scope scope{ServerLeg::Scope::Of::open, told.open, {}};
+  Scope scope{Scope::Of::open, told.open, {}};
   if (const auto write = parse_write_request(message, message.first())) {
     length = write->data.size();
     promise.range = {write->offset, write->offset + length};
     // Servers need not write in the order of the requests.
-    if (length) scope = {ServerLeg::Scope::Of::overlap, told.open, promise.range};
+    if (length) scope = {Scope::Of::overlap, told.open, promise.range};
   }
   leg_.send_promised(frame.bytes, scope, promise, [this, told, length, now](const Message& answer) {
     const auto reply = parse_write_reply(answer.first());
@@ -124,7 +110,7 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
     return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   }
   if (losses_.is_told_by_reset(message, lan_over_)) return out_.abort();
-  const Slice passed = asking_for_oplock(frame, message);
+  const Slice passed = with_oplock_request(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
     if (const auto read = parse_read_request(message.first())) {
@@ -146,65 +132,15 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   const auto searched = searches_.request(message, passed);
   if (!searched) return connection_.answered_here(number_of(header));
   looks_.request(message, passed);
-  leg_.send(*searched, number_of(header), has_answer(message), scope_of(message));
+  leg_.send(*searched, number_of(header), has_answer(message), scope_of(message, connection_));
 }
 
-// Behind promises: every request that could show that they are not kept yet. All data has arrived by then, so
-// waiting for them costs no round trip of the line.
-ServerLeg::Scope Far::scope_of(const Message& message) {
-  using Of = ServerLeg::Scope::Of;
-  switch (message.header.command) {
-    case Command::negotiate:
-    case Command::session_setup_andx:
-    case Command::echo:
-    case Command::nt_cancel:
-    case Command::transaction:
-    case Command::transaction_secondary:
-      return {};
-    case Command::tree_disconnect:
-    case Command::logoff_andx:
-    case Command::process_exit:
-      return {Of::silence, {}, {}};  // they close all open files
-    default:
-      break;
-  }
-  if (!message.is_chained()) {
-    if (const Open* open = connection_.open_of(message))
-      return {message.header.command == Command::close ? Of::closing : Of::open, open->key, {}};
-    // Pipes and the like: nothing is promised on them. But FLUSH may mean all files (FID 0xFFFF).
-    if (message.header.command != Command::flush && fid_of(message.first())) return {};
-  }
-  return {Of::everything, {}, {}};
-}
-
-// [MS-CIFS] 2.2.4.64.1. Requested only for the first handle of a name, for data, and never again after a
-// break: two handles of one client break each other's oplocks.
-Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
-  const auto& features = surroundings_.features;
-  if (message.header.command != Command::nt_create_andx || message.is_chained() || !connection_.is_ready() ||
-      stream_over_ || !(features.read_ahead || features.write_behind || features.metadata))
-    return frame.bytes;
-  const auto create = parse_nt_create_request(message.first(), message.header);
-  constexpr std::uint32_t kData =
-      kReadData | kWriteData | kAppendData | kGenericRead | kGenericWrite | kGenericAll;
-  if (!create || (create->flags & kOpenTargetDirectory) != 0 || create->root_fid != 0 ||
-      (create->access & kData) == 0 || (create->options & kOptionDirectory) != 0 ||
-      !connection_.is_disk(message.header.tid))
-    return frame.bytes;
-  const FileName name = file_name(message.header.tid, create->name, message.header.is_unicode());
-  if ((create->flags & (kRequestOplock | kRequestBatch)) != 0) {
-    // It may read from the server all the same, and must see then what others change.
-    if (!features.metadata_relaxed && !name.path.empty()) watch_.opening(message.header, name);
-    return frame.bytes;
-  }
-  if (name.path.empty() || name.stream || taken_back_.contains(name.path) ||
-      taken_back_.size() >= kMaxRemembered || !connection_.has_room_for_opens(on_behalf_.size() + 1))
-    return frame.bytes;
-  for (const auto& [fid, open] : connection_.opens())
-    if (open.name.path == name.path && !open.looks && !open.closing) return frame.bytes;
-  on_behalf_.insert(number_of(message.header));
-  if (!features.metadata_relaxed) watch_.opening(message.header, name);
-  return with_create_flags(frame.bytes, create->flags | kRequestOplock | kRequestBatch);
+Slice Far::with_oplock_request(const Frame& frame, const Message& message) {
+  if (stream_over_ || message.header.command != Command::nt_create_andx) return frame.bytes;
+  const auto request = oplocks_.request(frame, message, surroundings_.features);
+  if (request.cached && !surroundings_.features.metadata_relaxed)
+    watch_.opening(message.header, *request.cached);
+  return request.frame;
 }
 
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
@@ -232,23 +168,21 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   auto answered = connection_.on_reply(message);
   const MessageNumber number = number_of(message.header);
   losses_.reply(message);
-  leg_.set_max_mpx(connection_.max_mpx());
+  leg_.set_max_mpx(connection_.negotiated().max_mpx());
   if (message.header.command == Command::negotiate) watch_.negotiated(now);
-  if (answered.request && answered.request->effect != Effect::none) changed(*answered.request);
-  const bool wished = answered.request && on_behalf_.erase(number) != 0;
+  // Before the answer goes on: from then on the client may rely on the change.
+  if (answered.request && answered.request->effect != Effect::none) reads_.changed_by(*answered.request);
+  const bool wished = answered.request && oplocks_.answered(number);
   Open* open = answered.opened;
   const bool got = wished && open && open->oplock != Oplock::none;
-  // Also where the file is none that we follow: the client has not asked for an oplock.
-  const bool shown = wished && message.header.status == 0 && message.first().word_count() >= 34;
-  out_.pass_on(shown ? with_oplock(frame.bytes, Oplock::none) : frame.bytes);
+  out_.pass_on(wished ? FarOplocks::hidden(frame, message) : frame.bytes);
   const bool is_last = !connection_.pending(number);  // otherwise: more parts follow
   if (is_last) leg_.answered(number);
   for (const Open& closed : answered.closed) {
     losses_.closed(closed);
     reads_.closed(closed.key);
     watch_.closed(now, closed.key);
-    breaks_.erase(closed.key);
-    given_up_.erase(closed.key);
+    returns_.closed(closed.key);
   }
   if (open) {
     losses_.opened(*open, answered.request->opening->use);
@@ -274,48 +208,35 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   volumes_.answered(now, message, is_last);
 }
 
-// Before the answer goes on: from then on the client may rely on the change.
-void Far::changed(const Pending& request) {
-  for (const auto& [fid, open] : connection_.opens())
-    if (open.serial == request.serial || open.oplock == Oplock::level2) reads_.changed(open.key);
-}
-
 void Far::server_break(TimePoint now, const Frame& frame, const Message& message) {
   const auto locking = message.header.command == Command::locking_andx
                            ? parse_locking_request(message.first())
                            : Result<LockingRequest>(Error::malformed_record);
   if (!locking || !locking->is_oplock_release()) return out_.pass_on(frame.bytes);
-  Open* open = connection_.open_of(locking->fid);
+  Open* open = connection_.opens().find(locking->fid);
   if (!open) return out_.pass_on(frame.bytes);
   ++counters_.breaks;
   const bool needs_answer = open->oplock != Oplock::level2;
   connection_.on_break(message);
   reads_.drop(open->key);
   if (!open->on_behalf) return out_.pass_on(frame.bytes);
-  if (taken_back_.size() < kMaxRemembered) taken_back_.insert(open->name.path);
-  const bool keeps_reads = needs_answer && locking->oplock_level == 1;
-  out_.tell(longhaul::smb::Break{open->key,
-                                 static_cast<std::uint8_t>(keeps_reads ? Oplock::level2 : Oplock::none)});
-  if (!needs_answer) return;
-  breaks_[open->key] = {.near_done = given_up_.contains(open->key) || stream_over_,
-                        .keeps_reads = keeps_reads,
-                        .fence = open->may_write ? std::optional(now + kOplockFence) : std::nullopt};
+  oplocks_.broken(open->name);
+  const Oplock left = needs_answer && locking->oplock_level == 1 ? Oplock::level2 : Oplock::none;
+  out_.tell(Break{open->key, static_cast<std::uint8_t>(left)});
+  if (needs_answer) returns_.broken(now, *open, left);
 }
 
 std::optional<TimePoint> Far::next_timeout() const {
   auto first = watch_.next_timeout();
-  if (const auto look = volumes_.next_timeout(); look && (!first || *look < *first)) first = look;
-  for (const auto& [key, waits] : breaks_)
-    if (!waits.near_done && waits.fence && (!first || *waits.fence < *first)) first = waits.fence;
+  for (const auto& each : {volumes_.next_timeout(), returns_.next_timeout()})
+    if (each && (!first || *each < *first)) first = each;
   return first;
 }
 
 void Far::on_timeout(TimePoint now) {
   watch_.on_timeout(now);
   volumes_.on_timeout(now);
-  for (auto& [key, waits] : breaks_) {
-    if (waits.near_done || !waits.fence || *waits.fence > now) continue;
-    waits.fence.reset();
+  if (returns_.is_late(now)) {
     twin_lost();
     out_.abort();
   }
@@ -330,22 +251,7 @@ void Far::tell_marked() {
 // Requests that waited for something that is over now.
 void Far::settle() {
   tell_marked();
-  for (auto at = breaks_.begin(); at != breaks_.end();) {
-    Open* open = connection_.open(at->first);
-    if (open && (!at->second.near_done || leg_.is_busy(at->first))) {
-      ++at;
-      continue;
-    }
-    if (open) {
-      const bool keeps_reads = at->second.keeps_reads && !given_up_.contains(at->first);
-      leg_.inject_unanswered(open->uid, open->tid, open->flags2, [&](const Ids& ids) {
-        return oplock_release(ids, open->fid, keeps_reads ? 1 : 0);
-      });
-      open->oplock = keeps_reads ? Oplock::level2 : Oplock::none;
-      open->break_pending = false;
-    }
-    at = breaks_.erase(at);
-  }
+  returns_.give_back();
   reads_.pump();
   searches_.pump();
   looks_.pump();
@@ -393,7 +299,7 @@ void Far::stream_opaque(TimePoint) {
   volumes_.stop();
   looks_.stop();
   watch_.stop();
-  for (auto& [key, waits] : breaks_) waits.near_done = true;
+  returns_.near_is_over();
   settle();
 }
 
@@ -401,7 +307,7 @@ void Far::stream_opaque(TimePoint) {
 modules::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
   if (!stream_over_ || stream_ended_ || !quiet() || leg_.listens()) return reasons::optimised;
-  return connection_.why_untouchable();
+  return connection_.negotiated().why_untouchable();
 }
 
 void Far::on_surroundings(TimePoint, const Surroundings& surroundings) {

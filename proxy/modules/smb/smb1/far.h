@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB1, at the server's side: completes everything that the client believes done before
-// requests that depend on it (server_leg.h), turns the server's answers to promised requests into Kept,
-// requests batch oplocks on the client's behalf and answers their breaks, and feeds its parts: far_reads.h,
-// far_searches.h, far_questions.h, far_volumes.h, far_watch.h.
+// requests that depend on it (server_leg.h), turns the server's answers to promised requests into Kept, and
+// feeds its parts: far_oplocks.h and oplock_returns.h, far_reads.h, far_searches.h, far_questions.h,
+// far_volumes.h, far_watch.h.
 #pragma once
-#include <map>
-#include <set>
+#include <optional>
 
 #include "proxy/modules/smb/smb1/far_looks.h"
 #include "proxy/modules/smb/smb1/far_losses.h"
+#include "proxy/modules/smb/smb1/far_oplocks.h"
 #include "proxy/modules/smb/smb1/far_questions.h"
 #include "proxy/modules/smb/smb1/far_reads.h"
 #include "proxy/modules/smb/smb1/far_searches.h"
 #include "proxy/modules/smb/smb1/far_volumes.h"
 #include "proxy/modules/smb/smb1/far_watch.h"
+#include "proxy/modules/smb/smb1/oplock_returns.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -48,9 +49,9 @@ class Far final : public Half {
   void stream_opaque(TimePoint now) override;
   Bare bare_from_lan() const override { return leg_.raw().bare_from_server(); }
   Bare bare_from_stream() const override { return leg_.raw().bare_from_client(); }
-  void seals() override { connection_.seals(); }
-  void cannot_open(modules::Reason reason) override { connection_.cannot_open(reason); }
-  bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
+  void seals() override { connection_.negotiated().seals(); }
+  void cannot_open(modules::Reason reason) override { connection_.negotiated().cannot_open(reason); }
+  bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && returns_.is_idle(); }
   modules::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
   std::size_t state_bytes() const override { return connection_.state_bytes() + searches_.held_bytes(); }
@@ -61,19 +62,11 @@ class Far final : public Half {
   const modules::Counters& counters() const override { return counters_; }
 
  private:
-  // A break of an oplock that the client does not know of.
-  struct Break {
-    bool near_done = false;               // nothing more is promised under it
-    bool keeps_reads = false;             // level II is left
-    std::optional<TimePoint> fence = {};  // of an open that may write: the deadline for the near half
-  };
   void request(TimePoint now, const Frame& frame, const Message& message);
   void promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message);
-  Slice asking_for_oplock(const Frame& frame, const Message& message);
-  ServerLeg::Scope scope_of(const Message& message);
+  Slice with_oplock_request(const Frame& frame, const Message& message);
   void server_break(TimePoint now, const Frame& frame, const Message& message);
   void answered(TimePoint now, const Frame& frame, const Message& message);
-  void changed(const Pending& request);
   void lose_doubtful(Cause cause) {
     losses_.lose_doubtful(cause, stream_over_ ? FarLosses::Stream::ended : FarLosses::Stream::open,
                           leg_.owed());
@@ -93,14 +86,12 @@ class Far final : public Half {
   FarQuestions questions_;
   FarVolumes volumes_;
   FarLooks looks_;
-  std::optional<Asked> asked_;           // about the next frame
-  std::optional<Promised> promised_;     // about the next frame
-  std::set<MessageNumber> on_behalf_;    // NT_CREATEs to which we added a request for an oplock
-  std::set<std::u16string> taken_back_;  // names whose oplock the server has broken once
-  std::map<OpenKey, Break> breaks_;
-  std::set<OpenKey> given_up_;  // the near half relies on these no more
-  bool lan_over_ = false;       // the server's answers cannot be parsed any more
-  bool stream_over_ = false;    // ended, or not parsable any more
+  FarOplocks oplocks_{connection_};
+  OplockReturns returns_{leg_, connection_};
+  std::optional<Asked> asked_;        // about the next frame
+  std::optional<Promised> promised_;  // about the next frame
+  bool lan_over_ = false;             // the server's answers cannot be parsed any more
+  bool stream_over_ = false;          // ended, or not parsable any more
   bool stream_ended_ = false;
   bool reset_ = false;  // it ended by a reset
   bool ended_ = false;  // and the server was told so

@@ -62,7 +62,7 @@ bool FarLosses::goes_on_with_lost(const Message& message) {
 }
 
 bool FarLosses::is_told_by_reset(const Message& message, bool is_mute) {
-  if (!is_mute && connection_.why_untouchable() == reasons::optimised) return false;
+  if (!is_mute && connection_.negotiated().why_untouchable() == reasons::optimised) return false;
   if (!doubts_.any()) return false;
   const auto wanted = wanted_by(message);
   return wanted && doubts_.tells_by_reset(files_.of(wanted->name), wanted->use);
@@ -73,7 +73,7 @@ void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<Open
   for (const OpenKey& key : owed)
     if (const Open* open = connection_.open(key)) files.push_back(file_of(*open));
   if (stream == Stream::open)
-    for (const auto& [fid, open] : connection_.opens())
+    for (const auto& [fid, open] : connection_.opens().all())
       if (may_have_promised(open) && (!open.settled || open.failed_promise)) files.push_back(file_of(open));
   doubts_.lose(cause, files);
 }

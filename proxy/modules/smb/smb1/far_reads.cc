@@ -19,7 +19,7 @@ constexpr std::uint64_t kSmallFile = 64 * 1024;
 
 ReadAheadLimits FarReads::limits() const {
   const std::uint32_t largest =
-      std::min(kLargestRead, std::max<std::uint32_t>(connection_.max_read_bytes(), 512));
+      std::min(kLargestRead, std::max<std::uint32_t>(connection_.negotiated().max_read_bytes(), 512));
   return limits_for(surroundings_.line_bytes_per_second, surroundings_.round_trip, largest);
 }
 
@@ -79,7 +79,7 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
 }
 
 void FarReads::read_through(const OpenKey& key, MessageNumber number, Slice frame) {
-  leg_.send_renumbered(std::move(frame), {ServerLeg::Scope::Of::open, key, {}},
+  leg_.send_renumbered(std::move(frame), {Scope::Of::open, key, {}},
                        [this, key, number](const Message& answer) {
                          const auto reply = parse_read_reply(answer, answer.first());
                          const bool good = answer.header.status == 0 && reply;
@@ -128,6 +128,11 @@ void FarReads::drop(const OpenKey& key) {
   make_void(file);
   out_.tell(Drop{key, file.stamp.far});
   give_up(key, file);
+}
+
+void FarReads::changed_by(const Pending& request) {
+  for (const auto& [fid, open] : connection_.opens().all())
+    if (open.serial == request.serial || open.oplock == Oplock::level2) changed(open.key);
 }
 
 void FarReads::changed(const OpenKey& key) {

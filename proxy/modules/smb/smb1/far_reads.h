@@ -41,9 +41,9 @@ class FarReads {
   void may_be_ahead(std::uint64_t bytes) { most_ahead_bytes_ = bytes; }
   // Data read of this file is void.
   void drop(const OpenKey& key);
-  // The same, if there is any: a change of the file has been answered, and data read at the same time may be
-  // older.
-  void changed(const OpenKey& key);
+  // The same of every file that this request may have changed: it has been answered, and data read at the
+  // same time may be older.
+  void changed_by(const Pending& request);
   // The client sends nothing more, or can no longer be parsed: no more is fetched ahead.
   void stop() { stopped_ = true; }
   void pump();
@@ -67,6 +67,7 @@ class FarReads {
     bool may_plan = true;  // false: void until the client's next READ
     bool is_void = true;   // nothing was fetched under this stamp
   };
+  void changed(const OpenKey& key);
   void fetch(const Open& open, File& file, Interval range);
   void fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interval range, const Message& answer);
   void push(const OpenKey& key, File& file, Interval range, Bytes data, std::optional<std::uint64_t> end);

@@ -87,7 +87,7 @@ bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& 
       trans2_request({header.pid, header.uid, header.tid, header.mid, header.flags2}, part.function,
                      parameters, static_cast<std::uint16_t>(part.max_parameters),
                      static_cast<std::uint16_t>(part.max_data)),
-      {ServerLeg::Scope::Of::everything, {}, {}},
+      {Scope::Of::everything, {}, {}},
       [this, number](const Message& answer) { return asked_again(number, answer); });
   return true;
 }
@@ -151,7 +151,7 @@ void FarSearches::give_kept(Searches::iterator found, const Again& again) {
 
 void FarSearches::answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data) {
   if (status != 0) return out_.pass_on(empty_reply(request, status));
-  for (Slice& part : trans2_reply(request, 0, parameters, data, connection_.max_answer_bytes()))
+  for (Slice& part : trans2_reply(request, 0, parameters, data, connection_.negotiated().max_answer_bytes()))
     out_.pass_on(std::move(part));
 }
 

@@ -66,7 +66,7 @@ bool FarTimes::is_recent(const Shown& shown) const {
   const auto written = moment_of(shown.written);
   if (!written) return false;
   const auto since = std::chrono::floor<std::chrono::seconds>(now_ - negotiated_);
-  return connection_.server_time() + since < *written + kUnit + std::chrono::seconds(1);
+  return connection_.negotiated().server_time() + since < *written + kUnit + std::chrono::seconds(1);
 }
 
 void FarTimes::on_timeout(TimePoint now) {

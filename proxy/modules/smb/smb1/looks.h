@@ -30,7 +30,7 @@ inline constexpr std::size_t kEpochBytes = 4;
 // The file under a batch oplock that this looks at.
 inline Open* looked_at(Connection& connection, const Open& look) {
   if (!look.looks || !look.name.exact || look.name.stream) return nullptr;
-  for (auto& [fid, open] : connection.opens())
+  for (auto& [fid, open] : connection.opens().all())
     if (!open.looks && !open.closing && open.may_cache_handle() && open.name == look.name) return &open;
   return nullptr;
 }

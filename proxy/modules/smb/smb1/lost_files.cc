@@ -108,8 +108,8 @@ std::optional<Wanted> wanted_by(const Message& message) {
 }
 
 void LostFiles::moved(const LostWrites::File& from, const LostWrites::File& to) {
-  count_work(connection_.opens().size() * kWorkPerName);
-  for (auto& [fid, open] : connection_.opens()) {
+  count_work(connection_.opens().all().size() * kWorkPerName);
+  for (auto& [fid, open] : connection_.opens().all()) {
     if (!may_be_in(open.moved_to.empty() ? open.name.spelled : open.moved_to, from.path)) continue;
     if (auto name = name_after(of(open), from, to))
       open.moved_to = name->spelled.empty() ? name->path : name->spelled;

@@ -210,7 +210,7 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
 bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message& message,
                                const FileName& name, const std::string& question) {
   const Header& header = message.header;
-  for (const auto& [fid, open] : connection_.opens()) {
+  for (const auto& [fid, open] : connection_.opens().all()) {
     if (!means(header, name, open) || !open.may_cache_writes() || !open.is_guarded(features_) ||
         promises_.waiting(open.key) != 0)
       continue;
@@ -265,8 +265,8 @@ void NearQuestions::go(TimePoint now, const Header& header, std::optional<OpenKe
 }
 
 void NearQuestions::give(const Header& header, const Known& known) {
-  for (Slice& frame :
-       trans2_reply(header, 0, known.parameters.bytes(), known.data.bytes(), connection_.max_answer_bytes()))
+  for (Slice& frame : trans2_reply(header, 0, known.parameters.bytes(), known.data.bytes(),
+                                   connection_.negotiated().max_answer_bytes()))
     out_.to_lan(std::move(frame));
   connection_.answered_here(number_of(header));
   counters_.ahead_used_bytes += known.data.size();
@@ -358,7 +358,7 @@ void NearQuestions::drop(const OpenKey& key) {
 }
 
 void NearQuestions::drop_same_file(const Open& open) {
-  for (auto& [fid, other] : connection_.opens())
+  for (auto& [fid, other] : connection_.opens().all())
     if (may_be_same_file(open.name, other.name)) drop(other.key);
 }
 

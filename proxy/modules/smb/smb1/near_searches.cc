@@ -75,8 +75,8 @@ bool NearSearches::give(const OpenKey& key, const Page& page, const Header& head
     const auto reply = parse_find_next_reply(answer->parameters);
     if (!reply || reply->count > asked->count) return false;
     if (reply->end_of_search) running_.erase(key);
-    for (Slice& part :
-         trans2_reply(header, 0, answer->parameters, answer->data, connection_.max_answer_bytes()))
+    for (Slice& part : trans2_reply(header, 0, answer->parameters, answer->data,
+                                    connection_.negotiated().max_answer_bytes()))
       out_.to_lan(std::move(part));
   } else {
     out_.to_lan(empty_reply(header, page.status));

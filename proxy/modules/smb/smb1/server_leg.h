@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codecs/interval_set.h"
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
+#include "proxy/modules/smb/smb1/scope.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -23,19 +23,6 @@ class ServerLeg {
   // [MS-CIFS] 2.2.4.52.2, MaxMpxCount: requests without an answer, the client's and ours together.
   void set_max_mpx(std::uint16_t max) { max_mpx_ = max; }
 
-  // What the server must have answered before a request may be sent.
-  struct Scope {
-    enum class Of : std::uint8_t {
-      nothing,
-      overlap,     // promised writes of the open that overlap the range
-      open,        // everything promised of one open
-      everything,  // everything promised
-      closing,     // every request of ours that names the open; smbd 4.17 dies of a CLOSE amid READs
-      silence,     // every request of ours
-    } of = Of::nothing;
-    OpenKey open{};
-    Interval range{};
-  };
   // A request of the client; it follows all held ones.
   void send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope);
   // READ_RAW or WRITE_RAW. Its data have no header by which to recognise them: it is sent when none of our

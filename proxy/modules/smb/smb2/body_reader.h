@@ -36,6 +36,15 @@ class BodyReader : public LittleEndianReader {
     return id;
   }
 
+  FileTimes file_times() {
+    FileTimes times;
+    times.creation = u64();
+    times.last_access = u64();
+    times.last_write = u64();
+    times.change = u64();
+    return times;
+  }
+
   std::array<std::byte, 16> id16() { return array<16>(); }
 
   template <std::size_t size>

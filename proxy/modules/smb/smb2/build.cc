@@ -69,6 +69,16 @@ void write_read_response(FrameWriter& out, std::size_t data_bytes) {
 
 }  // namespace
 
+RequestHead head_of(const Header& request) {
+  return {.message_id = request.message_id,
+          .credit_charge = request.credit_charge,
+          .credit_request = request.credits,
+          .tree_id = request.tree_id,
+          .session_id = request.session_id,
+          .channel_sequence = request.channel_sequence,
+          .process_id = request.process_id};
+}
+
 // 3.3.4.1: ids, charge and priority come back as they were.
 Header answer_to(const Header& request, Status status) {
   Header header = request;

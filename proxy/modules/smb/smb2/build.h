@@ -9,6 +9,8 @@
 
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/header.h"
+#include "proxy/modules/smb/smb2/records_break.h"
+#include "proxy/modules/smb/smb2/records_create.h"
 #include "proxy/modules/smb/smb2/records_file.h"
 #include "proxy/modules/smb/smb2/records_query.h"
 
@@ -32,6 +34,9 @@ inline RequestHead widening(RequestHead head) {
   head.credit_request = head.credit_wish;
   return head;
 }
+
+// Of a request of ours that goes to the server in place of this one, under its ids.
+RequestHead head_of(const Header& request);
 
 // The header of a final response to `request` that succeeds or fails with `status`, granting as many credits
 // as the request used. The caller must first resolve the ids of a related element.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "codecs/little_endian.h"
+
 namespace longhaul::smb::smb2 {
 namespace {
 
@@ -31,6 +33,24 @@ Slice build_compound(std::span<const CompoundPart> parts) {
 }
 
 Bytes error_body() { return kErrorBody; }
+
+std::optional<Message> alone(const Element& element, const Pending& request) {
+  Header header = element.header;
+  header.flags &= ~header_flags::related;
+  header.next_command = 0;
+  header.session_id = request.session;
+  header.tree_id = request.tree;
+  Buffer body;
+  append(body, element.body());
+  if (const auto at = file_id_at(header.command)) {
+    const std::size_t in_body = *at - kHeaderBytes;
+    if (body.size() < in_body + 16) return std::nullopt;
+    store_le(body.data() + in_body, request.file.persistent_part);
+    store_le(body.data() + in_body + 8, request.file.volatile_part);
+  }
+  auto message = parse_message({.kind = FrameKind::smb2, .bytes = build_message(header, body)});
+  return message ? std::optional(std::move(*message)) : std::nullopt;
+}
 
 Slice with_statuses(const Message& message, std::span<const NewStatus> changed) {
   CompoundParts parts;

@@ -2,6 +2,7 @@
 // Makes messages of several elements, and replaces answers by errors, in single responses and in compounds
 // ([MS-SMB2] section 3.3.4.1.3). The callers decide which answers; they never pass signed messages.
 #pragma once
+#include <optional>
 #include <span>
 
 #include "proxy/modules/smb/smb2/build.h"
@@ -18,6 +19,9 @@ using CompoundParts = boost::container::small_vector<CompoundPart, 3>;
 Slice build_compound(std::span<const CompoundPart> parts);
 // The body of an ERROR response (2.2.2) that contains only its status.
 Bytes error_body();
+
+// A request of a compound as a message of its own, with the session, tree and file that it refers to.
+std::optional<Message> alone(const Element& element, const Pending& request);
 
 struct NewStatus {
   const Element* element = nullptr;  // of the message that is changed

@@ -14,26 +14,19 @@ Connection::Outcome Connection::on_response(const Message& message) {
       if (header.command == Command::oplock_break) broken(element, outcome);
       continue;
     }
-    auto found = pending_.find(header.message_id);
-    if (found == pending_.end() || found->second.command != header.command) continue;
-    if (header.is_interim()) {
-      found->second.async = true;
-      found->second.async_id = header.async_id;
-      Answered interim{.element = &element, .interim = true};
-      interim.request.command = found->second.command;
-      interim.request.id = found->second.id;
-      interim.request.session = found->second.session;
-      interim.request.tree = found->second.tree;
-      interim.request.file = found->second.file;
-      outcome.answered.push_back(std::move(interim));
-      continue;
+    auto match = pending_.answered(header);
+    if (!match) continue;
+    if (match->interim) {
+      outcome.answered.push_back(
+          {.element = &element, .request = std::move(match->request), .interim = true});
+    } else {
+      finish(element, match->request, outcome);
     }
-    finish(element, take(found), outcome);
   }
   return outcome;
 }
 
-void Connection::finish(const Element& element, Pending request, Outcome& outcome) {
+void Connection::finish(const Element& element, Pending& request, Outcome& outcome) {
   const Header& header = element.header;
   bool success = header.status == Status::success;
   if (says_expired(header.status)) sessions_.expire(request.session);
@@ -41,31 +34,25 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
     case Command::negotiate: {
       auto answer = parse_negotiate_response(element.bytes);
       if (!success || !answer || answer->dialect == Dialect::wildcard) break;
-      dialect_ = answer->dialect;
-      multi_credit_ = answer->multi_credit();
-      multi_channel_ = client_has_channels_ && dialect_ >= Dialect::smb_3_0 &&
-                       (answer->capabilities & capabilities::multi_channel);
-      max_read_bytes_ = std::min(answer->max_read_bytes, kLargestTransfer);
-      max_write_bytes_ = std::min(answer->max_write_bytes, kLargestTransfer);
-      max_transact_bytes_ = std::min(answer->max_transact_bytes, kLargestTransfer);
-      if (answer->signing_required() && !sessions_.is_sealed()) sessions_.leave_alone(reasons::smb_signed);
+      negotiated_.chosen(*answer);
+      if (answer->signing_required()) sessions_.signing_required();
       break;
     }
     case Command::session_setup: {
       if (!success) break;
       if (!sessions_.begun(header.session_id)) return sessions_.leave_alone(reasons::smb_not_understood);
       auto answer = parse_session_setup_response(element.bytes);
-      if (answer && answer->flags & session_flags::encrypt_data && !sessions_.is_sealed())
-        sessions_.make_untouchable(header.session_id, reasons::smb_encrypted);
+      if (answer && answer->flags & session_flags::encrypt_data)
+        sessions_.encryption_required(header.session_id);
       break;
     }
     case Command::tree_connect: {
       auto answer = parse_tree_connect_response(element.bytes);
       if (!success || !answer) break;
-      if (trees_.size() >= kMostTrees) return sessions_.leave_alone(reasons::smb_not_understood);
-      trees_[{request.session, header.tree_id}] = {answer->type, answer->flags, answer->capabilities};
-      if (answer->flags & share_flags::encrypt_data && !sessions_.is_sealed())
-        sessions_.make_untouchable(request.session, reasons::smb_encrypted);
+      if (!trees_.connected(request.session, header.tree_id,
+                            {answer->type, answer->flags, answer->capabilities}))
+        return sessions_.leave_alone(reasons::smb_not_understood);
+      if (answer->flags & share_flags::encrypt_data) sessions_.encryption_required(request.session);
       break;
     }
     case Command::create:
@@ -87,29 +74,18 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
     case Command::tree_disconnect:
       if (!success) break;
       close_all(request.session, request.tree, request.id, outcome);
-      trees_.erase({request.session, request.tree});
+      trees_.disconnected(request.session, request.tree);
       break;
     case Command::logoff:
       if (!success) break;
       close_all(request.session, std::nullopt, request.id, outcome);
-      trees_.erase(trees_.lower_bound({request.session, 0}),
-                   trees_.upper_bound({request.session, ~TreeId{0}}));
+      trees_.session_ended(request.session);
       sessions_.ended(request.session);
       opens_.ended(request.session);
       break;
-    case Command::oplock_break: {
-      auto answer = parse_break(element.bytes);
-      if (!answer) break;
-      if (auto* oplock = std::get_if<OplockBreak>(&*answer)) {
-        if (auto* open = this->open(oplock->file)) {
-          open->break_pending = false;
-          open->oplock = oplock->level;
-        }
-      } else if (auto* lease = std::get_if<LeaseBreakAcknowledgement>(&*answer)) {
-        for (const FileId& file : opens_.sharers(lease->key)) open(file)->break_pending = false;
-      }
+    case Command::oplock_break:
+      if (const auto answer = parse_break(element.bytes)) opens_.acknowledged(*answer);
       break;
-    }
     default:
       break;
   }
@@ -122,24 +98,11 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   close(answer->file, request.id, outcome);  // a number used again: the previous one has ended
   if (opens_.is_full()) return;
   auto open = std::make_unique<Open>(*request.opening);
-  open->file = answer->file;
-  open->key = key_of(open->session, open->tree, open->file);
-  open->end_of_file = open->confirmed_bytes = answer->end_of_file;
-  open->allocation_bytes = answer->allocation_bytes;
-  open->file_attributes = answer->file_attributes;
-  open->times = answer->times;
-  open->durable = answer->durable || answer->persistent;
-  open->directory = answer->file_attributes & file_attributes::directory;
-  const Tree* tree = this->tree(open->session, open->tree);
-  constexpr std::uint32_t kNotPlain = file_attributes::directory | file_attributes::reparse_point |
-                                      file_attributes::offline | file_attributes::recall_on_data_access;
-  open->disk_file = tree && tree->type == ShareType::disk && !(answer->file_attributes & kNotPlain);
-  open->oplock = answer->oplock;
-  open->caching = answer->caching();
+  open->granted(*answer, tree(request.session, request.tree));
   if (answer->oplock == OplockLevel::lease && answer->lease) opens_.share_lease(*open, *answer->lease);
   open->was_write_cached = open->caching & lease_state::write;
   for (MessageId follower : request.followers)
-    if (auto next = pending_.find(follower); next != pending_.end()) next->second.file = open->file;
+    if (Pending* next = pending_.find(follower)) next->file = open->file;
 
   outcome.changes.push_back(
       {.kind = Change::Kind::opened, .open = &opens_.add(std::move(open)), .by = request.id});
@@ -157,36 +120,18 @@ void Connection::close_all(SessionId session, std::optional<TreeId> tree, Messag
 }
 
 void Connection::broken(const Element& element, Outcome& outcome) {
-  auto parsed = parse_break(element.bytes);
-  if (!parsed) return sessions_.leave_alone(reasons::smb_not_understood);
-  if (auto* oplock = std::get_if<OplockBreak>(&*parsed)) {
-    Open* open = this->open(oplock->file);
-    if (!open) return;
-    // 3.3.4.6: a broken level II needs no acknowledgement. Judged by what the server granted: `caching` may
-    // have been given up meanwhile, without the server's knowledge.
-    open->break_pending = caching_of(open->oplock) & lease_state::write;
-    // If we requested it, the rest is a shared oplock, which the client did not request either
-    // (far_oplocks.cc).
-    open->caching = open->on_behalf ? +lease_state::none : open->caching & caching_of(oplock->level);
-    open->oplock = oplock->level;
+  const auto notification = parse_break(element.bytes);
+  if (!notification) return sessions_.leave_alone(reasons::smb_not_understood);
+  for (Open* open : opens_.broken(*notification))
     outcome.changes.push_back({.kind = Change::Kind::broken, .open = open});
-  } else if (auto* lease = std::get_if<LeaseBreakNotification>(&*parsed)) {
-    for (const FileId& file : opens_.sharers(lease->key)) {
-      Open* open = this->open(file);
-      open->break_pending = lease->needs_acknowledgement;
-      open->caching &= lease->new_state;
-      outcome.changes.push_back({.kind = Change::Kind::broken, .open = open});
-    }
-  }
 }
 
 Connection::Outcome Connection::answered_here(MessageId id) {
   Outcome outcome;
-  auto found = pending_.find(id);
-  if (found == pending_.end()) return outcome;
-  Pending request = take(found);
-  if (request.command == Command::close) close(request.file, request.id, outcome);
-  outcome.answered.push_back({.request = std::move(request)});
+  auto request = pending_.take(id);
+  if (!request) return outcome;
+  if (request->command == Command::close) close(request->file, request->id, outcome);
+  outcome.answered.push_back({.request = std::move(*request)});
   return outcome;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to messages, and ends. far_ids.cc assigns the ids with which they, and our own requests, go to
-// the server.
+// See far.h.
 #include "proxy/modules/smb/smb2/far.h"
 
 #include <algorithm>
@@ -10,17 +9,14 @@ namespace longhaul::smb::smb2 {
 using modules::Ending;
 using modules::Reason;
 
-namespace {
-
-// The numbers under which the connection tracks opens and closes of our own; far beyond those of any client.
-constexpr MessageId kFirstOwnOpen = MessageId{1} << 63;
-
-}  // namespace
-
 Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
     : out_(out),
-      aliases_(*this),
       oplocks_(connection_),
+      leg_(out, connection_, oplocks_, counters_),
+      own_opens_(connection_, leg_,
+                 [this](TimePoint now, const Message& answer, const Connection::Outcome& outcome,
+                        const OpenReply& reply) { own_answered(now, answer, outcome, reply); }),
+      aliases_(*this),
       losses_(*this, std::move(lost), ends),
       paths_(*this, ends.server),
       opens_(*this),
@@ -30,8 +26,7 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
       metadata_(*this),
       listings_(*this),
       reads_(*this),
-      parts_{&losses_, &paths_, &opens_, &volumes_, &order_, &watch_, &metadata_, &listings_, &reads_},
-      next_own_open_(kFirstOwnOpen) {}
+      parts_{&losses_, &paths_, &opens_, &volumes_, &order_, &watch_, &metadata_, &listings_, &reads_} {}
 
 // ---- the client's requests
 
@@ -42,7 +37,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
     const bool is_told = !is_session_packet(frame.kind) && losses_.is_told_unread();
     return is_told ? out_.abort() : out_.to_lan(frame.bytes);
   }
-  if (ids_.is_scattered()) return out_.abort();
+  if (leg_.is_scattered()) return out_.abort();
   message = aliases_.resolved(std::move(*message));
   Changes changes = connection_.on_request(*message);
   for (FarPart* part : parts_) part->before_request(now, *message, changes);
@@ -54,34 +49,25 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
 }
 
 std::size_t Far::queued_bytes() const {
-  return queued_bytes_ + held_bytes_ + order_.held_bytes() + listings_.held_bytes() + aliases_.held_bytes() +
-         reads_.held_bytes();
-}
-
-std::size_t Far::bytes_of(const Input& input) {
-  if (const auto* frame = std::get_if<Frame>(&input)) return frame->bytes.size();
-  if (const auto* told = std::get_if<1>(&input)) return sizeof(TwinMessage) + told->second.size();
-  return 0;
+  return leg_.queued_bytes() + held_.bytes() + order_.held_bytes() + listings_.held_bytes() +
+         aliases_.held_bytes() + reads_.held_bytes();
 }
 
 bool Far::holds(Input input) {
   if (!aliases_.busy() && held_.empty()) return false;
-  held_bytes_ += bytes_of(input);
-  held_.push_back(std::move(input));
+  held_.push(std::move(input));
   return true;
 }
 
 void Far::release(TimePoint now) {
   // Waiting would never end: the server has left none (against 3.3.1.2).
-  if (aliases_.starved() && !may_free_ids()) return out_.abort();
+  if (aliases_.starved() && !leg_.may_free_ids()) return out_.abort();
   if (held_.empty() || aliases_.busy()) return;
-  std::deque<Input> held = std::exchange(held_, {});
+  HeldInputs held = std::exchange(held_, {});
   while (!held.empty() && held_.empty()) {
-    Input input = std::move(held.front());
-    held.pop_front();
-    held_bytes_ -= bytes_of(input);
+    Input input = held.pop();
     if (auto* frame = std::get_if<Frame>(&input)) frame_from_stream(now, *frame);
-    if (auto* told = std::get_if<1>(&input)) from_twin(now, told->first, told->second);
+    if (auto* told = std::get_if<HeldInputs::Told>(&input)) from_twin(now, told->message, told->attached);
     if (auto* ending = std::get_if<Ending>(&input)) stream_ended(now, *ending);
     if (const auto* opaque = std::get_if<Opaque>(&input)) go_opaque(now, *opaque);
     // Others must be opened at the server first: the rest waits again, in order.
@@ -89,21 +75,32 @@ void Far::release(TimePoint now) {
   }
 }
 
+void Far::send(TimePoint, const Message& message) {
+  const bool is_cancel = message.single() && message.header().command == Command::cancel;
+  if (!is_cancel && listings_.holds(message)) return;
+  leg_.send(message);
+}
+
+void Far::ids_freed(TimePoint now) {
+  aliases_.on_ids_freed(now);
+  if (!leg_.send_waiting()) return;
+  for (FarPart* part : parts_) part->on_ids_freed(now);
+}
+
 // ---- the server's answers
 
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   auto parsed = connection_.parse(frame);
   if (!parsed) return out_.pass_on(frame.bytes);
-  for (const Element& element : parsed->elements)
-    if (!element.header.is_unsolicited()) ids_.granted(element.header.credits);
-  if (ids_.is_scattered()) return out_.abort();
-  if (own_answer(now, *parsed)) {
+  leg_.granted(*parsed);
+  if (leg_.is_scattered()) return out_.abort();
+  if (leg_.answers_own(now, *parsed)) {
     ids_freed(now);
     release(now);
     return settle(now);
   }
 
-  Message message = in_clients_numbers(std::move(*parsed));
+  Message message = leg_.in_clients_numbers(std::move(*parsed));
   Connection::Outcome outcome = connection_.on_response(message);
   std::optional<Held> held = oplocks_.asked_for(outcome);
   for (FarPart* part : parts_) part->on_outcome(now, outcome);
@@ -127,81 +124,32 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   settle(now);
 }
 
-bool Far::own_answer(TimePoint now, const Message& message) {
-  const MessageId id = message.header().message_id;
-  if (message.header().is_unsolicited()) return false;
-  auto waited = listening_.extract(id);
-  const auto found = own_.find(id);
-  if (waited.empty() && found == own_.end()) return false;
-  if (message.header().is_interim()) {
-    if (auto begun = beginning_.extract(id); !begun.empty()) {
-      listening_.emplace(id, std::move(found->second));
-      own_.erase(found);
-      begun.mapped()(now);
-    } else if (!waited.empty()) {
-      listening_.insert(std::move(waited));  // once more
-    }
-    return true;
-  }
-  beginning_.erase(id);
-  Reply reply = std::move(waited.empty() ? found->second : waited.mapped());
-  if (waited.empty()) own_.erase(found);
-  reply(now, message.frame, message.first());
-  return true;
-}
-
 // ---- opens of our own
 
 bool Far::inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                       const std::vector<Slice>& questions, OpenReply reply) {
-  const auto request = own_open(session, tree, build);
-  if (!request) return false;  // our own making
-  const MessageId own = request->header().message_id;
-  if (!inject(now, session, tree, 1, build, tracked(own, std::move(reply)))) return false;
-  connection_.on_request(*request);
+  const auto own = own_opens_.create(session, tree, build, std::move(reply));
+  if (!own) return false;
   for (const Slice& question : questions) {
     metadata_.on_twin(
         now,
         Expect{
-            .message = own, .command = static_cast<std::uint16_t>(Command::query_info), .request = question},
+            .message = *own, .command = static_cast<std::uint16_t>(Command::query_info), .request = question},
         {});
   }
   return true;
 }
 
-bool Far::inject_close(TimePoint now, SessionId session, TreeId tree, const Build& build, OpenReply reply) {
-  const auto request = own_open(session, tree, build);
-  if (!request) return false;  // our own making
-  const MessageId own = request->header().message_id;
-  if (!inject_awaited(now, session, tree, build, tracked(own, std::move(reply)))) return false;
-  connection_.on_request(*request);
-  return true;
-}
-
-std::optional<Message> Far::own_open(SessionId session, TreeId tree, const Build& build) {
-  const Slice frame = build({.message_id = next_own_open_++, .tree_id = tree, .session_id = session});
-  auto request = parse_message({FrameKind::smb2, frame});
-  if (!request) return std::nullopt;
-  return std::move(*request);
-}
-
-FarSide::Reply Far::tracked(MessageId own, OpenReply reply) {
-  return [this, own, reply = std::move(reply)](TimePoint then, const Frame& answered, const Element&) {
-    EditedFrame edited(answered.bytes);
-    edited.set_message_id(own);
-    const auto message = parse_message({FrameKind::smb2, std::move(edited).whole()});
-    if (!message) return;  // it was parsed a moment ago
-    const Connection::Outcome outcome = connection_.on_response(*message);
-    for (FarPart* part : parts_) part->on_outcome(then, outcome);
-    reply(then, *message, outcome);
-    after_response(then, outcome);
-  };
+void Far::own_answered(TimePoint now, const Message& answer, const Connection::Outcome& outcome,
+                       const OpenReply& reply) {
+  for (FarPart* part : parts_) part->on_outcome(now, outcome);
+  reply(now, answer, outcome);
+  after_response(now, outcome);
 }
 
 void Far::answer(TimePoint now, const Header& request, Slice frame) {
   const MessageId id = request.message_id;
-  touched_ = true;
-  ids_.bank(id, request.charge());
+  leg_.bank(id, request.charge());
   const auto message = parse_message({FrameKind::smb2, frame});
   if (!message) return out_.abort();  // our own making
   Connection::Outcome outcome = connection_.answered_here(id);
@@ -232,10 +180,9 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& atta
     aliases_.make_real(now, *wanted);
     return release(now);
   }
-  if (holds(std::pair(message, attached))) return;
+  if (holds(HeldInputs::Told{message, attached})) return;
   auto unused = [&](MessageId id, std::uint16_t charge) {
-    touched_ = true;
-    ids_.bank(id, charge);
+    leg_.bank(id, charge);
     Connection::Outcome outcome = connection_.answered_here(id);
     for (FarPart* part : parts_) part->on_outcome(now, outcome);
   };
@@ -264,6 +211,7 @@ void Far::lan_ended(TimePoint, Ending ending) {
 void Far::stream_ended(TimePoint now, Ending ending) {
   if (holds(ending)) return;
   if (ending == Ending::reset) end_told_ = false;
+  leg_.set_client(end_told_ ? ServerLeg::Client::is_told : ServerLeg::Client::ended);
   if (ending == Ending::closed) losses_.client_ended();
   stream_ended_ = ending;
   for (FarPart* part : parts_) part->stream_ended(now);
@@ -279,7 +227,7 @@ void Far::stream_opaque(TimePoint now) { go_opaque(now, {}); }
 
 void Far::go_opaque(TimePoint now, Opaque opaque) {
   if (holds(opaque)) return;
-  opaque_ = true;
+  leg_.set_opaque();
   if (!opaque.of_server && losses_.is_told_unread()) return out_.abort();
   // The near half may promise until it hears of it.
   for (FarPart* part : parts_)
@@ -287,26 +235,23 @@ void Far::go_opaque(TimePoint now, Opaque opaque) {
 }
 
 void Far::settle(TimePoint) {
-  if (doomed_ && !order_.owes()) {
-    doomed_ = false;
-    out_.abort();
-  }
+  if (!order_.owes() && leg_.take_doom()) out_.abort();
   if (!stream_ended_ || end_told_ || !quiet()) return;
   end_told_ = true;
+  leg_.set_client(ServerLeg::Client::is_told);
   if (*stream_ended_ == Ending::reset) return out_.abort();
   out_.end_lan();
 }
 
 bool Far::quiet() const {
-  if (!waiting_.empty() || !held_.empty() || aliases_.busy()) return false;
+  if (leg_.has_waiting() || !held_.empty() || aliases_.busy()) return false;
   return std::all_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->quiet(); });
 }
 
 // Only after the near half, which does so only if nothing was added or answered: from then on the ids of both
 // connections differ, and must be mapped.
 Reason Far::leave_alone() const {
-  if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet())
-    return reasons::optimised;
+  if (!leg_.is_opaque() || stream_ended_ || leg_.has_own() || !quiet()) return reasons::optimised;
   return connection_.sessions().any_untouchable() ? connection_.sessions().why_untouchable()
                                                   : reasons::smb_not_understood;
 }
@@ -315,6 +260,7 @@ Reason Far::leave_alone() const {
 
 void Far::on_surroundings(TimePoint now, const Surroundings& surroundings) {
   surroundings_ = surroundings;
+  leg_.set_features(surroundings.features);
   for (FarPart* part : parts_) part->on_surroundings(now, surroundings);
 }
 

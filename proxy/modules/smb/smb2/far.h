@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half for SMB2 and SMB3: keeps the server's connection in order (ids, credits, our own requests and
-// their answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
-// far_watch.h, far_volumes.h, far_metadata.h, far_listings.h, far_reads.h, far_aliases.h.
+// The far half for SMB2 and SMB3: passes messages between the client and the server (server_leg.h) and asks
+// its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points), far_watch.h,
+// far_volumes.h, far_metadata.h, far_listings.h, far_reads.h, far_aliases.h.
 #pragma once
-#include <deque>
 #include <memory>
-#include <unordered_map>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "proxy/modules/smb/smb2/far_aliases.h"
@@ -21,7 +17,10 @@
 #include "proxy/modules/smb/smb2/far_reads.h"
 #include "proxy/modules/smb/smb2/far_volumes.h"
 #include "proxy/modules/smb/smb2/far_watch.h"
+#include "proxy/modules/smb/smb2/held_inputs.h"
+#include "proxy/modules/smb/smb2/own_opens.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/server_leg.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -32,7 +31,7 @@ class Far final : public Half, private FarSide {
                const LostWrites::Ends& ends = {});
 
   // The client began with an SMB1 NEGOTIATE that is answered in SMB2: it has taken id 0.
-  void begun_with_smb1() { (void)ids_.forward(0, 1, MessageIds::Renumber::forbidden); }
+  void begun_with_smb1() { leg_.begun_with_smb1(); }
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -60,16 +59,24 @@ class Far final : public Half, private FarSide {
   Outputs& out() override { return out_; }
   modules::Counters& counters() override { return counters_; }
   const Surroundings& surroundings() const override { return surroundings_; }
-  bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-              Reply reply) override;
-  bool inject_awaited(TimePoint now, SessionId session, TreeId tree, const Build& build,
-                      Reply reply) override;
-  bool can_inject(std::uint16_t charge) const override;
-  bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) override;
-  bool acknowledge(TimePoint now, SessionId session, TreeId tree, const Build& build) override;
-  bool owe(SessionId session, TreeId tree, const Build& build, std::uint64_t keep);
-  bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
-              Reply reply) override;
+  bool inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
+              Reply reply) override {
+    return leg_.inject(session, tree, charge, build, std::move(reply));
+  }
+  bool inject_awaited(TimePoint, SessionId session, TreeId tree, const Build& build, Reply reply) override {
+    return leg_.inject_awaited(session, tree, build, std::move(reply));
+  }
+  bool can_inject(std::uint16_t charge) const override { return leg_.can_inject(charge); }
+  bool inject_owed(TimePoint, SessionId session, TreeId tree, const Build& build) override {
+    return leg_.inject_owed(session, tree, build);
+  }
+  bool acknowledge(TimePoint, SessionId session, TreeId tree, const Build& build) override {
+    return leg_.acknowledge(session, tree, build);
+  }
+  bool listen(TimePoint, SessionId session, TreeId tree, const Build& build, Begun begun,
+              Reply reply) override {
+    return leg_.listen(session, tree, build, std::move(begun), std::move(reply));
+  }
   void send(TimePoint now, const Message& message) override;
   void drop(TimePoint now, const Open& open) override;
   Watching watch(TimePoint now, Open& open) override { return watch_.watch(now, open); }
@@ -81,11 +88,9 @@ class Far final : public Half, private FarSide {
   void on_noticed(TimePoint, const Open& open) override { opens_.on_noticed(open); }
   bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                    const std::vector<Slice>& questions, OpenReply reply) override;
-  bool inject_close(TimePoint now, SessionId session, TreeId tree, const Build& build,
-                    OpenReply reply) override;
-  // Our own request of that form, under a number that no client has.
-  std::optional<Message> own_open(SessionId session, TreeId tree, const Build& build);
-  Reply tracked(MessageId own, OpenReply reply);
+  bool inject_close(TimePoint, SessionId session, TreeId tree, const Build& build, OpenReply reply) override {
+    return own_opens_.close(session, tree, build, std::move(reply));
+  }
   void answer(TimePoint now, const Header& request, Slice frame) override;
   void hold_behind(std::uint64_t number, const FileName& name) override { order_.begin_own(number, name); }
   void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
@@ -102,56 +107,26 @@ class Far final : public Half, private FarSide {
     opens_.listed(directory, listing, info_class, entries);
   }
 
-  // `keep`: of the ids that are free, for the client.
-  std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-                               Reply reply, std::uint64_t keep);
+  void own_answered(TimePoint now, const Message& answer, const Connection::Outcome& outcome,
+                    const OpenReply& reply);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
-  // A client's request under way: the ids that its elements have so far.
-  struct Outgoing {
-    Message message;
-    std::vector<MessageId> ids;
-  };
-  enum class Sent { yes, waits };
-  Sent try_send(Outgoing& outgoing);
-  void cancel(const Message& message);
-  void wait_behind(const Message& cancel);
-  bool own_answer(TimePoint now, const Message& message);
-  Message in_clients_numbers(Message message);
-  // Messages from the client's side wait while aliases are opened at the server.
-  struct Opaque {
-    bool of_server = false;  // else of the client
-  };
-  using Input = std::variant<Frame, std::pair<TwinMessage, Slice>, modules::Ending, Opaque>;
+  using Input = HeldInputs::Input;
+  using Opaque = HeldInputs::Opaque;
   void go_opaque(TimePoint now, Opaque opaque);
   bool holds(Input input);
-  static std::size_t bytes_of(const Input& input);
-  void wait(Outgoing outgoing);
   void release(TimePoint now);
-  std::uint64_t kept_for_client() const;
-  std::uint64_t kept_from_awaited() const;
-  bool may_free_ids() const;
   void ids_freed(TimePoint now);
-  std::uint16_t lacking() const;
-  void burn(TimePoint now);
   void settle(TimePoint now);
 
   Outputs& out_;
   modules::Counters counters_;
   Surroundings surroundings_;
   Connection connection_;
-  MessageIds ids_;
-  KeyedMap<MessageId, Reply> own_;        // our requests, by the server's number
-  KeyedMap<MessageId, Begun> beginning_;  // of these: those that the server may leave pending
-  KeyedMap<MessageId, Reply> listening_;  // that it has left pending
-  KeyedSet<MessageId> at_server_;         // the client's requests without a final answer, by its numbers
-  KeyedSet<MessageId> pended_;            // of these: with an interim answer, which has brought its credits
-  std::deque<Outgoing> waiting_;          // for ids, in order
-  std::size_t queued_bytes_ = 0;          // of those
-  std::unordered_map<MessageId, std::size_t, KeyedHash> waiting_ids_;  // of those, how often
-  FarAliases aliases_;
-  std::deque<Input> held_;  // in order
-  std::size_t held_bytes_ = 0;
   FarOplocks oplocks_;
+  ServerLeg leg_;
+  OwnOpens own_opens_;
+  FarAliases aliases_;
+  HeldInputs held_;  // while aliases are opened at the server
   FarLosses losses_;
   FarPaths paths_;
   FarOpens opens_;
@@ -162,13 +137,8 @@ class Far final : public Half, private FarSide {
   FarListings listings_;
   FarReads reads_;
   std::vector<FarPart*> parts_;  // in the order in which messages are offered
-  MessageId next_own_open_;
-  bool burning_ = false;
-  bool touched_ = false;  // a request was added here, or answered at the near half
-  bool opaque_ = false;   // the client's way
   std::optional<modules::Ending> stream_ended_;
   bool end_told_ = false;
-  bool doomed_ = false;  // reset when all promises are settled
 };
 
 }  // namespace longhaul::smb::smb2

@@ -227,7 +227,7 @@ void FarListings::fetch(TimePoint now, const OpenKey& key) {
   const QueryDirectoryRequest question{
       .info_class = listing.info_class,
       .file = open->file,
-      .output_bytes = std::min(kQuestionBytes, side_.connection().max_transact_bytes())};
+      .output_bytes = std::min(kQuestionBytes, side_.connection().negotiated().max_transact_bytes())};
   const Slice pattern = listing.pattern;
   const MessageId generation = listing.generation;
   listing.asking = side_.inject_awaited(

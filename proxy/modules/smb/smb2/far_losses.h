@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for losses when the near proxy fails: records each file with possible promised writes
 // that never arrived, and tells the client when it opens the file again through another near proxy. A near
-// proxy that still runs knows better (near_writes.h).
+// proxy that still runs knows better (near_losses.h).
 #pragma once
 #include <memory>
 
@@ -27,7 +27,7 @@ class FarLosses final : public FarPart {
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Answers messages that would continue with a file with lost writes (as near_writes.h does).
+  // Answers messages that would continue with a file with lost writes (as near_losses.h does).
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;

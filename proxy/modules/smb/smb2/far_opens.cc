@@ -2,7 +2,8 @@
 // See far_opens.h.
 #include "proxy/modules/smb/smb2/far_opens.h"
 
-#include "proxy/modules/ahead/read_ahead.h"
+#include <algorithm>
+
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
@@ -11,17 +12,14 @@ namespace {
 // Where a CREATE's answer has its oplock, from the end of its header (2.2.14).
 constexpr std::size_t kOplockAt = 2;
 
-std::string bytes_of(const std::u16string& text) {
-  std::string bytes;
-  for (const char16_t letter : text) {
-    bytes.push_back(static_cast<char>(letter & 0xff));
-    bytes.push_back(static_cast<char>(letter >> 8));
-  }
-  return bytes;
-}
-
 // Two spellings of one name that we can recognise; oplocks protect against others.
 bool same_name(const FileName& a, const FileName& b) { return a.tree == b.tree && a.path == b.path; }
+
+// What an open costs on the line, approximately, together with the data that is read ahead with it.
+std::uint64_t bytes_with(const NextFiles::File& file, const ReadAheadLimits& line) {
+  constexpr std::uint64_t kAnswerBytes = 512;
+  return kAnswerBytes + (file.size <= line.whole_file_bytes ? file.size : line.first_bytes);
+}
 
 Slice body_of(const Message& message) { return Slice::copy_of(message.first().body()); }
 
@@ -45,7 +43,7 @@ void FarOpens::listed(const OpenKey& directory, std::uint64_t listing, std::uint
 
 Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&) {
   const Header& header = message.header();
-  let_go_of_unsent(now);
+  unused_.let_go_of_unsent(now);
   if (message.single() && header.command == Command::read) row_.read();
   if (message.single() && header.command == Command::query_info)
     if (const auto query = parse_query_info_request(message.first().bytes)) row_.asked(*query);
@@ -55,25 +53,20 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
     const auto plain = create ? plain_open(header, *create) : std::nullopt;
     if (plain && pending && pending->opening && !side_.connection().sessions().any_untouchable()) {
       const OpeningRow::Opened asked{*plain, header.session_id, header.tree_id, pending->opening->name};
-      for (auto ahead = opens_.begin(); ahead != opens_.end(); ++ahead) {
-        Ahead& open = ahead->second;
-        if (open.session != asked.session || open.tree != asked.tree || open.asked != *plain) continue;
-        if (open.state == State::offered && header.charge() == 1) {
-          give_to(now, ahead, message);
-          row_.opened(asked);
-          go_on(now);
-          return Taken::yes;
-        }
-        if (open.state == State::opening && !open.unwanted && !open.waiting && header.charge() == 1) {
-          open.waiting = message;
-          ++waiting_;
-          row_.opened(asked);
-          asked_.insert_or_assign(header.message_id, asked);
-          return Taken::yes;
-        }
+      const auto number = header.charge() == 1 ? opens_.fitting(asked) : std::nullopt;
+      const bool is_offered = number && opens_.find(*number)->state == State::offered;
+      if (is_offered) {
+        give_to(now, *number, message);
+      } else if (number) {
+        opens_.wait_for(*number, message);
       }
       row_.opened(asked);
-      if (asked_.size() < kMostAsked) asked_.insert_or_assign(header.message_id, asked);
+      if (is_offered) {
+        go_on(now);
+      } else if (number || !creates_.full()) {
+        creates_.add(header.message_id);
+      }
+      if (number) return Taken::yes;
     }
   }
   meet(now, message);
@@ -82,10 +75,10 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
 
 // Our own opens must not hinder the client's request.
 void FarOpens::meet(TimePoint now, const Message& message) {
-  if (opens_.empty()) return;
+  if (opens_.size() == 0) return;
   std::vector<Number> unwanted;
   const bool all = unsettles_names(message);
-  for (const auto& [number, ahead] : opens_) {
+  for (const auto& [number, ahead] : opens_.all()) {
     bool met = all;
     for (const Element& element : message.elements) {
       const Pending* request = side_.connection().pending(element.header.message_id);
@@ -95,45 +88,32 @@ void FarOpens::meet(TimePoint now, const Message& message) {
     if (met) unwanted.push_back(number);
   }
   for (const Number number : unwanted)
-    if (const auto found = opens_.find(number); found != opens_.end())
-      want_no_more(now, number, found->second);
+    if (Ahead* ahead = opens_.find(number)) want_no_more(now, number, *ahead);
 }
 
 void FarOpens::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim || each.request.command != Command::create) continue;
     if (each.element && each.element->header.status == Status::success) continue;  // after_response()
-    asked_.erase(each.request.id);
-    expected_.erase(each.request.id);
+    creates_.failed(each.request.id);
   }
 }
 
 void FarOpens::after_response(TimePoint now, const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim || each.request.command != Command::create) continue;
-    if (auto expected = expected_.extract(each.request.id);
-        !expected.empty() && asked_.contains(each.request.id))
-      row_.expects(std::move(expected.mapped()));
-    if (asked_.erase(each.request.id) != 0) go_on(now);
+    RowCreates::Done done = creates_.opened(each.request.id);
+    if (done.questions) row_.expects(std::move(*done.questions));
+    if (done.in_row) go_on(now);
   }
 }
 
 // ---- opening
 
-std::uint64_t FarOpens::most_bytes() const {
+ReadAheadLimits FarOpens::limits_of_line() const {
   const Surroundings& line = side_.surroundings();
   return limits_for(static_cast<double>(line.line_bytes_per_second),
-                    std::chrono::duration<double>(line.round_trip).count(), kCreditBytes)
-      .window_bytes;
-}
-
-std::uint64_t FarOpens::bytes_of(std::uint64_t size) const {
-  const Surroundings& line = side_.surroundings();
-  const ReadAheadLimits limits =
-      limits_for(static_cast<double>(line.line_bytes_per_second),
-                 std::chrono::duration<double>(line.round_trip).count(), kCreditBytes);
-  constexpr std::uint64_t kAnswerBytes = 512;
-  return kAnswerBytes + (size <= limits.whole_file_bytes ? size : limits.first_bytes);
+                    std::chrono::duration<double>(line.round_trip).count(), kCreditBytes);
 }
 
 bool FarOpens::known(const FileName& name) {
@@ -146,14 +126,13 @@ bool FarOpens::known(const FileName& name) {
 void FarOpens::go_on(TimePoint now) {
   if (ended_ || !row_.goes_on()) return;
   if (!side_.surroundings().features.metadata || side_.connection().sessions().any_untouchable()) return;
-  const std::uint64_t most = most_bytes();
-  std::uint64_t ahead = 0;
-  for (const auto& [number, open] : opens_) ahead += open.bytes;
-  while (opens_.size() < OpeningRow::kMostAhead) {
+  const ReadAheadLimits line = limits_of_line();
+  std::uint64_t bytes = opens_.bytes() + unused_.bytes();
+  while (opens_.size() + unused_.size() < OpeningRow::kMostAhead) {
     const NextFiles::File* file = row_.next();
     if (!file) return;
-    ahead += bytes_of(file->size);
-    if (ahead > most) return;
+    bytes += bytes_with(*file, line);
+    if (bytes > line.window_bytes) return;
     if (!side_.can_inject(1) || !open(now, *file)) {
       starved_ = true;
       return;
@@ -170,14 +149,14 @@ bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
               .asked = last.open,
               .name = {},
               .questions = row_.questions()};
-  ahead.asked.name = std::string(last.open.folder()) + smb2::bytes_of(file.name);
+  ahead.asked.name = std::string(last.open.folder()).append(as_text(utf16_of(file.name).bytes()));
   auto request = request_of(ahead.asked);
   if (!request) return true;
   ahead.name = file_name_of(ahead.tree, *request, Header{});
-  ahead.bytes = bytes_of(file.size);
+  ahead.bytes = bytes_with(file, limits_of_line());
   if (!plain_open(Header{}, *request) || known(ahead.name)) return true;
   request->oplock = OplockLevel::batch;
-  const Number number = next_number_++;
+  const Number number = opens_.next_number();
   const PlainOpen asked = ahead.asked;
   const bool sent = side_.inject_open(
       now, ahead.session, ahead.tree,
@@ -185,25 +164,23 @@ bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
       [this, number](TimePoint then, const Message& answer, const Connection::Outcome& outcome) {
         answered(then, number, answer, outcome);
       });
-  if (sent) opens_.emplace(number, std::move(ahead));
+  if (sent) opens_.add(number, std::move(ahead));
   return sent;
 }
 
 void FarOpens::answered(TimePoint now, Number number, const Message& answer,
                         const Connection::Outcome& outcome) {
-  const auto found = opens_.find(number);
-  if (found == opens_.end()) return;
-  Ahead& ahead = found->second;
+  Ahead* const found = opens_.find(number);
+  if (!found) return;
+  Ahead& ahead = *found;
   Open* open = nullptr;
   for (const Change& change : outcome.changes)
     if (change.kind == Change::Kind::opened) open = change.open;
   if (!open) {
     // The server itself must report any error of the file to the client.
-    const auto waiting = std::move(ahead.waiting);
-    opens_.erase(found);
+    const auto waiting = opens_.remove(number).waiting;
     row_.wasted();
     if (waiting) {
-      --waiting_;
       side_.answer(
           now, waiting->header(),
           build_message(answer_to(waiting->header(), answer.header().status), answer.first().body()));
@@ -211,23 +188,19 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     side_.let_go(now, number);
     return;
   }
-  ahead.file = open->file;
-  ahead.key = open->key;
+  opens_.opened(number, *open);
   ahead.response = without_oplock(body_of(answer));
   open->on_behalf = open->oplock != OplockLevel::none;
   const auto& features = side_.surroundings().features;
   const bool watched = features.metadata_relaxed || side_.watch(now, *open) == Watching::now;
   const bool alone = (open->caching & lease_state::write) && (open->caching & lease_state::handle);
   if (!alone) open->caching = lease_state::none;  // as in far_oplocks.cc
-  if (ahead.waiting) {
-    const Message request = std::move(*ahead.waiting);
-    ahead.waiting.reset();
-    --waiting_;
+  if (const auto request = opens_.take_waiting(number)) {
     const Held held{ahead.key, static_cast<std::uint8_t>(open->oplock)};
-    side_.answer(now, request.header(),
-                 build_message(answer_to(request.header(), Status::success), ahead.response.bytes()));
+    side_.answer(now, request->header(),
+                 build_message(answer_to(request->header(), Status::success), ahead.response.bytes()));
     if (alone) side_.out().tell(held);
-    opens_.erase(number);
+    opens_.remove(number);
     return;
   }
   if (alone && watched) {
@@ -235,17 +208,15 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   } else {
     row_.refused();
   }
-  by_file_[ahead.file] = number;
   if (ahead.unwanted || ended_ || !alone || !watched || !open->disk_file) {
     if (!ahead.unwanted) row_.wasted();
-    return close(now, number, ahead);
+    return close(now, number);
   }
-  offer(now, number, ahead);
+  opens_.offered(number, now);
+  offer(number, ahead);
 }
 
-void FarOpens::offer(TimePoint now, Number number, Ahead& ahead) {
-  ahead.state = State::offered;
-  ahead.since = now;
+void FarOpens::offer(Number number, const Ahead& ahead) {
   side_.out().tell(Offer{.number = number,
                          .open = ahead.key,
                          .request = encode(ahead.asked),
@@ -258,10 +229,8 @@ void FarOpens::offer(TimePoint now, Number number, Ahead& ahead) {
 }
 
 // The near half has got it with the offer, or gets it before this answer, and reports further changes itself.
-void FarOpens::give_to(TimePoint now, Opens::iterator found, const Message& request) {
-  const Slice response = found->second.response;
-  by_file_.erase(found->second.file);
-  opens_.erase(found);
+void FarOpens::give_to(TimePoint now, Number number, const Message& request) {
+  const Slice response = opens_.remove(number).response;
   row_.used();
   side_.answer(now, request.header(),
                build_message(answer_to(request.header(), Status::success), response.bytes()));
@@ -279,84 +248,56 @@ void FarOpens::want_no_more(TimePoint now, Number number, Ahead& ahead) {
       return;
     case State::offered:
       side_.out().tell(Revoke{number});
-      return close(now, number, ahead);
+      return close(now, number);
     case State::taken_back:
-      return close(now, number, ahead);
-    case State::closing:
-      return;
+      return close(now, number);
   }
 }
 
-void FarOpens::take_back(Number number, Ahead& ahead) {
-  ahead.state = State::taken_back;
+void FarOpens::take_back(Number number) {
+  opens_.find(number)->state = State::taken_back;
   side_.out().tell(Revoke{number});
 }
 
 void FarOpens::on_noticed(const Open& open) {
-  const auto number = by_file_.find(open.file);
-  if (number == by_file_.end()) return;
-  Ahead& ahead = opens_.at(number->second);
-  if (ahead.state == State::offered) take_back(number->second, ahead);
+  const auto number = opens_.of_file(open.file);
+  if (number && opens_.find(*number)->state == State::offered) take_back(*number);
 }
 
-void FarOpens::close(TimePoint now, Number number, Ahead& ahead) {
-  ahead.state = State::closing;
+void FarOpens::close(TimePoint now, Number number) {
+  const Ahead ahead = opens_.remove(number);
   if (Open* open = side_.connection().open(ahead.key)) {
     open->closing = true;
     side_.drop(now, *open);
   }
   if (!ahead.unwanted) side_.hold_behind(number, ahead.name);
-  send_close(now, number, ahead);
-  let_go_of_unsent(now);
-}
-
-// No request of ours goes to the server any more: nothing may wait for one.
-void FarOpens::let_go_of_unsent(TimePoint now) {
-  if (opens_.empty() || !side_.connection().sessions().any_untouchable()) return;
-  for (const auto& [number, ahead] : opens_)
-    if (ahead.state == State::closing && !ahead.close_sent) side_.let_go(now, number);
-}
-
-void FarOpens::send_close(TimePoint now, Number number, Ahead& ahead) {
-  const CloseRequest request{.file = ahead.file};
-  ahead.close_sent = side_.inject_close(
-      now, ahead.session, ahead.tree,
-      [request](const RequestHead& head) { return build_close_request(head, request); },
-      [this, number](TimePoint then, const Message&, const Connection::Outcome&) {
-        if (const auto found = opens_.find(number); found != opens_.end()) {
-          by_file_.erase(found->second.file);
-          opens_.erase(found);
-        }
-        side_.let_go(then, number);
-      });
+  unused_.close(now, number,
+                {.session = ahead.session, .tree = ahead.tree, .file = ahead.file, .bytes = ahead.bytes});
 }
 
 Taken FarOpens::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
-  if (by_file_.empty() || !message.single() || !message.header().is_unsolicited()) return Taken::no;
+  if (!message.single() || !message.header().is_unsolicited()) return Taken::no;
   const auto notification = parse_break(message.first().bytes);
   const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
-  const auto number = oplock ? by_file_.find(oplock->file) : by_file_.end();
-  if (number == by_file_.end()) return Taken::no;
-  Ahead& ahead = opens_.at(number->second);
-  if (ahead.state == State::offered) take_back(number->second, ahead);
-  if (ahead.state == State::taken_back) ahead.broken = message;
-  return Taken::yes;  // the CLOSE of what is closing is the acknowledgement
+  if (!oplock) return Taken::no;
+  if (unused_.has(oplock->file)) return Taken::yes;
+  const auto number = opens_.of_file(oplock->file);
+  if (!number) return Taken::no;
+  if (opens_.find(*number)->state == State::offered) take_back(*number);
+  opens_.find(*number)->broken = message;
+  return Taken::yes;
 }
 
 // ---- the twin
 
 Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* took = std::get_if<Took>(&message)) {
-    const auto found = opens_.find(took->number);
-    const bool given = found != opens_.end() &&
-                       (found->second.state == State::offered || found->second.state == State::taken_back);
-    if (!given) {
+    const Ahead* found = opens_.find(took->number);
+    if (!found || found->state == State::opening) {
       side_.out().abort();  // the client has an open that does not exist
       return Taken::yes;
     }
-    const Ahead ahead = std::move(found->second);
-    by_file_.erase(ahead.file);
-    opens_.erase(found);
+    const Ahead ahead = opens_.remove(took->number);
     row_.used();
     row_.opened({ahead.asked, ahead.session, ahead.tree, ahead.name});
     go_on(now);
@@ -364,20 +305,14 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     return Taken::yes;
   }
   if (const auto* given_up = std::get_if<GaveUp>(&message)) {
-    const auto found = opens_.find(given_up->number);
-    if (found == opens_.end()) return Taken::yes;
-    const State state = found->second.state;
-    if (state == State::offered || state == State::taken_back) close(now, given_up->number, found->second);
+    const Ahead* found = opens_.find(given_up->number);
+    if (found && found->state != State::opening) close(now, given_up->number);
     return Taken::yes;
   }
   if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) row_.read();
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
-    const auto question = smb2::request_of(expect->request.bytes());
-    if (expected_.size() >= kMostOpening) side_.out().abort();  // not sent by our near half
-    std::vector<Slice>& questions = expected_[expect->message];
-    if (question && question->type == InfoType::file && questions.size() < OpeningRow::kMostQuestions)
-      questions.push_back(expect->request);
+    if (!creates_.expect(expect->message, expect->request)) side_.out().abort();  // not sent by our near half
   }
   return Taken::no;
 }
@@ -385,40 +320,26 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
 // ---- time
 
 void FarOpens::on_timeout(TimePoint now) {
-  bool any = false;
-  for (auto& [number, ahead] : opens_) {
-    if (ahead.state != State::offered || now - ahead.since < kLife) continue;
-    take_back(number, ahead);
-    any = true;
-  }
+  const auto expired = opens_.expired(now);
+  for (const Number number : expired) take_back(number);
   // The near half no longer gives it out, so no client has it, or a client with it is reset.
   if (const auto alone_at = out_of_contact(side_.surroundings()); alone_at && now >= *alone_at)
-    for (auto& [number, ahead] : opens_)
-      if (ahead.state == State::taken_back) close(now, number, ahead);
-  if (!any) return;
+    for (const Number number : opens_.taken_back()) close(now, number);
+  if (expired.empty()) return;
   row_.wasted();
   row_.none_given_out();
 }
 
 std::optional<TimePoint> FarOpens::next_timeout() const {
-  std::optional<TimePoint> first;
-  for (const auto& [number, ahead] : opens_)
-    if (ahead.state == State::offered && (!first || ahead.since + kLife < *first))
-      first = ahead.since + kLife;
-  const bool any_taken_back = std::any_of(
-      opens_.begin(), opens_.end(), [](const auto& each) { return each.second.state == State::taken_back; });
+  std::optional<TimePoint> first = opens_.next_expiry();
   if (const auto alone_at = out_of_contact(side_.surroundings());
-      any_taken_back && alone_at && (!first || *alone_at < *first))
+      alone_at && (!first || *alone_at < *first) && !opens_.taken_back().empty())
     first = alone_at;
   return first;
 }
 
 void FarOpens::on_ids_freed(TimePoint now) {
-  std::vector<Number> unsent;
-  for (const auto& [number, ahead] : opens_)
-    if (ahead.state == State::closing && !ahead.close_sent) unsent.push_back(number);
-  for (const Number number : unsent)
-    if (const auto found = opens_.find(number); found != opens_.end()) send_close(now, number, found->second);
+  unused_.on_ids_freed(now);
   if (std::exchange(starved_, false)) go_on(now);
 }
 

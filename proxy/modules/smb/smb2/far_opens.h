@@ -3,7 +3,8 @@
 // (opening_row.h), with the options of its last open, under a batch oplock, and offers them to the near half
 // (near_opens.h), together with data of the files.
 //
-// Each open is in one of these states; only an offered one may be given to the client:
+// Each open is in one of these states (opens_ahead.h, the last one: unused_opens.h); only an offered one may
+// be given to the client:
 //
 //   opening --> offered --> given to the client (Took): from then on it is like any other
 //      |           |`--> being taken back (Revoke sent): GaveUp or Took is under way
@@ -17,12 +18,12 @@
 //   acknowledgement.
 // - An open that no client has requested within a few seconds is closed, and fewer are opened afterwards.
 #pragma once
-#include <map>
-#include <unordered_map>
-#include <unordered_set>
-
+#include "proxy/modules/ahead/read_ahead.h"
 #include "proxy/modules/smb/smb2/opening_row.h"
+#include "proxy/modules/smb/smb2/opens_ahead.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/row_creates.h"
+#include "proxy/modules/smb/smb2/unused_opens.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -41,7 +42,7 @@ class FarOpens final : public FarPart {
   void stream_ended(TimePoint now) override;
   // Earlier answers of the server about it are void.
   void on_noticed(const Open& open);
-  bool quiet() const override { return waiting_ == 0; }
+  bool quiet() const override { return opens_.waiting() == 0; }
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
 
@@ -49,53 +50,26 @@ class FarOpens final : public FarPart {
   void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class, const Slice& entries);
 
  private:
-  using Number = std::uint64_t;
-  enum class State : std::uint8_t { opening, offered, taken_back, closing };
-  struct Ahead {
-    State state = State::opening;
-    SessionId session = 0;
-    TreeId tree = 0;
-    PlainOpen asked;
-    FileName name;
-    std::uint64_t bytes = 0;         // that are fetched with it, approximately
-    std::vector<Slice> questions;    // that are asked about it
-    bool unwanted = false;           // while opening: to be closed
-    std::optional<Message> waiting;  // while opening: the client's own CREATE
-    FileId file;                     // from here on: since it is open
-    OpenKey key;
-    Slice response;
-    TimePoint since{};
-    std::optional<Message> broken;  // the server's break
-    bool close_sent = false;
-  };
-  using Opens = std::map<Number, Ahead>;
+  using Number = OpensAhead::Number;
+  using Ahead = OpensAhead::Ahead;
+  using State = OpensAhead::State;
   void go_on(TimePoint now);
   bool open(TimePoint now, const NextFiles::File& file);
   void answered(TimePoint now, Number number, const Message& answer, const Connection::Outcome& outcome);
-  void offer(TimePoint now, Number number, Ahead& ahead);
-  void give_to(TimePoint now, Opens::iterator ahead, const Message& request);
+  void offer(Number number, const Ahead& ahead);
+  void give_to(TimePoint now, Number number, const Message& request);
   void meet(TimePoint now, const Message& message);
   void want_no_more(TimePoint now, Number number, Ahead& ahead);
-  void take_back(Number number, Ahead& ahead);
-  void close(TimePoint now, Number number, Ahead& ahead);
-  void send_close(TimePoint now, Number number, Ahead& ahead);
-  void let_go_of_unsent(TimePoint now);
+  void take_back(Number number);
+  void close(TimePoint now, Number number);
   bool known(const FileName& name);
-  std::uint64_t bytes_of(std::uint64_t size) const;
-  std::uint64_t most_bytes() const;
-
-  static constexpr std::chrono::seconds kLife{5};
-  static constexpr std::size_t kMostOpening = Connection::kMostPending, kMostAsked = 1024;
+  ReadAheadLimits limits_of_line() const;
 
   FarSide& side_;
-  Opens opens_;
-  std::unordered_map<FileId, Number, FileIdHash> by_file_;
-  Number next_number_ = 1;
-  std::size_t waiting_ = 0;  // CREATEs of the client
-
+  OpensAhead opens_;
+  UnusedOpens unused_{side_};
   OpeningRow row_;
-  KeyedMap<MessageId, OpeningRow::Opened> asked_;
-  KeyedMap<MessageId, std::vector<Slice>> expected_;
+  RowCreates creates_;
   bool starved_ = false;
   bool ended_ = false;
 };

@@ -9,16 +9,17 @@
 //   READ of or before the range being written, and a WRITE, promised or not, that overlaps it;
 // - of everything: LOGOFF, TREE_DISCONNECT, SESSION_SETUP, QUERY_DIRECTORY, IOCTL, renames and links, queries
 //   of space and quota, compounds, the acknowledgement of a break, the end of the client's stream;
-// and behind all held requests of the same file.
+// and behind all held requests of the same file. order_scope.h, unfinished_promises.h and held_requests.h
+// apply these rules.
 #pragma once
-#include <deque>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "proxy/modules/smb/smb2/far_room.h"
+#include "proxy/modules/smb/smb2/held_requests.h"
 #include "proxy/modules/smb/smb2/oplock_returns.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/unfinished_promises.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -45,10 +46,10 @@ class FarOrder final : public FarPart {
 
   void ask_room(TimePoint now, const Open& open) { room_.ask(now, open); }
 
-  std::size_t held_bytes() const { return held_bytes_; }  // of frames
+  std::size_t held_bytes() const { return held_.bytes(); }  // of frames
 
  private:
-  using Sequence = std::uint64_t;  // the order in which promises and held requests came
+  using Sequence = UnfinishedPromises::Sequence;
   struct Promise {
     OpenKey open;
     FileGroupRef file;
@@ -58,58 +59,21 @@ class FarOrder final : public FarPart {
     std::uint32_t length = 0;
     std::uint16_t credits = 0;  // granted with interim answers
   };
-  // What a request must wait for.
-  struct Scope {
-    enum class Kind : std::uint8_t { nothing, range, file, everything };
-    Kind kind = Kind::everything;
-    FileGroupRef file;  // none: everything
-    std::uint64_t offset = 0, length = 0;
-  };
-  struct Held {
-    Message message;
-    Scope scope;
+  struct Own {
+    FileGroupRef file;
     Sequence sequence = 0;
   };
-  // Unfinished promises of one file; and requests that wait for them or for earlier waiting ones. So only the
-  // first waiting request is ever examined, when something that it waits for is done.
-  struct Work {
-    FileGroupRef file;
-    std::set<Sequence> promises;
-    std::set<Sequence> others;                     // of these: not WRITEs
-    std::multimap<std::uint64_t, Promise> writes;  // by offset
-    std::uint64_t longest_write = 0;
-    std::deque<Held> held;
-  };
-  using Heads = std::map<Sequence, FileGroupRef>;  // by the sequence of the first that waits
-
-  Scope scope_of(const Message& message) const;
-  static bool before(const std::set<Sequence>& promises, Sequence sequence);
-  static bool is_barrier(const Scope& scope);
-  bool waits(const Scope& scope, Sequence sequence) const;
-  bool overlaps(const Work& work, const Scope& scope, Sequence sequence) const;
-  Work& work_of(const FileGroupRef& file);
   void begin(Promise& promise, const Message& message);
   void done(TimePoint now, MessageId id, const Element& answer);
-  void add_promise(const FileGroupRef& file, Sequence sequence);
-  void remove_promise(const FileGroupRef& file, Sequence sequence);
-  void hold(Held held);
   void release(TimePoint now, const FileGroupRef& file);
-  void send_first(TimePoint now, Work& work);
-  void send(TimePoint now, std::deque<Held>& held);
-  static void move_before(Heads& heads, std::optional<Sequence> end, std::vector<FileGroupRef>& to);
 
   FarSide& side_;
   Sequence next_sequence_ = 1;
   KeyedMap<MessageId, Promise> promises_;  // without the server's answer
   std::unordered_map<OpenKey, std::size_t, OpenKeyHash> promised_through_;
-  std::map<std::uint64_t, Promise> own_;  // CLOSEs of our own
-  std::set<Sequence> all_promises_;
-  std::unordered_map<const FileGroup*, Work> work_;
-  std::deque<Held> barriers_;          // requests that wait for all earlier ones, and delay all later ones
-  std::set<Sequence> held_;            // all that wait
-  KeyedMap<MessageId, Scope> scopes_;  // of those, for CANCELs
-  Heads behind_barrier_, behind_any_;  // the latter: behind promises of names that may match any file
-  std::size_t held_bytes_ = 0;
+  std::map<std::uint64_t, Own> own_;  // CLOSEs of our own
+  UnfinishedPromises unfinished_;     // both
+  HeldRequests held_;
   FarRoom room_{side_};
   OplockReturns returns_{side_, [this](const OpenKey& open) { return promised_through_.contains(open); }};
 };

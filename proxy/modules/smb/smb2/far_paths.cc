@@ -57,7 +57,7 @@ Result<bool> lists_other_addresses(Bytes network_interfaces, const modules::Addr
 }
 
 bool FarPaths::has_only_path(TimePoint now, const Open& open) {
-  if (!side_.connection().multi_channel()) return true;
+  if (!side_.connection().negotiated().multi_channel()) return true;
   if (sessions_.size() >= Connection::kMostSessions && !sessions_.contains(open.session)) return false;
   State& state = sessions_[open.session];
   if (state != State::unknown || !side_.can_inject(1)) return state == State::only_path;
@@ -72,7 +72,7 @@ bool FarPaths::has_only_path(TimePoint now, const Open& open) {
 }
 
 void FarPaths::before_request(TimePoint, const Message& message, const Changes&) {
-  if (!side_.connection().multi_channel()) return;
+  if (!side_.connection().negotiated().multi_channel()) return;
   for (const Element& element : message.elements)
     if (asks_for_interfaces(element) && questions_.size() < Connection::kMostPending)
       questions_.insert(element.header.message_id);

@@ -3,17 +3,13 @@
 // the server, pushes it to the near half, and swallows READs whose data is under way. A swallowed READ is
 // answered by the near half, or sent to the server after all when that data is dropped.
 #pragma once
-#include <deque>
 #include <set>
 #include <unordered_map>
-#include <vector>
 
-#include "proxy/modules/ahead/counted_read_ahead.h"
-#include "proxy/modules/ahead/fetches.h"
-#include "proxy/modules/ahead/pushes.h"
-#include "proxy/modules/ahead/swallowed.h"
+#include "proxy/modules/ahead/learnt_limits.h"
 #include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/read_ahead_file.h"
 #include "proxy/modules/smb/smb2/second_handles.h"
 
 namespace longhaul::smb::smb2 {
@@ -31,8 +27,8 @@ class FarReads final : public FarPart {
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint) override { ended_ = true; }
-  bool quiet() const override { return owed_ == 0; }
-  std::size_t held_bytes() const { return owed_ * kOwedBytes; }
+  bool quiet() const override { return sums_.swallowed == 0; }
+  std::size_t held_bytes() const { return sums_.swallowed * kSwallowedBytes; }
 
   void drop(TimePoint now, const Open& open);
   void on_watched(TimePoint now, const Open& open);
@@ -41,21 +37,7 @@ class FarReads final : public FarPart {
   bool answered_by_near(TimePoint now, const Message& message);
 
  private:
-  struct File {
-    File(std::uint64_t& ahead_bytes, std::size_t& swallowed_reads)
-        : policy(ahead_bytes), owed(swallowed_reads) {}
-    FileId file;
-    SessionId session = 0;
-    TreeId tree = 0;
-    CountedReadAhead policy;
-    Stamp stamp;
-    bool usable = true;  // the oplock or lease still says that what is read stays right
-    Pushes pushes;
-    Fetches fetches;           // of this stamp
-    Swallowed<Message> owed;   // all that these lack is being fetched
-    // READs that were asked and sent on, of which the near half does not know that.
-    KeyedSet<MessageId> at_server;
-  };
+  using File = ReadAheadFile;
 
   File* find(const OpenKey& open);
   void begin(TimePoint now, const Open& open);
@@ -65,10 +47,7 @@ class FarReads final : public FarPart {
   bool fetch(TimePoint now, const OpenKey& key, File& file, Interval range);
   void fetched(TimePoint now, const OpenKey& key, std::uint64_t number, const Frame& frame,
                const Element& answer);
-  void push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes);
-  void tell_forwarded(File& file);
-  void settle_owed(TimePoint now, File& file);
-  void send_owed(TimePoint now, File& file, const Message& message);
+  void send_after_all(TimePoint now, const File& file, const std::vector<Message>& reads);
   void sent_on(const OpenKey& open, MessageId id);
   void answered(MessageId id);
   void fetch_for_all(TimePoint now);
@@ -76,19 +55,15 @@ class FarReads final : public FarPart {
   bool may_fetch(const OpenKey& key, const File& file);
   std::uint32_t largest_read() const;
   ReadAheadLimits limits() const;
-  void learn(const File& file);
 
   FarSide& side_;
-  // Limits per file: the cost of a message grows with them.
-  static constexpr std::size_t kMostInFlight = 1024, kMostFetches = 128, kMostOwed = 32;
   static constexpr std::size_t kMostFiles = 4096;    // that are read ahead at a time
   static constexpr std::size_t kMostAtOnce = 64;     // files examined again because there is room
-  static constexpr std::size_t kOwedBytes = 512;     // of a READ that was swallowed, approximately
+  static constexpr std::size_t kSwallowedBytes = 512;  // of a READ that was swallowed, approximately
   static constexpr std::uint32_t kLeastRead =
       4096;  // nothing is fetched from a server that returns less at once
 
-  std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
-  std::size_t owed_ = 0;           // READs that were swallowed, of all files
+  ReadAheadFile::Sums sums_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   // Of which more may be fetched when there is room, or when a change is answered.
   std::set<OpenKey> wanting_;
@@ -99,10 +74,7 @@ class FarReads final : public FarPart {
       side_, [this](TimePoint now, const OpenKey& open) { read_through_second(now, open); }};
   std::optional<Asked> asked_;  // the frame that it is about comes next
   std::uint64_t numbers_ = 0;
-  // First blocks that clients did not read make the next ones smaller.
-  std::uint64_t most_first_bytes_ = 2 << 20;
-  // The same for whole files fetched for random reads, if clients then did not read them.
-  std::uint64_t most_scattered_bytes_ = 16 << 20;
+  LearntLimits learnt_;
   std::uint64_t most_ahead_bytes_ = 64 << 20;  // unread, of all files
   bool starved_ = false;                       // for ids, whose release is notified
   bool ended_ = false;

@@ -44,7 +44,7 @@ class FarTimes {
 
  private:
   using Number = std::uint64_t;
-  // Other than those of far_opens.h and far_watch.h.
+  // Other than those of far_opens.h and notify_handles.h.
   static constexpr Number kFirstLook = Number{1} << 62;
   struct Shown {
     std::uint64_t written = 0, changed = 0, bytes = 0;

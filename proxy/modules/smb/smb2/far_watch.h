@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for changes that no oplock shows: others change a file beside the SMB server, or a
-// folder that is being listed. Keeps a handle and a CHANGE_NOTIFY of its own on each folder with data cached
-// for the client, and reports which opens are watched in this way (Watched). Other parts fetch, keep and drop
-// the data. A server may accept the CHANGE_NOTIFY and report nothing: far_times.h looks at the files as well.
+// folder that is being listed. Watches each folder with data cached for the client (notify_handles.h), and
+// reports which opens are watched in this way (Watched). Other parts fetch, keep and drop the data. A server
+// may accept the CHANGE_NOTIFY and report nothing: far_times.h looks at the files as well.
 #pragma once
-#include <map>
-#include <set>
-#include <string>
-#include <tuple>
-#include <unordered_map>
-#include <unordered_set>
-#include <vector>
-
 #include "proxy/modules/smb/smb2/far_times.h"
+#include "proxy/modules/smb/smb2/notify_handles.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/watched_opens.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -21,8 +15,12 @@ class FarWatch final : public FarPart {
  public:
   explicit FarWatch(FarSide& side)
       : side_(side),
+        handles_(
+            side, [this](TimePoint now, Number folder) { tell_all(now, folder, true); },
+            [this](TimePoint now, Number folder, std::optional<Bytes> names) { changed(now, folder, names); },
+            [this](TimePoint now, Number folder) { tell_all(now, folder, false); }),
         times_(
-            side, [this](TimePoint now, const OpenKey& open) { changed(now, Keys{open}); },
+            side, [this](TimePoint now, const OpenKey& open) { notice(now, open); },
             [this](TimePoint now, const OpenKey& open) { gone(now, open); },
             [this](TimePoint now, const OpenKey& open) { drop_kept(now, open); }) {}
 
@@ -37,85 +35,31 @@ class FarWatch final : public FarPart {
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
-  void stream_ended(TimePoint) override { ended_ = true; }
+  void stream_ended(TimePoint) override { handles_.stream_ended(); }
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
 
  private:
-  using Number = std::uint64_t;
-  using Path = std::tuple<SessionId, TreeId, std::u16string>;
-  using Keys = std::unordered_set<OpenKey, OpenKeyHash>;
-  struct Folder {
-    enum class State : std::uint8_t {
-      to_open,    // its CREATE waits for an id
-      opening,    // or for its answer
-      to_listen,  // its CHANGE_NOTIFY waits for an id, or for `due`
-      listening,
-      failed,  // the server does not allow watching it
-    };
-    Path path;
-    State state = State::to_open;
-    bool watches = false;  // the server records changes, also between two CHANGE_NOTIFYs
-    FileId file;
-    TimePoint due{};    // of to_listen; of listening: the server must have confirmed it
-    TimePoint since{};  // when the last of its opens was closed
-    std::size_t opens = 0;
-    Keys listings;                                       // of these: the folder itself
-    std::unordered_map<const FileGroup*, Keys> of_file;  // the others
-  };
-  struct Watched {
-    Number folder = 0;
-    FileGroupRef file;  // none: a listing
-  };
-  using Folders = std::map<Number, Folder>;
+  using Number = WatchedOpens::Number;
 
-  void go_on(TimePoint now, Number number);
-  void open(Number number, Folder& folder, TimePoint now);
-  void listen(Number number, Folder& folder, TimePoint now);
-  void told(TimePoint now, Number number, const Element& answer);
-  void fail(TimePoint now, Number number);
-  static bool is_unconfirmed(const Folder& folder) {
-    return folder.state == Folder::State::listening && !folder.watches;
-  }
   void tell(TimePoint now, const OpenKey& key, bool watched);
-  void changed(TimePoint now, Folder& folder, Bytes names);
-  void changed(TimePoint now, const Keys& opens);
+  void tell_all(TimePoint now, Number folder, bool watched);
+  void changed(TimePoint now, Number folder, std::optional<Bytes> names);
+  void notice(TimePoint now, const OpenKey& open);
   bool drop_kept(TimePoint now, const OpenKey& open);
   void used(TimePoint now, const Open& open);
   void gone(TimePoint now, const OpenKey& open);
-  std::vector<OpenKey> all_of(const Folder& folder) const;
   void forget(TimePoint now, const OpenKey& open);
-  void release(TimePoint now, Folders::iterator folder);
+  void release(TimePoint now, Number folder);
   void release_all(TimePoint now);
-  void close(TimePoint now, const Path& path, const FileId& file);
-  void send_closes(TimePoint now);
 
-  // Other than those of far_opens.h.
-  static constexpr Number kFirstClose = Number{1} << 63;
   // Limits of handles at the server and of watched opens: the cost of a message grows with them.
   static constexpr std::size_t kMostFolders = 64, kMostOpens = 4096;
-  // Changes in quick succession are reported together.
-  static constexpr std::chrono::milliseconds kRest{100};
-  // A client that opens one file after the other needs only one handle of ours.
-  static constexpr std::chrono::seconds kLinger{1};
-  // A listing waits for the server's confirmation: one that gives none is taken for one that cannot watch.
-  static constexpr std::chrono::seconds kPatience{5};
 
   FarSide& side_;
-  Folders folders_;
-  std::map<Path, Number> by_path_;
-  std::unordered_map<OpenKey, Watched, OpenKeyHash> opens_;
-  std::set<Number> wanting_ids_;
-  struct Closing {
-    Path path;
-    FileId file;
-    Number number = 0;  // behind which the client's requests on the folder wait
-  };
-  std::vector<Closing> closes_;  // that are to be sent
-  Number last_ = 0;
-  Number last_close_ = kFirstClose;
+  WatchedOpens opens_;
+  NotifyHandles handles_;
   FarTimes times_;
-  bool ended_ = false;
 };
 
 }  // namespace longhaul::smb::smb2

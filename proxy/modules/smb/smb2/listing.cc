@@ -29,6 +29,18 @@ bool lists(std::uint8_t info_class) {
   }
 }
 
+std::optional<QueryDirectoryRequest> query_with_open(const Message& message) {
+  if (message.elements.size() != 2) return std::nullopt;
+  const Element &create = message.elements[0], &query = message.elements[1];
+  if (create.header.command != Command::create || query.header.command != Command::query_directory ||
+      !query.header.is_related())
+    return std::nullopt;
+  const auto request = parse_query_directory_request(query.bytes);
+  if (!request || !lists(request->info_class) || request->flags & query_directory_flags::index_specified)
+    return std::nullopt;
+  return *request;
+}
+
 Result<std::vector<ListingEntry>> parse_listing(std::uint8_t info_class, const Slice& buffer) {
   std::vector<ListingEntry> entries;
   Bytes rest = buffer.bytes();

@@ -10,12 +10,15 @@
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice.h"
-#include "proxy/modules/smb/smb2/records_query.h"
+#include "proxy/modules/smb/smb2/message.h"
 
 namespace longhaul::smb::smb2 {
 
 // Classes whose entries take_directory_entry() can separate.
 bool lists(std::uint8_t info_class);
+
+// The query of a compound that opens a directory and lists it from its beginning.
+std::optional<QueryDirectoryRequest> query_with_open(const Message& message);
 
 struct ListingEntry {
   Slice bytes;       // shares the answer's memory; its offset of the next entry is no longer valid

@@ -20,10 +20,8 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       settled_(*this, lost),
       writes_(*this, lost, ends),
       reads_(*this, std::move(account)),
-      lost_(std::move(lost)),
-      ends_(ends),
-      unguarded_(lost_, ends),
-      gate_(*lost_, writes_.ledger()),
+      losses_(*this, lost, ends, writes_.files()),
+      gate_(*lost, writes_.ledger()),
       asked_in_order_{&settled_, &channels_, &aliases_,  &opens_, &volumes_,
                       &writes_,  &metadata_, &listings_, &reads_},
       answered_in_order_{&settled_, &channels_, &aliases_,  &opens_, &volumes_,
@@ -32,7 +30,7 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
 // ---- frames
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
-  writes_.client_goes_on();
+  losses_.client_goes_on();
   take_frame(now, frame);
 }
 
@@ -45,7 +43,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
 
 // From other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
-  for (const GoesOn& each : writes_.gone_on_with(message))
+  for (const GoesOn& each : losses_.gone_on_with(message))
     if (gate_.shuts_for(now, each.file, each.reach)) return true;
   return false;
 }
@@ -60,7 +58,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   if (message && must_wait(now, *message)) return gate_.hold(frame);
   if (!message) {
     if (!aliases_.empty()) out_.abort();  // it may name one
-    goes_unread();
+    losses_.goes_unread();
     return out_.pass_on(frame.bytes);
   }
   if (!aliases_.empty()) message = aliases_.resolved(now, std::move(*message));
@@ -72,7 +70,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   // Behind the answer of a CREATE the far half may add requests of its own.
   if (is_touchable) used_ = used_ || message->header().command == Command::create || !message->single();
   // Also where nothing else is answered any more: a client that is not told here goes on here.
-  if (writes_.refuses(now, *message)) return;
+  if (losses_.refuses(now, *message)) return;
   if (is_touchable) {
     for (NearPart* part : asked_in_order_)
       if (part->on_request(now, *message, changes) == Taken::yes) return;
@@ -83,12 +81,17 @@ void Near::request(TimePoint now, const Frame& frame) {
 void Near::frame_from_stream(TimePoint now, const Frame& frame) {
   if (auto message = connection_.parse(frame)) {
     Connection::Outcome outcome = connection_.on_response(*message);
-    for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+    effects(now, outcome);
     for (NearPart* part : answered_in_order_)
       if (part->on_response(now, *message, outcome) == Taken::yes) return settle(now);
   }
   out_.to_lan(frame.bytes);
   settle(now);
+}
+
+void Near::effects(TimePoint now, const Connection::Outcome& outcome) {
+  for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+  losses_.on_outcome(outcome);
 }
 
 void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
@@ -110,7 +113,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
     if (Open* open = connection_.open(taken_back->open)) {
       open->break_pending = caching_of(open->oplock) & lease_state::write;
       open->oplock = static_cast<OplockLevel>(taken_back->level);
-      open->caching = lease_state::none;  // as in Connection::broken()
+      open->caching = lease_state::none;  // as in Open::broken()
     }
   }
   if (const auto* watched = std::get_if<Watched>(&message)) {
@@ -121,7 +124,8 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
   }
   for (NearPart* part : answered_in_order_)
     if (part->on_twin(now, message, attached) == Taken::yes) break;
-  if (const auto* held = std::get_if<Held>(&message); held && apart_) stop_answering_by(now, held->open);
+  if (const auto* held = std::get_if<Held>(&message); held && contact_.is_apart())
+    stop_answering_by(now, held->open);
 }
 
 void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
@@ -130,8 +134,7 @@ void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
   if (told == Told::no && request) out_.tell(Local{id, request->charge});
   out_.to_lan(std::move(frame));
   if (told != Told::by_server) ++counters_.round_trips_saved;
-  Connection::Outcome outcome = connection_.answered_here(id);
-  for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+  effects(now, connection_.answered_here(id));
 }
 
 void Near::answer_create(TimePoint now, const Message& request, Slice answer,
@@ -141,8 +144,7 @@ void Near::answer_create(TimePoint now, const Message& request, Slice answer,
   metadata_.opened_ahead(request, questions);
   out_.tell(Local{request.header().message_id, request.header().charge()});
   ++counters_.round_trips_saved;
-  const Connection::Outcome outcome = connection_.on_response(*message);
-  for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+  effects(now, connection_.on_response(*message));
   out_.to_lan(std::move(answer));
 }
 
@@ -153,7 +155,7 @@ void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.fra
 void Near::lan_ended(TimePoint now, Ending ending) {
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
   if (ending == Ending::closed) {
-    writes_.client_goes_on();
+    losses_.client_goes_on();
     return out_.end_stream();
   }
   reset_ = true;
@@ -173,23 +175,18 @@ void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 void Near::lan_opaque(TimePoint now) {
   // Aliases can no longer be answered, held requests would follow bytes that pass from here on, and a client
   // that is not read is not told what is lost, or may soon be, of its promises here and elsewhere.
-  const bool may_lose = lost_->any(ends_);
-  goes_unread();
-  unguarded_.begin();
+  const bool may_lose = losses_.any();
+  losses_.goes_unread();
+  losses_.goes_unguarded();
   if (!aliases_.empty() || gate_.is_shut() || may_lose) out_.abort();
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
-}
-
-// What the client sends may open any file, and nothing can answer it: it is reset for all that was lost.
-void Near::goes_unread() {
-  if (lost_->told_by_reset(ends_)) out_.abort();
 }
 
 Near::Leave Near::gives_up() {
   writes_.stop();
   if (!writes_.quiet() || gate_.is_shut()) return Leave::later;
-  if (lost_->has_records(ends_)) return Leave::never;
-  return lost_->any(ends_) ? Leave::later : Leave::now;
+  if (losses_.has_records()) return Leave::never;
+  return losses_.any() ? Leave::later : Leave::now;
 }
 
 // The server's bytes pass unchanged from here on: none of ours may be between them. Promises and waiting
@@ -224,28 +221,20 @@ bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut();
 Reason Near::leave_alone() const {
   const bool untouched = !used_ && connection_.opens().empty() && quiet();
   const Reason why = connection_.sessions().why_untouchable();
-  return why == reasons::smb_not_understood && untouched && !lost_->any(ends_) ? why : reasons::optimised;
+  return why == reasons::smb_not_understood && untouched && !losses_.any() ? why : reasons::optimised;
 }
 
 // ---- surroundings and time
 
-// After a long silence from us the far half gives back oplocks without promises (far_order.h, far_opens.h):
-// before that we must have stopped using them for answers, and data read under them is void. This holds
-// whether we used them in between or not, even if the silence is over when we check.
+// Before the far half gives back oplocks we must have stopped using them for answers, and data read under
+// them is void.
 void Near::watch_contact(TimePoint now, const link::Contact& contact) {
-  if (contact.since == TimePoint{}) return;
-  const bool was_apart =
-      surroundings_.contact.since != TimePoint{} && contact.since != surroundings_.contact.since;
-  const bool is_apart = now - contact.confirmed > link::kApart;
-  const bool stops = was_apart || (is_apart && !apart_);
-  apart_ = is_apart;
-  const bool doubts = is_unheard(now, contact, surroundings_) && !unheard_;
-  unheard_ = is_unheard(now, contact, surroundings_);
-  opens_.offer_nothing(apart_ || unheard_);
-  if (!stops && !doubts) return;
+  const ContactWatch::Finding finding = contact_.look(now, contact, surroundings_);
+  opens_.offer_nothing(!contact_.is_in_contact());
+  if (finding == ContactWatch::Finding::nothing_new) return;
   volumes_.unheard();
   opens_.give_up_all();
-  if (!stops) {
+  if (finding == ContactWatch::Finding::doubts) {
     std::vector<OpenKey> told;
     for (const auto& [file, open] : connection_.opens())
       if (open->on_behalf || open->watched) told.push_back(open->key);

@@ -2,16 +2,19 @@
 // The near half for SMB2 and SMB3: passes every message to the connection's tracking and to its parts, and
 // forwards those that none of them takes. The parts decide: near_aliases.h (opens for attributes),
 // near_opens.h (opens made ahead), near_reads.h (data read ahead), near_writes.h (early answers),
-// near_volumes.h, near_metadata.h, near_listings.h, near_channels.h (other connections of a session).
+// near_volumes.h, near_metadata.h, near_listings.h, near_channels.h (other connections of a session). What
+// the client has lost is told by near_losses.h.
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "proxy/modules/promises/open_gate.h"
+#include "proxy/modules/smb/smb2/contact_watch.h"
 #include "proxy/modules/smb/smb2/near_aliases.h"
 #include "proxy/modules/smb/smb2/near_channels.h"
 #include "proxy/modules/smb/smb2/near_listings.h"
+#include "proxy/modules/smb/smb2/near_losses.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/near_opens.h"
 #include "proxy/modules/smb/smb2/near_reads.h"
@@ -41,8 +44,8 @@ class Near final : public Half, private NearSide {
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
   Leave gives_up() override;
-  std::uint64_t awaited() const override { return writes_.telling().awaited(); }
-  void arrived(std::uint64_t outputs) override { writes_.telling().arrived(outputs); }
+  std::uint64_t awaited() const override { return losses_.awaited(); }
+  void arrived(std::uint64_t outputs) override { losses_.arrived(outputs); }
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override {
     return connection_.sessions().any_untouchable() ? connection_.sessions().why_untouchable()
@@ -82,13 +85,13 @@ class Near final : public Half, private NearSide {
   void unmark(const OpenKey& open) override { writes_.unmark(open); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
+  void effects(TimePoint now, const Connection::Outcome& outcome);
   void take_frame(TimePoint now, const Frame& frame);
   void request(TimePoint now, const Frame& frame);
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);
   void watch_contact(TimePoint now, const link::Contact& contact);
   void give_up_same_name(TimePoint now, const Message& message);
-  void goes_unread();
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
   bool owes() const;
@@ -98,7 +101,7 @@ class Near final : public Half, private NearSide {
   Outputs& out_;
   modules::Counters counters_;
   Surroundings surroundings_;
-  bool apart_ = false, unheard_ = false;
+  ContactWatch contact_;
   Connection connection_;
   NearChannels channels_;
   NearOpens opens_;
@@ -109,9 +112,7 @@ class Near final : public Half, private NearSide {
   NearSettled settled_;
   NearWrites writes_;
   NearReads reads_;
-  std::shared_ptr<LostWrites> lost_;
-  LostWrites::Ends ends_;
-  Unguarded unguarded_;
+  NearLosses losses_;
   OpenGate<Frame> gate_;
   std::vector<NearPart*> asked_in_order_;     // requests
   std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages

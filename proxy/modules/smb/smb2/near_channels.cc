@@ -61,7 +61,7 @@ Taken NearChannels::on_twin(TimePoint, const TwinMessage& message, const Slice&)
 }
 
 std::optional<bool> NearChannels::may_be_bypassed(SessionId session) const {
-  if (!side_.connection().multi_channel()) return false;
+  if (!side_.connection().negotiated().multi_channel()) return false;
   const auto told = others_.find(session);
   return told == others_.end() ? std::nullopt : std::optional(told->second);
 }

@@ -2,33 +2,15 @@
 // See near_listings.h.
 #include "proxy/modules/smb/smb2/near_listings.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/compound.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::uint8_t kAfresh = query_directory_flags::restart_scans | query_directory_flags::reopen;
-
-// An element of a compound as a message of its own. QUERY_DIRECTORY and CLOSE have their file at the same
-// place (2.2.33, 2.2.15).
-std::optional<Message> alone(const Element& element, const Pending& request) {
-  constexpr std::size_t kFileAt = 8;
-  Header header = element.header;
-  header.flags &= ~header_flags::related;
-  header.next_command = 0;
-  header.session_id = request.session;
-  header.tree_id = request.tree;
-  Buffer body;
-  append(body, element.body());
-  if (body.size() < kFileAt + 16) return std::nullopt;
-  store_le(body.data() + kFileAt, request.file.persistent_part);
-  store_le(body.data() + kFileAt + 8, request.file.volatile_part);
-  auto message = parse_message({.kind = FrameKind::smb2, .bytes = build_message(header, body)});
-  return message ? std::optional(std::move(*message)) : std::nullopt;
-}
 
 }  // namespace
 
@@ -42,41 +24,32 @@ void NearListings::before_request(TimePoint, const Message& message, const Chang
         lists ? listings_.find(key_of(request->session, request->tree, request->file)) : listings_.end();
     if (listing != listings_.end() && listing->second.active) side_.out().abort();
   }
-  bool changed = changes_names(message);
-  for (const Change& change : changes) changed = changed || change.kind == Change::Kind::voided;
-  if (!changed) return;
-  const std::pair tree{message.header().session_id, message.header().tree_id};
-  if (changes_.contains(tree) || changes_.size() < Connection::kMostTrees) {
-    ++changes_[tree];
-  } else {
-    ++other_changes_;
-  }
+  if (may_change_names(message, changes, side_.connection()))
+    name_changes_.changed(message.header().session_id, message.header().tree_id);
 }
 
-std::uint64_t NearListings::changes_in(SessionId session, TreeId tree) const {
-  const auto found = changes_.find({session, tree});
-  return other_changes_ + (found == changes_.end() ? 0 : found->second);
-}
-
-std::uint64_t NearListings::doubts_of(const OpenKey& key) const {
+NearListings::Version NearListings::version_of(const OpenKey& key) const {
   const Open* open = side_.connection().open(key);
-  return open ? open->group->count(&FileCounts::doubts) : 0;
+  return {.changes = name_changes_.in(key.session, key.tree),
+          .doubts = open ? open->group->count(&FileCounts::doubts) : 0};
 }
 
 bool NearListings::is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const {
-  if (listing.changes != changes_in(key.session, key.tree)) return true;
-  if (side_.surroundings().features.metadata_relaxed)
-    return listing.came != TimePoint{} && now - listing.came > kLife;
+  const Version now_is = version_of(key);
+  if (listing.seen.changes != now_is.changes) return true;
+  if (side_.surroundings().features.metadata_relaxed) return listing.fetched.is_older_than(now, kLife);
   // A restarted one is returned whether it is watched or not.
   const Open* open = side_.connection().open(key);
-  return listing.doubts != doubts_of(key) || (listing.afresh && (!open || !open->watched)) ||
-         is_old(now, listing);
+  return listing.seen.doubts != now_is.doubts || (listing.afresh && (!open || !open->watched)) ||
+         listing.fetched.is_old(now);
 }
 
-bool NearListings::is_old(TimePoint now, const Listing& listing) {
-  if (listing.arrived.empty() && !listing.end) return false;  // what comes next is under way
-  const TimePoint since = listing.arrived.empty() ? listing.came : listing.arrived.front().first;
-  return since != TimePoint{} && now - since > kUnreportedLife;
+void NearListings::restart(Listing& listing, MessageId by, std::uint8_t info_class, const Version& seen) {
+  held_bytes_ -= listing.fetched.bytes();
+  listing.fetched.restart();
+  listing.generation = by;
+  listing.info_class = info_class;
+  listing.seen = seen;
 }
 
 void NearListings::wait(Listing& listing, const Message& message) {
@@ -89,12 +62,6 @@ void NearListings::waits_no_more(Listing& listing) {
   held_bytes_ -= listing.waiting.front().frame.bytes.size();
   --waiting_;
   listing.waiting.pop_front();
-}
-
-void NearListings::clear(Listing& listing) {
-  held_bytes_ -= listing.queue.bytes();
-  listing.queue.clear();
-  listing.arrived.clear();
 }
 
 Taken NearListings::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -166,21 +133,15 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
 // Linux opens a directory and requests its beginning at once. The far half continues when the server has
 // answered.
 void NearListings::begin_with_open(const Message& message) {
-  if (!side_.surroundings().features.metadata || message.elements.size() != 2) return;
-  const Element &create = message.elements[0], &query = message.elements[1];
-  if (create.header.command != Command::create || query.header.command != Command::query_directory) return;
-  const Pending* pending = side_.connection().pending(query.header.message_id);
-  const auto request = parse_query_directory_request(query.bytes);
-  if (!pending || !request || !(query.header.flags & header_flags::related) || !lists(request->info_class) ||
-      request->flags & query_directory_flags::index_specified) {
-    return;
-  }
-  Beginning& beginning = beginning_[pending->id];
-  beginning = {.session = pending->session, .tree = pending->tree, .listing = {}};
-  beginning.listing.generation = pending->id;
-  beginning.listing.info_class = request->info_class;
-  beginning.listing.asked = true;
-  beginning.listing.changes = changes_in(beginning.session, beginning.tree);
+  const auto request = query_with_open(message);
+  const Pending* pending =
+      request ? side_.connection().pending(message.elements.back().header.message_id) : nullptr;
+  if (!pending || !side_.surroundings().features.metadata) return;
+  Listing& listing = beginning_[pending->id];
+  listing = {};
+  restart(listing, pending->id, request->info_class,
+          {.changes = name_changes_.in(pending->session, pending->tree)});
+  listing.asked = true;
   side_.out().tell(Enumerate{.open = {},
                              .message = pending->id,
                              .info_class = request->info_class,
@@ -192,45 +153,16 @@ bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
                                    const std::optional<BufferResponse>& response) {
   const auto found = beginning_.find(request.id);
   if (found == beginning_.end()) return false;
-  Listing listing = std::move(found->second.listing);
+  Listing listing = std::move(found->second);
   beginning_.erase(found);
   if (!response || !side_.connection().open(key) || listings_.contains(key)) return false;
   const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
   if (!entries) return false;
   listing.active = true;
-  listing.doubts = doubts_of(key);
+  listing.seen.doubts = version_of(key).doubts;
   listing.served = entries->size();
   listings_[key] = std::move(listing);
   return true;
-}
-
-// Requests that may add or remove names, or change their entries.
-bool NearListings::changes_names(const Message& message) const {
-  for (const Element& element : message.elements) {
-    const Pending* request = side_.connection().pending(element.header.message_id);
-    switch (element.header.command) {
-      case Command::create: {
-        const auto create = parse_create_request(element.bytes);
-        if (!create || create->disposition != Disposition::open ||
-            (create->options & create_options::delete_on_close)) {
-          return true;
-        }
-        break;
-      }
-      case Command::set_info:
-      case Command::write:
-        return true;
-      case Command::close: {
-        const Open* open = request ? side_.connection().open(request->file) : nullptr;
-        if (!open || (open->access & (access::delete_file | access::generic_all | access::maximum_allowed)))
-          return true;
-        break;
-      }
-      default:
-        break;
-    }
-  }
-  return false;
 }
 
 void NearListings::advance(TimePoint now, const OpenKey& key) {
@@ -247,7 +179,7 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
       if (!begin(now, key, listing, message, *request)) return;
       continue;
     }
-    const bool rest = !listing.end || !listing.queue.empty();
+    const bool rest = listing.fetched.has_rest();
     const bool other = request->info_class != listing.info_class;
     if (!begun_for_it && rest && (other || is_stale(now, key, listing)) && listing.served <= kMostRepeated) {
       begin_afresh(now, key, listing, message, *request);
@@ -260,22 +192,15 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
 // As the client requested it. False: others wait for its answer.
 bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                          const QueryDirectoryRequest& request) {
+  restart(listing, message.header().message_id, request.info_class, version_of(key));
   listing.active = false;
-  clear(listing);
-  listing.end.reset();
   if (!side_.surroundings().features.metadata || !lists(request.info_class)) {
     side_.pass_on(now, message);
     return true;
   }
-  listing.generation = message.header().message_id;
-  listing.info_class = request.info_class;
   listing.at_server = true;
   listing.afresh = false;
-  listing.changes = changes_in(key.session, key.tree);
-  listing.doubts = doubts_of(key);
   listing.served = request.flags & kAfresh ? 0 : listing.told_before;
-  listing.left_bytes = 0;
-  listing.came = {};
   side_.out().tell(Enumerate{.open = key,
                              .message = listing.generation,
                              .served = listing.served,
@@ -287,26 +212,12 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
 
 void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                                 const QueryDirectoryRequest& request) {
-  const Header& header = message.header();
-  listing.generation = header.message_id;
-  listing.info_class = request.info_class;
-  clear(listing);
-  listing.end.reset();
+  restart(listing, message.header().message_id, request.info_class, version_of(key));
   listing.afresh = true;
-  listing.changes = changes_in(key.session, key.tree);
-  listing.doubts = doubts_of(key);
-  listing.left_bytes = 0;
-  listing.came = {};
   QueryDirectoryRequest again = request;
   again.flags = query_directory_flags::restart_scans;
-  const RequestHead head{.message_id = header.message_id,
-                         .credit_charge = header.credit_charge,
-                         .credit_request = header.credits,
-                         .tree_id = header.tree_id,
-                         .session_id = header.session_id,
-                         .channel_sequence = header.channel_sequence,
-                         .process_id = header.process_id};
-  const Frame frame{.kind = FrameKind::smb2, .bytes = build_query_directory_request(head, again)};
+  const Frame frame{.kind = FrameKind::smb2,
+                    .bytes = build_query_directory_request(head_of(message.header()), again)};
   const auto parsed = parse_message(frame);
   if (!parsed) return side_.out().abort();  // our own making
   side_.out().tell(Enumerate{.open = key,
@@ -321,28 +232,14 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
 // False: it must wait.
 bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                          const QueryDirectoryRequest& request) {
-  if (listing.queue.empty() && !listing.end) return false;
-  if (listing.queue.empty()) {
-    answer(now, listing, message, *listing.end, {});
-  } else {
-    const bool single = request.flags & query_directory_flags::return_single_entry;
-    held_bytes_ -= listing.queue.bytes();
-    const auto part = listing.queue.take(request.output_bytes, single);
-    held_bytes_ += listing.queue.bytes();
-    listing.served += part.entries;
-    for (std::size_t left = part.entries; left != 0;) {
-      const std::size_t taken = std::min(left, listing.arrived.front().second);
-      left -= taken;
-      if ((listing.arrived.front().second -= taken) == 0) listing.arrived.pop_front();
-    }
-    listing.left_bytes += part.buffer.size();
-    // [MS-FSA] 2.1.5.6.3: the first entry must fit.
-    answer(now, listing, message, part.entries ? Status::success : Status::info_length_mismatch, part.buffer);
-    if (listing.left_bytes >= kToldBytes && !listing.end) {
-      side_.out().tell(More{.open = key, .bytes = listing.left_bytes});
-      listing.left_bytes = 0;
-    }
-  }
+  if (!listing.fetched.has_next()) return false;
+  const bool single = request.flags & query_directory_flags::return_single_entry;
+  held_bytes_ -= listing.fetched.bytes();
+  const auto part = listing.fetched.take(request.output_bytes, single);
+  held_bytes_ += listing.fetched.bytes();
+  listing.served += part.count;
+  answer(now, listing, message, part.status, part.entries);
+  if (const auto taken = listing.fetched.poll_taken()) side_.out().tell(More{.open = key, .bytes = *taken});
   waits_no_more(listing);
   return true;
 }
@@ -369,7 +266,7 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     if (found == listings_.end()) continue;
     Listing listing = std::move(found->second);
     listings_.erase(found);
-    clear(listing);
+    held_bytes_ -= listing.fetched.bytes();
     for (; !listing.waiting.empty(); waits_no_more(listing))
       answer(now, listing, listing.waiting.front(), Status::file_closed, {});
   }
@@ -417,7 +314,7 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
   Listing& listing = found->second;
   if (load_le<std::uint64_t>(pushed->request.bytes(), 0) != listing.generation) return Taken::yes;
   const Status status{pushed->status};
-  if (status == Status::pending && !listing.afresh && listing.came == TimePoint{}) {
+  if (status == Status::pending && !listing.afresh && !listing.fetched.has_come()) {
     // None of it can be fetched. The server's position is the client's.
     listing.active = false;
     listing.given_up = true;
@@ -425,22 +322,20 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
     for (; !listing.waiting.empty(); waits_no_more(listing)) side_.pass_on(now, listing.waiting.front());
     return Taken::yes;
   }
-  listing.came = now;
   if (status == Status::success) {
     const auto entries = parse_listing(listing.info_class, attached);
     if (!entries) {
       side_.out().abort();  // the far half has parsed it: not sent by our far half
       return Taken::yes;
     }
-    held_bytes_ -= listing.queue.bytes();
-    for (const ListingEntry& entry : *entries) listing.queue.add(entry.bytes);
-    if (!entries->empty()) listing.arrived.emplace_back(now, entries->size());
-    held_bytes_ += listing.queue.bytes();
+    held_bytes_ -= listing.fetched.bytes();
+    listing.fetched.add(now, *entries);
+    held_bytes_ += listing.fetched.bytes();
     if (held_bytes_ > kMostQueuedBytes) side_.out().abort();  // our far half never sends that much ahead
   } else {
     // `pending`: it cannot continue, and neither can we know the client's position. An error tells the
     // client.
-    listing.end = status == Status::pending ? Status::insufficient_resources : status;
+    listing.fetched.end(now, status == Status::pending ? Status::insufficient_resources : status);
   }
   advance(now, pushed->open);
   return Taken::yes;

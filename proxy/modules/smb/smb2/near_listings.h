@@ -12,11 +12,10 @@
 // fetched behind it; if it is not (the feature was off) both halves record which entries the client got.
 #pragma once
 #include <deque>
-#include <map>
 #include <unordered_map>
-#include <utility>
 
-#include "proxy/modules/smb/smb2/listing.h"
+#include "proxy/modules/smb/smb2/fetched_listing.h"
+#include "proxy/modules/smb/smb2/name_changes.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -34,46 +33,35 @@ class NearListings final : public NearPart {
   std::size_t held_bytes() const { return held_bytes_; }
 
  private:
+  // Of names in the listing's tree: changes by this connection, and by others (Watched).
+  struct Version {
+    std::uint64_t changes = 0, doubts = 0;
+  };
   struct Listing {
     MessageId generation = 0;  // the request that began it, or restarted it
     std::uint8_t info_class = 0;
-    bool at_server = false;     // its beginning was requested by the client, and not been answered
-    bool active = false;        // entries after its beginning come, or have come, as Answers
-    bool afresh = false;        // the far half has set the server's position back to the beginning
-    std::uint64_t changes = 0;  // of names in its tree, when it was begun, or restarted
-    std::uint64_t doubts = 0;   // by others (Watched), the same
-    bool given_up = false;      // the client asks the server from here on
-    bool asked = false;         // by a request of its own, for which the owner of the listing was decided
+    Version seen;            // when it was begun, or restarted
+    bool at_server = false;  // its beginning was requested by the client, and not been answered
+    bool active = false;     // entries after its beginning come, or have come, as Answers
+    bool afresh = false;     // the far half has set the server's position back to the beginning
+    bool given_up = false;   // the client asks the server from here on
+    bool asked = false;      // by a request of its own, for which the owner of the listing was decided
     // Entries that the server has sent to the client itself: in the compound that opened the directory.
     std::uint64_t told_before = 0;
-    std::optional<Status> end;
-    ListingQueue queue;
-    TimePoint came{};                                       // the last Answer
-    std::deque<std::pair<TimePoint, std::size_t>> arrived;  // of the queue: entries that came together
-    std::uint64_t served = 0;                               // entries that the client has got
-    std::uint64_t left_bytes = 0;                           // of the queue, not reported to the far half yet
-    std::deque<Message> waiting;                            // the client's queries, in order
+    std::uint64_t served = 0;  // entries that the client has got
+    FetchedListing fetched;
+    std::deque<Message> waiting;  // the client's queries, in order
   };
-
-  // A compound opens a directory and lists it: its answer shows to which listing it belongs.
-  struct Beginning {
-    SessionId session = 0;
-    TreeId tree = 0;
-    Listing listing;
-  };
+  void restart(Listing& listing, MessageId by, std::uint8_t info_class, const Version& seen);
 
   Taken compound(TimePoint now, const Message& message);
   void begin_with_open(const Message& message);
   bool begun_with_open(const OpenKey& key, const Pending& request,
                        const std::optional<BufferResponse>& response);
-  bool changes_names(const Message& message) const;
-  std::uint64_t changes_in(SessionId session, TreeId tree) const;
-  std::uint64_t doubts_of(const OpenKey& key) const;
+  Version version_of(const OpenKey& key) const;
   bool is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const;
   void wait(Listing& listing, const Message& message);
   void waits_no_more(Listing& listing);
-  static bool is_old(TimePoint now, const Listing& listing);
-  void clear(Listing& listing);
   void advance(TimePoint now, const OpenKey& key);
   bool begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
              const QueryDirectoryRequest& request);
@@ -87,9 +75,6 @@ class NearListings final : public NearPart {
   // Changes by other clients may be this many milliseconds old between the far half and the client, plus the
   // line's delay.
   static constexpr std::chrono::seconds kLife{10};
-  // What a server that reports no changes may have changed since.
-  static constexpr std::chrono::seconds kUnreportedLife{1};
-  static constexpr std::uint64_t kToldBytes = 32 << 10;
   static constexpr std::uint64_t kMostRepeated = 1 << 16;  // entries: the far half remembers no more
 
   NearSide& side_;
@@ -99,10 +84,9 @@ class NearListings final : public NearPart {
   static constexpr std::size_t kMostQueuedBytes = 16 << 20;
 
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
-  KeyedMap<MessageId, Beginning> beginning_;
-  // Of names, through this connection, by tree; of trees beyond those that are counted.
-  std::map<std::pair<SessionId, TreeId>, std::uint64_t> changes_;
-  std::uint64_t other_changes_ = 0;
+  // A compound opens a directory and lists it: its answer shows to which open the listing belongs.
+  KeyedMap<MessageId, Listing> beginning_;
+  NameChanges name_changes_;
   std::size_t waiting_ = 0;  // questions
   std::size_t held_bytes_ = 0;
 };

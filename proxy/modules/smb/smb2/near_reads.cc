@@ -14,7 +14,7 @@ constexpr std::size_t kMostWaiting = 128;
 bool is_plain(const Header& header, const ReadRequest& read, const Connection& connection) {
   constexpr std::uint32_t kKnownFlags = header_flags::priority_mask;
   return (header.flags & ~kKnownFlags) == 0 && header.channel_sequence == 0 && read.flags == 0 &&
-         read.channel == 0 && read.length > 0 && read.length <= connection.max_read_bytes() &&
+         read.channel == 0 && read.length > 0 && read.length <= connection.negotiated().max_read_bytes() &&
          read.offset < kMostOffset && charge_for(read.length) <= header.charge();
 }
 

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "proxy/modules/promises/size_limit.h"
-#include "proxy/modules/smb/lost_names.h"
+#include "proxy/modules/smb/smb2/may_be_promised.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
@@ -24,32 +23,6 @@ Slice answer_of(const Header& head, std::uint32_t written_bytes) {
 }
 
 }  // namespace
-
-DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
-
-bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
-                     const Connection& connection) {
-  // No other client may read or write the file unless we are told first.
-  if (!(open.caching & lease_state::write) || open.break_pending || open.settled) return false;
-  // After a reset the client would reconnect a durable handle and never learn of a loss.
-  if (open.durable) return false;
-  // A plain file, written through this open from its first byte to its last on this connection.
-  if (!open.disk_file || open.directory || open.unnamed || open.closing) return false;
-  if (open.reconnected || open.replayed || open.is_locked()) return false;
-  if (!(open.access & access::write_data) || open.write_through()) return false;
-  if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
-    return false;
-  // The request itself is ordinary.
-  if (header.is_signed() || header.is_async() || header.is_related() || header.is_replay() ||
-      header.channel_sequence != 0)
-    return false;
-  // Complete, and such that the server has no reason of its own to refuse it.
-  if (request.channel != 0 || request.flags != 0) return false;
-  if (request.data.empty() || request.data.size() > connection.max_write_bytes()) return false;
-  const auto length = static_cast<std::uint32_t>(request.data.size());
-  if (connection.multi_credit() ? header.charge() < charge_for(length) : length > kCreditBytes) return false;
-  return ends_within_limits(request.offset, length, open.confirmed_bytes);
-}
 
 void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
   files_.on_request(message);
@@ -90,7 +63,8 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   Open* open = side_.connection().open(request->file);
   if (!open || open->session != header.session_id || open->tree != header.tree_id) return Taken::no;
   const Tree* tree = side_.connection().tree(open->session, open->tree);
-  if (!tree || !may_be_promised(*open, *tree, header, *request, side_.connection())) return Taken::no;
+  if (!tree || !may_be_promised(*open, *tree, header, *request, side_.connection().negotiated()))
+    return Taken::no;
   if (!policy_allows(*open)) return Taken::no;
   const auto length = static_cast<std::uint32_t>(request->data.size());
   const DiskTree disk = disk_tree(open->session, open->tree);
@@ -214,8 +188,6 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
         if (closed->group && closed->group->count(&FileCounts::writes) != 0)
           closing_.insert_or_assign(each.request.id,
                                     Closing{.file = lost_file(*closed), .end = closed->confirmed_bytes});
-    if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
-      telling_.passes(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -265,34 +237,9 @@ void NearWrites::ended(const Open& open) {
   if (closed == LivePromises::Closed::lost) side_.out().abort();
 }
 
-// ---- losses by a reset
-
 std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
   const Open* open = side_.connection().open(key);
   return open ? std::optional(lost_file(*open)) : std::nullopt;
-}
-
-// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
-// its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
-bool NearWrites::refuses(TimePoint now, const Message& message) {
-  bool is_lost = false;
-  if (!side_.connection().sessions().may_be_answered()) {
-    for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells_by_reset(each.file, each.use);
-    if (is_lost) side_.out().abort();
-    return is_lost;
-  }
-  for (const GoesOn& each : gone_on_with(message)) is_lost |= telling_.tells(each.file, each.use);
-  if (!is_lost) return false;
-  for (const Element& element : message.elements) {
-    const Pending* request = side_.connection().pending(element.header.message_id);
-    if (!request || element.header.command == Command::cancel) continue;
-    side_.answer(now, request->id, loss_error(element.header, *request));
-  }
-  return true;
-}
-
-void NearWrites::client_goes_on() {
-  for (const MessageNumber answer : telling_.client_goes_on()) side_.out().tell(LossRead{answer});
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {

@@ -13,7 +13,6 @@
 
 #include "proxy/modules/promises/disk_room.h"
 #include "proxy/modules/promises/live_promises.h"
-#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/promises/undecided.h"
 #include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/promises.h"
@@ -24,10 +23,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// Every condition except room and the open's own history. Pure, so that each condition can be tested.
-bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
-                     const Connection& connection);
-DiskTree disk_tree(SessionId session, TreeId tree);
+inline DiskTree disk_tree(SessionId session, TreeId tree) { return {.session = session, .tree = tree}; }
 
 class NearWrites final : public NearPart {
  public:
@@ -53,22 +49,13 @@ class NearWrites final : public NearPart {
   bool owes() const { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const { return promises_.waiting(open) != 0 || promises_.lost(open); }
-  // What this message does with files as if their writes had been kept.
-  std::vector<GoesOn> gone_on_with(const Message& message) const {
-    return files_.gone_on_with(message, side_.connection());
-  }
-  // Before any part may answer it: true if one of those files has lost promised writes, so that the whole
-  // message was answered with the error for that, or the flow aborted where nothing may be answered.
-  bool refuses(TimePoint now, const Message& message);
+  // The connection's files as records of lost writes name them.
+  const LostFiles& files() const { return files_; }
   const LiveLedger& ledger() const { return live_; }
   // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
   // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
-  // A frame of the client has come, whether or not it must wait here, or its end in order.
-  void client_goes_on();
-  Telling& telling() { return telling_; }
-  const Telling& telling() const { return telling_; }
   // Nothing is promised any more.
   void stop() { stops_ = true; }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
@@ -114,7 +101,6 @@ class NearWrites final : public NearPart {
   // which ends the connection (far.cc): so nothing may be promised after it.
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
-  Telling telling_{*lost_};
   LostFiles files_{*lost_, ends_, [this]() -> Connection& { return side_.connection(); }};
   std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these

@@ -7,6 +7,7 @@
 
 #include "proxy/modules/smb/smb2/files.h"
 #include "proxy/modules/smb/smb2/records.h"
+#include "proxy/modules/smb/smb2/trees.h"
 #include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb::smb2 {
@@ -73,6 +74,14 @@ struct Open {
   bool may_read() const;
   bool may_write() const;
   bool write_through() const;  // or unbuffered: never written behind, never read ahead
+  bool truncates() const;      // its file, if there is one
+  // This CREATE asks for it; its session, tree and group are set by others.
+  void requested(const CreateRequest& create, const Header& header);
+  // The server's answer; the share may be unknown (null). A lease that it grants is shared with other opens
+  // (OpenTable::share_lease()).
+  void granted(const CreateResponse& answer, const Tree* share);
+  // The server reduces its oplock to this level.
+  void broken(OplockLevel to);
   // The server has confirmed this write.
   void confirm(std::uint64_t offset, std::uint32_t length);
   // Cached data of its file is void, for a reason that no request shows.

@@ -20,16 +20,6 @@ bool is_reconnect(const CreateRequest& request) {
 
 bool has_signature(const Element& element) { return element.header.is_signed(); }
 
-Slice echo_for(const Header& request) {
-  return build_echo_request({.message_id = request.message_id,
-                             .credit_charge = request.credit_charge,
-                             .credit_request = request.credits,
-                             .tree_id = request.tree_id,
-                             .session_id = request.session_id,
-                             .channel_sequence = request.channel_sequence,
-                             .process_id = request.process_id});
-}
-
 }  // namespace
 
 // 3.3.5.2.7.2: what a related element takes from the one before.
@@ -64,7 +54,7 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
     // A CANCEL has no answer and takes no id.
     const auto owed = owed_.find(element.header.message_id);
     if (owed != owed_.end() && element.header.command != Command::cancel)
-      out.to_server.push_back(echo_for(owed->second.request));
+      out.to_server.push_back(build_echo_request(head_of(owed->second.request)));
   }
   if (whole)
     out.to_server.push_back(frame.bytes);

@@ -74,6 +74,35 @@ const std::vector<FileId>& OpenTable::sharers(const LeaseKey& lease) const {
   return found == leases_.end() ? kNone : found->second.files;
 }
 
+std::vector<Open*> OpenTable::broken(const AnyBreak& notification) {
+  std::vector<Open*> reduced;
+  if (const auto* oplock = std::get_if<OplockBreak>(&notification)) {
+    Open* open = find(oplock->file);
+    if (!open) return reduced;
+    open->broken(oplock->level);
+    reduced.push_back(open);
+  } else if (const auto* lease = std::get_if<LeaseBreakNotification>(&notification)) {
+    for (const FileId& file : sharers(lease->key)) {
+      Open* open = find(file);
+      open->break_pending = lease->needs_acknowledgement;
+      open->caching &= lease->new_state;
+      reduced.push_back(open);
+    }
+  }
+  return reduced;
+}
+
+void OpenTable::acknowledged(const AnyBreak& answer) {
+  if (const auto* oplock = std::get_if<OplockBreak>(&answer)) {
+    Open* open = find(oplock->file);
+    if (!open) return;
+    open->break_pending = false;
+    open->oplock = oplock->level;
+  } else if (const auto* lease = std::get_if<LeaseBreakAcknowledgement>(&answer)) {
+    for (const FileId& file : sharers(lease->key)) find(file)->break_pending = false;
+  }
+}
+
 void OpenTable::leave(SessionId session, std::optional<TreeId> tree) {
   const auto end = in_tree_.upper_bound({session, tree.value_or(~TreeId{0})});
   for (auto at = in_tree_.lower_bound({session, tree.value_or(0)}); at != end; ++at) {
@@ -98,6 +127,13 @@ void OpenTable::restarted(SessionId session) {
   if (since.empty()) return;
   for (const FileId& file : since.mapped())
     if (Open* open = find(file); open && open->session == session) open->caching = lease_state::none;
+}
+
+void OpenTable::regroup(Open& open, const FileGroupRef& group) {
+  if (open.group == group) return;
+  open.group->remove(&FileCounts::opens);
+  open.group = group;
+  open.group->add(&FileCounts::opens);
 }
 
 void OpenTable::moved(Open& open, std::u16string to) {

@@ -35,6 +35,10 @@ class OpenTable {
   // Opens whose caching is that of the lease.
   const std::vector<FileId>& sharers(const LeaseKey& lease) const;
   bool is_shared(const LeaseKey& lease) const { return leases_.contains(lease); }
+  // The server breaks an oplock or a lease: the opens that have less caching from here on.
+  std::vector<Open*> broken(const AnyBreak& notification);
+  // It has answered the acknowledgement of a break.
+  void acknowledged(const AnyBreak& answer);
 
   // The client has asked to end the tree, or all trees of the session. Each open is reported once, and stays
   // so until its tree or session has ended, or the server has refused that.
@@ -45,9 +49,13 @@ class OpenTable {
   void restarted(SessionId session);
   void ended(SessionId session) { since_setup_.erase(session); }
 
+  // Its name belongs to another group from here on, which counts it.
+  void regroup(Open& open, const FileGroupRef& group);
   // It was renamed.
   void moved(Open& open, std::u16string to);
   std::size_t name_bytes() const { return name_bytes_; }
+  // Approximate memory.
+  std::size_t held_bytes() const { return opens_.size() * kBytesEach + name_bytes_; }
 
   // More opens at a time are not tracked, and more that share a lease have no caching.
   static constexpr std::size_t kMostOpens = 1 << 14, kMostSharers = 64;
@@ -66,6 +74,7 @@ class OpenTable {
     std::size_t operator()(const LeaseKey& key) const;
   };
 
+  static constexpr std::size_t kBytesEach = 512;  // with its place in the tables
   ById opens_;
   std::size_t name_bytes_ = 0;
   std::map<TreeKey, InTree> in_tree_;

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/smb2/records_break.h"
+#include "proxy/modules/smb/smb2/records_create.h"
 #include "proxy/modules/smb/smb2/records_file.h"
 #include "proxy/modules/smb/smb2/records_query.h"
 #include "proxy/modules/smb/smb2/records_session.h"

@@ -1,107 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of SMB2 about open files: CREATE with its contexts, CLOSE, FLUSH, READ, WRITE, LOCK, IOCTL and the
-// breaks of oplocks and leases. Without state: each function reads one element's bytes (header included) and
-// borrows from them.
+// Records of SMB2 about open files: CLOSE, FLUSH, READ, WRITE, LOCK and IOCTL; records_create.h has CREATE,
+// records_break.h the breaks of oplocks and leases. Without state: each function reads one element's bytes
+// (header included) and borrows from them.
 #pragma once
-#include <optional>
-#include <variant>
-
 #include "proxy/modules/smb/smb2/header.h"
 
 namespace longhaul::smb::smb2 {
-
-// 2.2.13.2: names of create contexts. Most are four letters; some are sixteen bytes.
-namespace create_context {
-inline constexpr std::string_view ea = "ExtA";
-inline constexpr std::string_view security = "SecD";
-inline constexpr std::string_view durable = "DHnQ";
-inline constexpr std::string_view durable_reconnect = "DHnC";
-inline constexpr std::string_view allocation = "AlSi";
-inline constexpr std::string_view maximal_access = "MxAc";
-inline constexpr std::string_view timewarp = "TWrp";
-inline constexpr std::string_view file_id = "QFid";
-inline constexpr std::string_view lease = "RqLs";
-inline constexpr std::string_view durable_v2 = "DH2Q";
-inline constexpr std::string_view durable_reconnect_v2 = "DH2C";
-inline constexpr std::string_view apple = "AAPL";
-}  // namespace create_context
-
-struct CreateContext {
-  Bytes name;
-  Bytes data;
-};
-using CreateContexts = boost::container::small_vector<CreateContext, 6>;
-// The data of the first context of that name.
-std::optional<Bytes> find_context(const CreateContexts& contexts, std::string_view name);
-
-// 2.2.13.2.8 and 2.2.13.2.10; the same layouts answer (2.2.14.2.10, 2.2.14.2.11)
-struct Lease {
-  LeaseKey key{};
-  std::uint32_t state = 0;  // lease_state
-  std::uint32_t flags = 0;  // lease_flags
-  std::uint8_t version = 1;
-  LeaseKey parent_key{};    // version 2, with lease_flags::parent_key_set
-  std::uint16_t epoch = 0;  // version 2
-};
-
-// 2.2.13.2.3, .4, .11 and .12: requests for a handle that outlives its connection.
-enum class Durable : std::uint8_t { none, request, reconnect, request_v2, reconnect_v2 };
-
-// 2.2.13
-struct CreateRequest {
-  OplockLevel oplock = OplockLevel::none;  // RequestedOplockLevel
-  std::uint32_t impersonation = 2;
-  std::uint32_t desired_access = 0;
-  std::uint32_t file_attributes = 0;
-  std::uint32_t share_access = 0;
-  Disposition disposition = Disposition::open;
-  std::uint32_t options = 0;
-  Bytes name;  // UTF-16LE, relative to the share; empty: its root
-  CreateContexts contexts;
-
-  // Read from the contexts.
-  std::optional<Lease> lease;  // valid only with OplockLevel::lease
-  Durable durable = Durable::none;
-  bool persistent = false;  // requested, or reconnected to
-  FileId reconnect_to;      // with a reconnect
-  Guid create_guid{};       // with version 2
-  std::optional<std::uint64_t> allocation_bytes;
-  std::optional<std::uint64_t> snapshot;  // TWrp: a FILETIME
-};
-Result<CreateRequest> parse_create_request(Bytes element);
-
-// [MS-FSCC] 2.4.27 and others: a file's properties in the answers to CREATE and CLOSE. Times are FILETIMEs,
-// in 100 ns.
-struct FileTimes {
-  std::uint64_t creation = 0;
-  std::uint64_t last_access = 0;
-  std::uint64_t last_write = 0;
-  std::uint64_t change = 0;
-};
-
-// 2.2.14
-struct CreateResponse {
-  OplockLevel oplock = OplockLevel::none;
-  std::uint8_t flags = 0;  // 1: a reparse point, 3.x
-  CreateAction action = CreateAction::opened;
-  FileTimes times;
-  std::uint64_t allocation_bytes = 0;
-  std::uint64_t end_of_file = 0;
-  std::uint32_t file_attributes = 0;
-  FileId file;
-  CreateContexts contexts;
-
-  // Read from the contexts.
-  std::optional<Lease> lease;  // with OplockLevel::lease
-  bool durable = false;
-  bool persistent = false;
-  std::optional<std::uint32_t> maximal_access;          // MxAc, when its own status is success
-  std::optional<std::array<std::byte, 32>> on_disk_id;  // QFid: file id, volume id, and zeros
-
-  // The granted caching, an oplock expressed as a lease state: level II is R, exclusive RW, batch RWH.
-  std::uint32_t caching() const;
-};
-Result<CreateResponse> parse_create_response(Bytes element);
 
 // 2.2.15
 struct CloseRequest {
@@ -198,27 +102,5 @@ struct IoctlResponse {
   std::uint32_t flags = 0;
 };
 Result<IoctlResponse> parse_ioctl_response(Bytes element);
-
-// 2.2.23.1 (notification), 2.2.24.1 (acknowledgement), 2.2.25.1 (response to it): one layout
-struct OplockBreak {
-  OplockLevel level = OplockLevel::none;
-  FileId file;
-};
-// 2.2.23.2
-struct LeaseBreakNotification {
-  std::uint16_t new_epoch = 0;
-  bool needs_acknowledgement = false;
-  LeaseKey key{};
-  std::uint32_t current_state = 0;
-  std::uint32_t new_state = 0;
-};
-// 2.2.24.2 (acknowledgement), 2.2.25.2 (response to it)
-struct LeaseBreakAcknowledgement {
-  LeaseKey key{};
-  std::uint32_t state = 0;
-  std::uint32_t flags = 0;
-};
-using AnyBreak = std::variant<OplockBreak, LeaseBreakNotification, LeaseBreakAcknowledgement>;
-Result<AnyBreak> parse_break(Bytes element);
 
 }  // namespace longhaul::smb::smb2

@@ -18,6 +18,14 @@ void Sessions::expire(SessionId session) {
   untouchable_since(reasons::smb_session);
 }
 
+void Sessions::signing_required() {
+  if (!is_sealed_) leave_alone(reasons::smb_signed);
+}
+
+void Sessions::encryption_required(SessionId session) {
+  if (!is_sealed_) make_untouchable(session, reasons::smb_encrypted);
+}
+
 void Sessions::came_encrypted() {
   leave_alone(unopened(reasons::smb_encrypted));
   ids_are_fixed_ = true;  // its own is not known

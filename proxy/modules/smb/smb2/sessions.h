@@ -25,6 +25,9 @@ class Sessions {
   void ended(SessionId session) { sessions_.erase(session); }
   // The server has reported it in an answer, maybe on another path.
   void expire(SessionId session);
+  // The server demands it of all sessions, or of this one. With its keys that changes nothing.
+  void signing_required();
+  void encryption_required(SessionId session);
   // Requests of the session also arrive over another connection.
   void bound_elsewhere(SessionId session) { make_untouchable(session, reasons::smb_multichannel); }
   // An ordinary request of it is signed.

@@ -290,4 +290,13 @@ inline constexpr std::uint32_t unlock = 0x04;
 inline constexpr std::uint32_t fail_immediately = 0x10;
 }  // namespace lock_flags
 
+// [MS-FSCC] 2.4.27 and others: a file's properties in the answers to CREATE and CLOSE. Times are FILETIMEs,
+// in 100 ns.
+struct FileTimes {
+  std::uint64_t creation = 0;
+  std::uint64_t last_access = 0;
+  std::uint64_t last_write = 0;
+  std::uint64_t change = 0;
+};
+
 }  // namespace longhaul::smb::smb2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two lines to a peer, over real sockets, each through a middle box of its own.
-#include "proxy/link/io/udp_line.h"
+#include "proxy/link/io/udp_lines.h"
 
 #include "udp_ends.h"
 
@@ -34,6 +34,68 @@ struct PairOnLines : Pair {
   Relay second;
   simulation::FlowsOn<Pair> flows{*this};
 };
+
+struct NoOwner final : UdpPathOwner {
+  void after_path_activity() override {}
+  void on_path_breach(UdpPath&, const std::string&) override {}
+};
+
+TEST_CASE("a line is made when it is first asked for, and the one without a name is the first") {
+  UdpLines lines;
+  CHECK(lines.size() == 1);
+  CHECK(lines.front().name().empty());
+  UdpLine& second = lines.named("second");
+  CHECK(&lines.named("second") == &second);
+  CHECK(&lines[1] == &second);
+  CHECK(&lines.named("") == &lines.front());
+  CHECK(lines.size() == 2);
+  CHECK(lines.in_use() == 0);
+  CHECK_FALSE(lines.any_works());
+  CHECK_FALSE(lines.holds(nullptr));
+  CHECK_FALSE(lines.keys_worn_out());
+  CHECK_FALSE(lines.drops_bursts());
+  LinkStatus status;
+  lines.fill(status, {}, {false, false});
+  CHECK(status.udp.state == UdpState::none);
+  CHECK(status.paths.empty());  // none is in use
+}
+
+TEST_CASE("a line with keys is in use, and is shown with what it does") {
+  asio::io_context io;
+  End end(io, Side::dialler, "peer");
+  NoOwner owner;
+  UdpLines lines;
+  UdpLine& second = lines.named("second");
+  const auto endpoint = second.dialling_endpoint(io, {}, false);
+  REQUIRE(endpoint.has_value());
+  second.begin(io, **endpoint,
+               {.side = Side::dialler,
+                .keys = keys_of(1),
+                .peer = {asio::ip::make_address("127.0.0.1"), 9},
+                .new_carrier = [&end] { return ++end.last; }},
+               end.session, owner, nullptr);
+  CHECK(lines.in_use() == 1);
+  CHECK(lines.holds(second.newest()));
+  CHECK_FALSE(lines.works("second"));  // no answer yet
+  CHECK_FALSE(lines.any_works());
+  LinkStatus status;
+  lines.fill(status, {}, {false, false});
+  CHECK(status.udp.state == UdpState::probing);  // the one that exists
+  REQUIRE(status.paths.size() == 1);
+  CHECK(status.paths[0].name == "second");
+  CHECK(status.paths[0].role == PathRole::none);
+  PathShares shares;
+  shares.preferred = 1;
+  shares.reason = "it is the only one";
+  LinkStatus carrying;
+  lines.fill(carrying, shares, {false, true});
+  CHECK(carrying.paths.at(0).role == PathRole::carries);
+  CHECK(std::string(carrying.paths.at(0).reason) == "it is the only one");
+  LinkStatus helping;
+  lines.fill(helping, {}, {false, true});
+  CHECK(helping.paths.at(0).role == PathRole::helps);
+  second.drop_all();
+}
 
 TEST_CASE("of several lines the session uses the first, and the next when that is not answered") {
   PairOnLines pair(config::PathPolicy::failover);

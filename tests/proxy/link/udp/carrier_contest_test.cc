@@ -10,9 +10,9 @@ using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
 using namespace std::chrono_literals;
-using Next = udp::CarrierContest::Next;
 
 TEST_CASE("TCP has won when it answered twice while UDP was silent") {
+  using Next = udp::CarrierContest::Next;
   udp::CarrierContest contest;
   CHECK(contest.step(false, false) == Next::nothing);
   CHECK(contest.step(true, false) == Next::ask_both);
@@ -24,6 +24,7 @@ TEST_CASE("TCP has won when it answered twice while UDP was silent") {
 }
 
 TEST_CASE("an answer over UDP ends the contest, and the next doubt begins another") {
+  using Next = udp::CarrierContest::Next;
   udp::CarrierContest contest;
   CHECK(contest.step(true, false) == Next::ask_both);
   CHECK(contest.step(true, true) == Next::ask_both);

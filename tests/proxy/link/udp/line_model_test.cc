@@ -50,3 +50,27 @@ TEST_CASE("a queue is the delay above the least that was seen") {
   CHECK(at.line.watch.queue() < at.line.queue_limit());
   CHECK_FALSE(at.line.stood_still(at.now));  // its rate meanwhile is not known
 }
+
+TEST_CASE("what was concluded while a longer path looked like a queue is undone") {
+  PhaseLine at;
+  const auto pass = [&](Duration later, Duration time) {
+    for (const TimePoint end = at.now + time; at.now < end; at.now += 1ms)
+      at.line.on_sample(at.sample(later), {.capacity = kPhaseRate});
+  };
+  pass(0ms, 300ms);
+  const std::int64_t lost = 100'000;
+  at.line.tests.losses().add(LossByRate::Level::normal, kPhaseRate, {1, 900'000, lost, 100});
+  const double loss = at.line.tests.losses().total_loss();
+  while (!at.line.watch.doubts()) {
+    pass(100ms, 1ms);
+    REQUIRE(at.now < kPhaseStart + 1s);
+  }
+  at.line.set_rate(kPhaseRate / 2);
+  at.line.tests.losses().add(LossByRate::Level::normal, kPhaseRate, {2, 0, 5 * lost, 100});
+  CHECK_FALSE(at.line.undo_doubt());
+  CHECK(at.line.rate() == kPhaseRate);
+  CHECK(at.line.tests.losses().total_loss() > loss);  // a path that is only longer has them, too
+  at.line.set_rate(2 * kPhaseRate);
+  CHECK_FALSE(at.line.undo_doubt());
+  CHECK(at.line.rate() == 2 * kPhaseRate);
+}

@@ -35,7 +35,7 @@ Found read_blocks(std::uint64_t seed, Duration rtt, double loss,
   REQUIRE(took);
   REQUIRE(flows.all_right());
   const auto share = [](std::uint64_t bits) { return static_cast<double>(bits) / (kMegabits * 1e6); };
-  const auto memory = pair.b.carrier.path_memory();
+  const auto memory = pair.b.carrier.rate().path_memory();
   return {seconds(*took) / kBlocks, memory ? share(8 * memory->rate) : 0};
 }
 

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 // A sender at 1 MB/s on a line that carries as much at first, over 20 ms there and as much back.
-struct Sender {
+struct PathSender {
   LongerPath path;
   TimePoint sent = TimePoint{} + 1h;
   std::uint64_t dispatched = 0;
@@ -52,7 +52,7 @@ struct Sender {
 }  // namespace
 
 TEST_CASE("a path that is longer than before is found when less was sent and nothing drained") {
-  Sender sender;
+  PathSender sender;
   CHECK_FALSE(sender.finds_longer_path(1s));
   CHECK_FALSE(sender.path.doubts());
   sender.way = 70ms;
@@ -68,7 +68,7 @@ TEST_CASE("a path that is longer than before is found when less was sent and not
 }
 
 TEST_CASE("a path that is longer and slower is found when what was sent too fast has drained") {
-  Sender sender{.knows_at_once = false};
+  PathSender sender{.knows_at_once = false};
   CHECK_FALSE(sender.finds_longer_path(1s));
   sender.way = 70ms;
   sender.carries = 0.4;
@@ -82,7 +82,7 @@ TEST_CASE("a path that is longer and slower is found when what was sent too fast
 }
 
 TEST_CASE("a line that is slower, with a queue that came at once, is no longer path") {
-  Sender sender{.knows_at_once = false};
+  PathSender sender{.knows_at_once = false};
   CHECK_FALSE(sender.finds_longer_path(1s));
   sender.queue = 60ms;
   sender.carries = 0.4;
@@ -93,7 +93,7 @@ TEST_CASE("a line that is slower, with a queue that came at once, is no longer p
 }
 
 TEST_CASE("a queue that comes at once drains when less is sent, and is no longer path") {
-  Sender sender;
+  PathSender sender;
   CHECK_FALSE(sender.finds_longer_path(1s));
   sender.queue = 50ms;
   CHECK_FALSE(sender.send());
@@ -103,7 +103,7 @@ TEST_CASE("a queue that comes at once drains when less is sent, and is no longer
 }
 
 TEST_CASE("a queue that the sender makes itself is no reason for doubt") {
-  Sender sender;
+  PathSender sender;
   CHECK_FALSE(sender.finds_longer_path(1s));
   for (int i = 0; i < 100; ++i) {
     CHECK_FALSE(sender.send(2000));
@@ -113,7 +113,7 @@ TEST_CASE("a queue that the sender makes itself is no reason for doubt") {
 }
 
 TEST_CASE("a delay that rises on and on is a queue") {
-  Sender sender;
+  PathSender sender;
   CHECK_FALSE(sender.finds_longer_path(1s));
   sender.queue = 20ms;
   sender.drains = false;

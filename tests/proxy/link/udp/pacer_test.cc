@@ -13,15 +13,15 @@ using namespace std::chrono_literals;
 
 namespace {
 // What goes out within `time` if the timer is late by up to `lateness`, and the largest burst at one moment.
-struct Sent {
+struct PacedPackets {
   std::uint64_t bytes = 0;
   std::uint64_t largest_send = 0;
   std::uint64_t largest_burst = 0;
 };
-Sent run(std::uint64_t rate, Duration time, Duration lateness) {
+PacedPackets run(std::uint64_t rate, Duration time, Duration lateness) {
   std::mt19937 random{7};
   Pacer pacer{kStart, rate, 1500};
-  Sent sent;
+  PacedPackets sent;
   for (TimePoint now = kStart; now < kStart + time;) {
     std::uint64_t burst = 0;
     while (const auto allowance = pacer.allowance(now)) {

@@ -284,8 +284,8 @@ TEST_CASE("paths: a path that comes back has the rate and the round trip that it
   two.flows.start(0, 60'000'000);
   two.pair.run_for(6s);
   const auto& carrier = two.pair.b.lines[0]->carrier;
-  const auto rate = static_cast<double>(carrier.pacing_rate_bits());
-  const Duration rtt = carrier.minimum_rtt();
+  const auto rate = 8 * static_cast<double>(carrier.rate().bytes_per_second());
+  const Duration rtt = carrier.rtt().lasting_minimum();
   CHECK(rate > 15e6);
   two.pair.lines[0]->cut();
   two.pair.run_for(4s);
@@ -293,8 +293,8 @@ TEST_CASE("paths: a path that comes back has the rate and the round trip that it
   two.pair.lines[0]->restore();
   REQUIRE(
       two.pair.run_until([&] { return two.pair.b.shares.preferred == std::optional<std::size_t>(0); }, 30s));
-  INFO(rate << " before, " << carrier.pacing_rate_bits() << " after");
-  CHECK(static_cast<double>(carrier.pacing_rate_bits()) > 0.7 * rate);
-  CHECK(carrier.minimum_rtt() < rtt + 5ms);
+  INFO(rate << " before, " << 8 * carrier.rate().bytes_per_second() << " after");
+  CHECK(8 * static_cast<double>(carrier.rate().bytes_per_second()) > 0.7 * rate);
+  CHECK(carrier.rtt().lasting_minimum() < rtt + 5ms);
   two.check_right();
 }

@@ -98,8 +98,8 @@ TEST_CASE("bulk over OC-1", "[.figures]") {
             static_cast<double>(pair.node_a.bytes_sent() - sent) / (goodput * 10 / 8),
             static_cast<unsigned long long>(counters.packets_lost),
             static_cast<unsigned long long>(counters.spurious_losses),
-            std::chrono::duration<double, std::milli>(pair.a.carrier.smoothed_rtt()).count(),
-            pair.a.carrier.path_mtu(), static_cast<unsigned long long>(counters.repairs_sent));
+            std::chrono::duration<double, std::milli>(pair.a.carrier.rtt().smoothed()).count(),
+            pair.a.carrier.flight().mtu().current(), static_cast<unsigned long long>(counters.repairs_sent));
         CHECK(flows.all_right());
       }
 }

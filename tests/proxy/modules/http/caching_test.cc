@@ -131,23 +131,6 @@ TEST_CASE("http cache: knows what the client has by tag, else by date") {
   CHECK_FALSE(is_at_client(page, get()));
 }
 
-TEST_CASE("http cache: one part of what is stored, and nothing for what there is not") {
-  Stored page = stored("ETag: \"a\"\r\n");
-  page.content_bytes = 10;
-  const auto part = [&](std::string range) {
-    const auto found = part_of(page, get("Range: " + range + "\r\n"));
-    return found ? std::to_string(found->first) + '+' + std::to_string(found->size) : "none";
-  };
-  CHECK(part("bytes=0-0") == "0+1");
-  CHECK(part("bytes=2-") == "2+8");
-  CHECK(part("bytes=2-100") == "2+8");
-  CHECK(part("bytes=-3") == "7+3");
-  CHECK(part("bytes=-30") == "0+10");
-  for (const char* range : {"bytes=10-", "bytes=-0", "bytes=3-2", "bytes=-", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b",
-                            "bytes=99999999999999999999-", "bytes= 0-1"})
-    CHECK(part(range) == "none");
-}
-
 TEST_CASE("http cache: Vary chooses by the fields that the response names") {
   const Stored of_gzip = stored("ETag: \"a\"\r\nVary: Accept-Encoding\r\n", "Accept-Encoding: gzip\r\n");
   CHECK(matches(of_gzip, get("accept-encoding: gzip\r\n")));

@@ -35,20 +35,20 @@ bool voids(const Changes& changes, const Open& open) {
 
 TEST_CASE("a connection records the result of NEGOTIATE") {
   Connection connection;
-  CHECK(connection.dialect() == Dialect::none);
+  CHECK(connection.negotiated().dialect() == Dialect::none);
   connection.on_request(request(Command::negotiate, 0, negotiate_request_body(), {.session = 0, .tree = 0}));
   CHECK(connection.pending(0));
   connection.on_response(answer(Command::negotiate, 0, negotiate_answer_body(Dialect::smb_3_1_1)));
   CHECK_FALSE(connection.pending(0));
-  CHECK(connection.dialect() == Dialect::smb_3_1_1);
-  CHECK(connection.multi_credit());
-  CHECK(connection.max_read_bytes() == 1 << 20);
-  CHECK(connection.max_write_bytes() == 1 << 20);
+  CHECK(connection.negotiated().dialect() == Dialect::smb_3_1_1);
+  CHECK(connection.negotiated().multi_credit());
+  CHECK(connection.negotiated().max_read_bytes() == 1 << 20);
+  CHECK(connection.negotiated().max_write_bytes() == 1 << 20);
   CHECK_FALSE(connection.sessions().any_untouchable());
 
   Connection old;
   connect(old, Dialect::smb_2_0_2);
-  CHECK_FALSE(old.multi_credit());
+  CHECK_FALSE(old.negotiated().multi_credit());
 }
 
 TEST_CASE("an answered CREATE makes an open file with the granted rights") {

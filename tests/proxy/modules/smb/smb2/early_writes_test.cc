@@ -11,7 +11,7 @@ using model::World;
 
 namespace {
 
-std::string bytes_of(std::mt19937& random, std::size_t size) {
+std::string random_bytes(std::mt19937& random, std::size_t size) {
   std::string bytes(size, '\0');
   for (char& each : bytes) each = static_cast<char>('a' + random() % 26);
   return bytes;
@@ -229,7 +229,7 @@ TEST_CASE("in any order files contain the client's writes and reads match the cl
     std::mt19937 random(seed);
     World world(seed);
     world.at_each_step = [&] { REQUIRE(promises_add_up(world)); };
-    world.server.files["a"] = bytes_of(random, 5000);
+    world.server.files["a"] = random_bytes(random, 5000);
     std::string expected = world.server.files["a"];
     REQUIRE(world.connect());
     const auto file = world.create("a", Disposition::open_if, random() % 2 ? kBatch : kNone);
@@ -241,7 +241,7 @@ TEST_CASE("in any order files contain the client's writes and reads match the cl
         case 1:
         case 2:
         case 3: {
-          const std::string data = bytes_of(random, 1 + random() % 1500);
+          const std::string data = random_bytes(random, 1 + random() % 1500);
           REQUIRE(world.status(world.send_write(*file, offset, data)) == Status::success);
           apply(expected, offset, data);
           break;
@@ -304,7 +304,7 @@ TEST_CASE("a break at any moment is acknowledged after all promised writes") {
       REQUIRE(promises_add_up(world));
     };
     for (int i = 0; i < 20; ++i) {
-      const std::string data = bytes_of(random, 100);
+      const std::string data = random_bytes(random, 100);
       const std::uint64_t offset = random() % 2000;
       REQUIRE(world.status(world.send_write(*file, offset, data)) == Status::success);
       apply(expected, offset, data);

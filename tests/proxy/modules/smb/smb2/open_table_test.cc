@@ -165,3 +165,62 @@ TEST_CASE("the table is full at its limit") {
   (void)t.table.remove({0, 0});
   CHECK_FALSE(t.table.is_full());
 }
+
+TEST_CASE("a break of an oplock reduces one open, and that of a lease all that share it") {
+  Table t;
+  Open& alone = t.add(1);
+  alone.oplock = OplockLevel::batch;
+  CHECK(t.table.broken(OplockBreak{.level = OplockLevel::level_ii, .file = alone.file}) ==
+        std::vector<Open*>{&alone});
+  CHECK(alone.caching == lease_state::read);
+  CHECK(t.table.broken(OplockBreak{.level = OplockLevel::none, .file = {99, 99}}).empty());
+
+  Open &first = t.add_under(2, lease(1), kAll), &second = t.add_under(3, lease(1), kAll);
+  LeaseBreakNotification notification;
+  notification.key = lease(1).key;
+  notification.new_state = lease_state::read;
+  notification.needs_acknowledgement = true;
+  CHECK(t.table.broken(notification) == std::vector<Open*>{&first, &second});
+  for (const Open* open : {&first, &second}) {
+    CHECK(open->caching == lease_state::read);
+    CHECK(open->break_pending);
+  }
+  notification.key = lease(2).key;
+  CHECK(t.table.broken(notification).empty());
+}
+
+TEST_CASE("a break is pending until its acknowledgement is answered") {
+  Table t;
+  Open& alone = t.add(1);
+  alone.oplock = OplockLevel::batch;
+  (void)t.table.broken(OplockBreak{.level = OplockLevel::level_ii, .file = alone.file});
+  CHECK(alone.break_pending);
+  t.table.acknowledged(OplockBreak{.level = OplockLevel::none, .file = {99, 99}});
+  CHECK(alone.break_pending);
+  t.table.acknowledged(OplockBreak{.level = OplockLevel::none, .file = alone.file});
+  CHECK_FALSE(alone.break_pending);
+  CHECK(alone.oplock == OplockLevel::none);
+
+  Open& shared = t.add_under(2, lease(1, lease_flags::break_in_progress), kAll);
+  LeaseBreakAcknowledgement answer;
+  answer.key = lease(2).key;
+  t.table.acknowledged(answer);
+  CHECK(shared.break_pending);
+  answer.key = lease(1).key;
+  t.table.acknowledged(answer);
+  CHECK_FALSE(shared.break_pending);
+}
+
+TEST_CASE("an open counts for the group of its name, also after that has changed") {
+  Table t;
+  Open& open = t.add(1);
+  CHECK(t.opens_of_group() == 1);
+  t.table.regroup(open, t.files.group_of({.tree = 1, .path = u"OTHER"}));
+  CHECK(t.opens_of_group() == 0);
+  CHECK(open.group->count(&FileCounts::opens) == 1);
+  t.table.regroup(open, open.group);
+  CHECK(open.group->count(&FileCounts::opens) == 1);
+  const FileGroupRef other = open.group;
+  (void)t.table.remove({1, 1});
+  CHECK(other->count(&FileCounts::opens) == 0);
+}

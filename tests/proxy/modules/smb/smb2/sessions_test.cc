@@ -50,6 +50,24 @@ TEST_CASE("an encrypted frame fixes the ids even with the server's keys: its own
   CHECK(without_keys.why_untouchable() == reasons::smb_encrypted);
 }
 
+TEST_CASE("what the server requires of its sessions matters only without its keys") {
+  Sessions requires_signing, requires_encryption;
+  requires_signing.signing_required();
+  CHECK(requires_signing.untouchable(7));
+  CHECK(requires_signing.why_untouchable() == reasons::smb_signed);
+  requires_encryption.encryption_required(7);
+  CHECK(requires_encryption.untouchable(7));
+  CHECK_FALSE(requires_encryption.untouchable(8));
+  CHECK(requires_encryption.why_untouchable() == reasons::smb_encrypted);
+
+  Sessions with_keys;
+  with_keys.seals();
+  with_keys.signing_required();
+  with_keys.encryption_required(7);
+  CHECK_FALSE(with_keys.untouchable(7));
+  CHECK_FALSE(with_keys.any_untouchable());
+}
+
 TEST_CASE("keys that cannot be used end what they allowed") {
   Sessions sessions;
   sessions.seals();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which requests are answered with the error for lost writes, and when the client has read it
-// (near_writes.h, far_losses.h, lost_files.h).
+// (near_losses.h, far_losses.h, lost_files.h).
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/smb/smb2/visit.h"

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the near half answers itself, of the store, its disk and pushed objects, and what it stores of the
+// server's responses. Whom to ask otherwise, streams.h decides.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "proxy/modules/counters.h"
+#include "proxy/modules/http/h2/exchanges.h"
+#include "proxy/modules/http/place.h"
+#include "proxy/modules/http/prefetch/receiving.h"
+#include "proxy/modules/http/site.h"
+
+namespace longhaul::http::h2 {
+
+class LocalAnswers {
+ public:
+  using TimePoint = link::TimePoint;
+  // `receiving` is null at the far half, which answers and stores nothing. `place` and `receiving` outlive
+  // this.
+  LocalAnswers(const Place& place, std::shared_ptr<Site> site, Receiving* receiving)
+      : place_(place), site_(std::move(site)), receiving_(receiving), is_on_(receiving != nullptr) {}
+
+  void use(bool on) { is_on_ = on; }
+  bool is_used() const { return is_on_; }
+  void use_disk(bool on) { uses_disk_ = on; }  // off: what is stored stays in memory
+
+  // A new request, first of all.
+  void begin(Exchange& exchange) const;
+  // For requests without content; nothing is said to the server before.
+  enum class Found : std::uint8_t {
+    answer,   // `block`, and the exchange's `down` has the content
+    later,    // perhaps: it waits for an object, and is looked for again
+    nothing,  // the server is asked, perhaps about Exchange::asked_about
+  };
+  Found find(TimePoint now, Exchange& exchange, Fields& block);
+
+  // A response of the server: what it makes invalid, and whether it is stored as it comes.
+  void note(const Exchange& exchange, const ResponseHead& response) const;
+  void begin_to_store(TimePoint now, Exchange& exchange, const ResponseHead& response) const;
+  // The response 304 to a question of this half. Found::nothing: the request has to be asked as the client
+  // made it.
+  Found take_not_modified(TimePoint now, Exchange& exchange, const ResponseHead& response, Fields& block);
+
+  const modules::Counters& counters() const { return counters_; }
+
+ private:
+  bool answer_from_store(TimePoint now, Exchange& exchange, const Object& object, Fields& block);
+  Fields answer(TimePoint now, Exchange& exchange, const Stored& object, std::string_view note);
+
+  const Place& place_;
+  std::shared_ptr<Site> site_;
+  Receiving* receiving_;
+  bool is_on_, uses_disk_ = true;
+  modules::Counters counters_;
+};
+
+}  // namespace longhaul::http::h2

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oplocks that the far half requests for clients that request none (like smb2/far_oplocks.h): for which
+// NT_CREATEs, and how they are hidden from the client. oplock_returns.h gives them back when the server
+// breaks them.
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+
+#include "codecs/slice.h"
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/smb1/connection.h"
+
+namespace longhaul::smb::smb1 {
+
+class FarOplocks {
+ public:
+  // `connection` outlives this object.
+  explicit FarOplocks(Connection& connection) : connection_(connection) {}
+
+  struct Request {
+    Slice frame;                     // as it is to be sent
+    std::optional<FileName> cached;  // its file may be cached, under the client's oplock or one on its behalf
+  };
+  // [MS-CIFS] 2.2.4.64.1. A batch oplock is requested only for the first handle of a name, for data, and
+  // never again after a break: two handles of one client break each other's oplocks.
+  Request request(const Frame& frame, const Message& message, const Features& features);
+
+  // The last answer to this request has come. True: we had asked for an oplock.
+  bool answered(MessageNumber number) { return asked_.erase(number) != 0; }
+  // Such an answer as the client must see it. Also where the file is none that we follow: the client has not
+  // asked for an oplock.
+  static Slice hidden(const Frame& frame, const Message& answer);
+  // The server has broken one: another client uses the name.
+  void broken(const FileName& name) {
+    if (taken_back_.size() < kMostRemembered) taken_back_.insert(name.path);
+  }
+
+ private:
+  static constexpr std::size_t kMostRemembered = 1024;
+
+  Connection& connection_;
+  std::set<MessageNumber> asked_;        // NT_CREATEs to which we added a request for an oplock
+  std::set<std::u16string> taken_back_;  // names whose oplock the server has broken once
+};
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which WRITE may be answered before the server has answered it, as far as its open and its bytes decide
+// that: if the client could have kept the data in its own cache. Pure, so that each condition can be tested.
+// The room on the disk, and what became of earlier promises, are left to near_writes.h.
+#pragma once
+#include "proxy/modules/smb/smb2/negotiated.h"
+#include "proxy/modules/smb/smb2/open.h"
+
+namespace longhaul::smb::smb2 {
+
+bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
+                     const Negotiated& negotiated);
+
+}  // namespace longhaul::smb::smb2

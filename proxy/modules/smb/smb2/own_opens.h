@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// CREATEs and CLOSEs of our own that the connection tracks like a client's: sends them, and tracks them and
+// their answers under numbers far beyond those of any client.
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/server_leg.h"
+
+namespace longhaul::smb::smb2 {
+
+class OwnOpens {
+ public:
+  using Build = FarSide::Build;
+  using OpenReply = FarSide::OpenReply;
+  // The connection knows the answer, with our number; the function calls `reply`.
+  using Answered = std::function<void(TimePoint now, const Message& answer,
+                                      const Connection::Outcome& outcome, const OpenReply& reply)>;
+  OwnOpens(Connection& connection, ServerLeg& leg, Answered answered)
+      : connection_(connection), leg_(leg), answered_(std::move(answered)) {}
+
+  // Its number. None: no ids are free, or the connection must pass unchanged.
+  std::optional<MessageId> create(SessionId session, TreeId tree, const Build& build, OpenReply reply);
+  bool close(SessionId session, TreeId tree, const Build& build, OpenReply reply);
+
+ private:
+  std::optional<Message> numbered(SessionId session, TreeId tree, const Build& build);
+  FarSide::Reply tracked(MessageId number, OpenReply reply);
+
+  static constexpr MessageId kFirst = MessageId{1} << 63;
+
+  Connection& connection_;
+  ServerLeg& leg_;
+  Answered answered_;
+  MessageId next_ = kFirst;
+};
+
+}  // namespace longhaul::smb::smb2

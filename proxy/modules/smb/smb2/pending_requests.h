@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of a connection that the server has not finally answered, by MessageId: what each of them asks
+// for, as far as its answer changes what is known of the connection. Their effects are decided elsewhere
+// (connection.h).
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/modules/smb/smb2/open.h"
+
+namespace longhaul::smb::smb2 {
+
+// A request without its final answer.
+struct Pending {
+  Command command = Command::echo;
+  MessageId id = 0;
+  SessionId session = 0;
+  TreeId tree = 0;
+  FileId file;  // resolved, where the command has one and it is known
+  bool in_compound = false;
+  bool async = false;  // an interim answer has come
+  AsyncId async_id = 0;
+  std::uint16_t charge = 1;
+  // READ, WRITE
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  // CREATE
+  std::unique_ptr<Open> opening;     // completed by its answer
+  std::vector<MessageId> followers;  // elements of its compound that refer to its file
+  bool closed_in_compound = false;   // its compound also closes the file: not worth reading ahead
+  // SET_INFO, QUERY_INFO; the class QUERY_DIRECTORY, too
+  InfoType info_type = InfoType::file;
+  std::uint8_t info_class = 0;
+  bool lists_afresh = false;  // QUERY_DIRECTORY
+  std::size_t name_bytes = 0;
+  // Of the file, as long as there is no answer.
+  Counted opens_file;
+  Counted changes_file;
+};
+
+class PendingRequests {
+ public:
+  const Pending* find(MessageId id) const;
+  Pending* find(MessageId id);
+  // Replaces a request whose number is used again.
+  void add(Pending request);
+
+  struct Match {
+    Pending request;  // of an interim answer only its ids
+    bool interim = false;
+  };
+  // The request that a response with this header answers, if any: the final answer removes it.
+  std::optional<Match> answered(const Header& response);
+  // It needs no answer of the server any more.
+  std::optional<Pending> take(MessageId id);
+  void clear();
+
+  std::size_t size() const { return requests_.size(); }
+  // More of them, and the client is not tracked: a server grants some thousands of credits.
+  static constexpr std::size_t kMost = 1 << 14;
+  bool are_too_many() const { return size() > kMost; }
+  // Approximate memory.
+  std::size_t held_bytes() const { return size() * kBytesEach + name_bytes_; }
+
+ private:
+  using ById = KeyedMap<MessageId, Pending>;
+  Pending remove(ById::iterator request);
+
+  static constexpr std::size_t kBytesEach = 384;  // with its place in the table
+  ById requests_;
+  std::size_t name_bytes_ = 0;  // of what is being opened
+};
+
+}  // namespace longhaul::smb::smb2

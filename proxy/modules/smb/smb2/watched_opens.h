@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which opens of the client lie in which watched folder, so which of them a reported change is about. Pure;
+// notify_handles.h watches the folders.
+#pragma once
+#include <chrono>
+#include <compare>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/smb2/connection.h"
+
+namespace longhaul::smb::smb2 {
+
+struct FolderPath {
+  SessionId session = 0;
+  TreeId tree = 0;
+  std::u16string path;
+  auto operator<=>(const FolderPath&) const = default;
+};
+// That a file lies in; a directory's own.
+FolderPath folder_path_of(const Open& open);
+
+class WatchedOpens {
+ public:
+  using Number = std::uint64_t;
+  using Keys = std::unordered_set<OpenKey, OpenKeyHash>;
+
+  // ---- folders
+  std::optional<Number> folder(const FolderPath& path) const;
+  Number add_folder(const FolderPath& path);  // one that is not there
+  void remove_folder(Number number);          // with no opens in it
+  const FolderPath& path_of(Number number) const { return folders_.at(number).path; }
+  std::size_t folders() const { return folders_.size(); }
+  std::optional<Number> first_folder() const;
+
+  // ---- opens
+  void add(Number number, const Open& open);
+  void remove(TimePoint now, const OpenKey& open);
+  std::optional<Number> folder_of(const OpenKey& open) const;
+  std::vector<OpenKey> opens_in(Number number) const;
+  std::size_t opens() const { return opens_.size(); }
+
+  // ---- changes
+  struct Concerned {
+    Keys changed;
+    std::vector<OpenKey> gone;  // of these: their new names and folders are unknown
+  };
+  // By changes of these names ([MS-FSCC] 2.7.1). None, or unreadable: of any.
+  Concerned concerned_by(Number number, std::optional<Bytes> names, Connection& connection) const;
+
+  // ---- folders without opens
+  std::optional<Number> unused_folder() const;
+  // Those that have this name or lie below it, or may.
+  std::vector<Number> unused_below(const FileName& name) const;
+  // Unused for long enough. A client that opens one file after the other needs only one handle of ours.
+  std::vector<Number> expired(TimePoint now) const;
+  std::optional<TimePoint> next_expiry() const;
+
+  static constexpr std::chrono::seconds kLinger{1};
+
+ private:
+  struct Folder {
+    FolderPath path;
+    TimePoint since{};  // when the last of its opens was closed
+    std::size_t opens = 0;
+    Keys listings;                                       // of these: the folder itself
+    std::unordered_map<const FileGroup*, Keys> of_file;  // the others
+  };
+  struct Place {
+    Number folder = 0;
+    FileGroupRef file;  // none: a listing
+  };
+
+  std::map<Number, Folder> folders_;
+  std::map<FolderPath, Number> by_path_;
+  std::unordered_map<OpenKey, Place, OpenKeyHash> opens_;
+  Number last_ = 0;
+};
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's connection with the client: shakes hands with it as the server that upstream.h has verified,
+// with a certificate of [[tls_server]], and knows the secrets afterwards. Where another device holds the key,
+// it waits for that.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/modules/module.h"
+#include "proxy/modules/tls/messages.h"
+#include "proxy/modules/tls/slow_answer.h"
+#include "proxy/modules/tls/upstream.h"
+
+namespace longhaul::tls {
+
+class Downstream final : private LegUser {
+ public:
+  // `leg` as Decision leaves it, `entry` the policy's. The client gets `leaf` if there is one, otherwise the
+  // table's certificate. `server` has shaken hands; it and `leaf` outlive this.
+  Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> policy, const Entry& entry,
+             const Upstream& server, X509* leaf);
+
+  enum class Next : std::uint8_t {
+    more,    // records of the client
+    waits,   // for the key: nothing but next_timeout() and on_timeout() until that says something else
+    done,    // secrets() can be called
+    failed,  // error() says how
+    no_key,  // why() says what happened; nothing was said to the client
+  };
+  // What it says to the client is taken with leg().drain(), after all but `waits` and `no_key`.
+  Next shake_hands(modules::TimePoint now);
+  bool is_waiting() const { return slow_ != nullptr; }
+  Next on_timeout(modules::TimePoint now);
+  // It is looked so often whether the key has signed, which takes 1 to 50 ms.
+  static constexpr modules::Duration kLooked = std::chrono::milliseconds(1);
+
+  // Not while it waits.
+  Leg& leg() { return *leg_; }
+  unsigned long error() const { return error_; }  // the oldest of OpenSSL's
+  const std::string& why() const { return why_; }
+  // For the near half, once: the secrets, and the sessions that the client may resume later. No result: a
+  // suite that this program does not have. `last_said`: to the client; `client_records`: of the client until
+  // now.
+  struct ForTwin {
+    std::vector<Message> messages;
+    std::string version, suite;  // for people
+  };
+  std::optional<ForTwin> secrets(Bytes last_said, std::uint64_t client_records, const std::string& name);
+  // For the near half: what the client has said before that has the secrets. Nothing if it was told that this
+  // is too much.
+  std::optional<Said> said(Bytes plain);
+
+ private:
+  // After that it is not waited for.
+  static constexpr modules::Duration kSlowest = std::chrono::seconds(5);
+
+  // LegUser
+  int on_client_hello(SSL* ssl) override;
+  Bytes choose_protocol() const override { return server_.protocol(); }
+  Bytes certificate_status(const X509* certificate) const override { return server_.status_of(certificate); }
+  void on_secret(std::string_view line) override { secrets_.note(line); }
+  void on_new_session(SSL_SESSION* session) override { keep(session_bytes(session)); }
+
+  Next shake_slowly(modules::TimePoint now);
+  Next take_answer();
+  Next lack_key(const std::string& why);
+  Next shook(int result, unsigned long error);
+  void keep(SessionBytes session);
+
+  const std::shared_ptr<const Policy> policy_;
+  const Entry& entry_;
+  const Upstream& server_;
+  X509* leaf_;
+  std::unique_ptr<Leg> leg_;
+  std::shared_ptr<SlowAnswer> slow_;  // has leg_ then
+  modules::TimePoint slow_until_{};
+  TrafficSecrets secrets_;
+  std::vector<SessionBytes> sessions_;
+  unsigned long error_ = 0;
+  std::string why_;
+  std::size_t said_bytes_ = 0;
+};
+
+}  // namespace longhaul::tls

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/tls/far_plaintext.h"
+
+#include <string_view>
+#include <utility>
+
+namespace longhaul::tls {
+
+void flush(Upstream& server, twin::Outputs<Message>& out) {
+  if (Slice bytes = server.leg().drain(); bytes.size() > 0) out.to_lan(std::move(bytes));
+}
+
+FarPlaintext::Outcome FarPlaintext::begin(TimePoint now, const modules::PlaintextReaders& readers,
+                                          const modules::Ends& ends, const std::string& name,
+                                          const modules::Surroundings& told) {
+  const Bytes agreed = server_.protocol();
+  const std::string_view protocol(reinterpret_cast<const char*>(agreed.data()), agreed.size());
+  for (const modules::PlaintextReader& each : readers)
+    if ((reader_ = each.instance->make_plaintext_far(ends, name, protocol, told.features.modules)))
+      return on_surroundings(now, told);
+  return Outcome::goes_on;
+}
+
+FarPlaintext::Outcome FarPlaintext::on_surroundings(TimePoint now, const modules::Surroundings& told) {
+  if (!reader_) return Outcome::goes_on;
+  reader_->on_surroundings(now, told);
+  return read_outputs();
+}
+
+FarPlaintext::Outcome FarPlaintext::on_room(TimePoint now, const modules::Room& room) {
+  if (!reader_) return Outcome::goes_on;
+  reader_->on_room(now, room);
+  return read_outputs();
+}
+
+FarPlaintext::Outcome FarPlaintext::give_up_memory(TimePoint now) {
+  if (!reader_) return Outcome::goes_on;
+  reader_->give_up_memory(now);
+  return read_outputs();
+}
+
+FarPlaintext::Outcome FarPlaintext::read_outputs() {
+  while (auto output = reader_->poll_output()) {
+    if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
+      if (!server_.leg().write(server->bytes.bytes())) return Outcome::failed;
+    } else if (auto* client = std::get_if<modules::ToStream>(&*output)) {
+      out_.pass_on(std::move(client->bytes));
+    } else if (auto* message = std::get_if<modules::ToTwin>(&*output)) {
+      out_.tell(OfReader{.bytes = static_cast<std::uint32_t>(message->message.size())},
+                std::move(message->message));
+    } else if (std::holds_alternative<modules::EndStream>(*output)) {
+      if (server_was_cut_) out_.tell(Truncated{});
+      out_.end_stream();
+    } else if (std::holds_alternative<modules::EndLan>(*output)) {
+      if (client_was_orderly_) server_.leg().close();
+      flush(server_, out_);
+      out_.end_lan();
+    } else {
+      return Outcome::failed;
+    }
+  }
+  flush(server_, out_);
+  return Outcome::goes_on;
+}
+
+FarPlaintext::Outcome FarPlaintext::from_server(TimePoint now) {
+  Buffer plain;
+  const auto got = server_.leg().read(plain);
+  const Outcome read = got == Leg::Read::failed ? Outcome::failed : Outcome::goes_on;
+  if (reader_) {
+    if (!plain.empty()) reader_->from_lan(now, Slice::copy_of(plain));
+    if (got == Leg::Read::closed && !std::exchange(server_done_, true))
+      reader_->lan_ended(now, modules::Ending::closed);
+    return read_outputs() == Outcome::failed ? Outcome::failed : read;
+  }
+  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
+  flush(server_, out_);
+  if (got == Leg::Read::closed) out_.end_stream();
+  return read;
+}
+
+FarPlaintext::Outcome FarPlaintext::server_ended(TimePoint now) {
+  if (reader_) {
+    if (std::exchange(server_done_, true)) return Outcome::goes_on;
+    server_was_cut_ = true;
+    reader_->lan_ended(now, modules::Ending::closed);
+    return read_outputs();
+  }
+  // After its close_notify, this is dropped.
+  out_.tell(Truncated{});
+  out_.end_stream();
+  return Outcome::goes_on;
+}
+
+FarPlaintext::Outcome FarPlaintext::from_client(TimePoint now, Bytes plain) {
+  if (client_done_) return Outcome::goes_on;
+  if (reader_) {
+    if (!plain.empty()) reader_->from_stream(now, Slice::copy_of(plain));
+    return read_outputs();
+  }
+  if (!server_.leg().write(plain)) return Outcome::failed;
+  flush(server_, out_);
+  return Outcome::goes_on;
+}
+
+FarPlaintext::Outcome FarPlaintext::client_ended(TimePoint now, CloseNotify of_client) {
+  if (std::exchange(client_done_, true)) return Outcome::goes_on;
+  const bool is_orderly = of_client == CloseNotify::came;
+  if (reader_) {
+    client_was_orderly_ = is_orderly;
+    reader_->stream_ended(now, modules::Ending::closed);
+    return read_outputs();
+  }
+  if (is_orderly) server_.leg().close();
+  flush(server_, out_);
+  out_.end_lan();
+  return Outcome::goes_on;
+}
+
+}  // namespace longhaul::tls
