@@ -6,7 +6,7 @@
 
 #include "proxy/link/frames.h"
 #include "proxy/link/reassembly.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/send_stream.h"
 #include "proxy/link/stream.h"
 

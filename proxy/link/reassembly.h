@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving half of a stream in wire bytes: orders pieces that arrive out of order, repeatedly or in
-// part, and delivers every byte exactly once. records.h parses the bytes.
+// part, and delivers every byte exactly once. record_parser.h parses the bytes.
 #pragma once
 #include <algorithm>
 #include <map>

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "proxy/link/block_counters.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/stream_blocks.h"
 #include "proxy/link/stream_context.h"
 #include "proxy/link/stream_entry.h"

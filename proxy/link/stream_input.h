@@ -7,7 +7,7 @@
 
 #include "codecs/slice_queue.h"
 #include "proxy/link/reassembly.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/stream_context.h"
 
 namespace longhaul::link {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/link/record_parser.h"
+
 namespace longhaul::link {
 namespace {
 

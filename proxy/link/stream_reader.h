@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "codecs/slice_queue.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/stream_blocks.h"
 #include "proxy/link/stream_entry.h"
 #include "proxy/link/stream_inbox.h"

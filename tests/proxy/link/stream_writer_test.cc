@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codecs/bytes.h"
+#include "proxy/link/record_parser.h"
 #include "table_of_streams.h"
 #include "toy_codec.h"
 
