@@ -7,8 +7,8 @@ namespace longhaul::flows {
 
 void WanSide::count() {
   if (!stream_) return;
-  record_.bytes.wan_out = stream_->writer().output().sending().end_offset();
-  record_.bytes.wan_in = stream_->reader().wire_received();
+  record_.bytes.wan_out = stream_->writer().output().sending().end_offset().number();
+  record_.bytes.wan_in = stream_->reader().wire_received().number();
   record_.blocks = stream_->blocks();
 }
 

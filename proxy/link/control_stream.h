@@ -6,7 +6,7 @@
 
 #include "proxy/link/frames.h"
 #include "proxy/link/reassembly.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/send_stream.h"
 #include "proxy/link/stream.h"
 
@@ -23,7 +23,7 @@ class ControlStream {
   void write(RecordType type, Bytes body);
   SendStream& sending() { return sending_; }
   const SendStream& sending() const { return sending_; }
-  void on_acknowledged(std::uint64_t offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
+  void on_acknowledged(StreamOffset offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
   // The peer causes more records than it acknowledges.
   bool overflows() const;
 
@@ -31,7 +31,7 @@ class ControlStream {
   Result<void> on_frame(const StreamFrame& frame);
   Result<void> read_on();
   bool has_unread() const { return !unread_.empty(); }
-  std::uint64_t received() const { return receiving_.contiguous(); }
+  StreamOffset received() const { return receiving_.contiguous(); }
 
   // ---- Messages of the block codec. Held blocks are reported as rarely as received bytes, and not with each
   // packet that is sent anyway: only later blocks need the report.

@@ -48,12 +48,12 @@ void DueFrames::ack(StreamEntry& stream) {
   if (!std::exchange(stream.ack_due, true)) acks_.push_back(stream.id);
 }
 
-void DueFrames::ack_again(StreamId gone, std::uint64_t offset) {
-  std::uint64_t& due = repeated_acks_[gone];
+void DueFrames::ack_again(StreamId gone, StreamOffset offset) {
+  StreamOffset& due = repeated_acks_[gone];
   due = std::max(due, offset);
 }
 
-void DueFrames::remember_last_ack(StreamId stream, std::uint64_t offset) {
+void DueFrames::remember_last_ack(StreamId stream, StreamOffset offset) {
   last_acks_.emplace_back(stream, offset);
   if (last_acks_.size() > kMaxLastAcks) last_acks_.pop_front();
 }

@@ -29,11 +29,11 @@ class DueFrames {
   // ---- What is due.
   void ack(StreamEntry& stream);
   // For a stream that no longer exists here: the peer sends it again, because the last ACK was lost.
-  void ack_again(StreamId gone, std::uint64_t offset);
+  void ack_again(StreamId gone, StreamOffset offset);
   void control_ack() { control_ack_ = true; }
   // The last ACK of a forgotten stream. When a carrier is lost it is sent again, because one side learns of
   // the loss later than the other and may have sent the ACK on the dead carrier.
-  void remember_last_ack(StreamId stream, std::uint64_t offset);
+  void remember_last_ack(StreamId stream, StreamOffset offset);
   bool repeat_last_acks();
   void credit(StreamEntry& stream);
   void credit_return(StreamEntry& stream);
@@ -81,8 +81,8 @@ class DueFrames {
 
   AckTimer ack_timer_;
   std::deque<StreamId> acks_, credits_, resets_, returns_;
-  KeyedMap<StreamId, std::uint64_t> repeated_acks_;
-  std::deque<std::pair<StreamId, std::uint64_t>> last_acks_;
+  KeyedMap<StreamId, StreamOffset> repeated_acks_;
+  std::deque<std::pair<StreamId, StreamOffset>> last_acks_;
   KeyedSet<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
   std::optional<std::uint64_t> question_;

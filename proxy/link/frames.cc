@@ -17,7 +17,7 @@ std::optional<Frame> read_stream(ByteReader& in) {
   auto stream = in.varint(), offset = in.varint();
   if (!stream || !offset || in.remaining() > kMaxStreamPayload) return std::nullopt;
   if (*offset > kMaxVarint - in.remaining()) return std::nullopt;
-  return StreamFrame{StreamId(*stream), *offset, *in.bytes(in.remaining())};
+  return StreamFrame{StreamId(*stream), StreamOffset(*offset), *in.bytes(in.remaining())};
 }
 
 std::optional<Frame> read_ack(ByteReader& in) {
@@ -25,7 +25,7 @@ std::optional<Frame> read_ack(ByteReader& in) {
   while (in.remaining()) {
     auto stream = in.varint(), offset = in.varint();
     if (!stream || !offset) return std::nullopt;
-    ack.entries.push_back({StreamId(*stream), *offset});
+    ack.entries.push_back({StreamId(*stream), StreamOffset(*offset)});
   }
   return ack;
 }
@@ -149,7 +149,8 @@ std::optional<ParsedStreamFrame> parse_stream_frame(Bytes in) {
   Bytes payload = content.rest();
   if (!stream || !offset || payload.size() > kMaxStreamPayload || *offset > kMaxVarint - payload.size())
     return std::nullopt;
-  return ParsedStreamFrame{{StreamId(*stream), *offset, payload}, in.size() - reader.remaining()};
+  return ParsedStreamFrame{{StreamId(*stream), StreamOffset(*offset), payload},
+                           in.size() - reader.remaining()};
 }
 
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in) {
@@ -169,17 +170,17 @@ Result<std::optional<ParsedFrame>> parse_frame(Bytes in) {
   return std::optional(ParsedFrame{std::move(frame), in.size() - reader.remaining()});
 }
 
-std::size_t stream_head_size(StreamId stream, std::uint64_t offset, std::size_t payload_bytes) {
-  std::size_t body = varint_size(stream.number()) + varint_size(offset);
+std::size_t stream_head_size(StreamId stream, StreamOffset offset, std::size_t payload_bytes) {
+  std::size_t body = varint_size(stream.number()) + varint_size(offset.number());
   return 1 + varint_size(body + payload_bytes) + body;
 }
 
-void write_stream_head(StreamId stream, std::uint64_t offset, std::size_t payload_bytes, Buffer& out) {
+void write_stream_head(StreamId stream, StreamOffset offset, std::size_t payload_bytes, Buffer& out) {
   ByteWriter writer(out);
   writer.u8(static_cast<std::uint8_t>(FrameType::stream));
-  writer.varint(varint_size(stream.number()) + varint_size(offset) + payload_bytes);
+  writer.varint(varint_size(stream.number()) + varint_size(offset.number()) + payload_bytes);
   writer.varint(stream.number());
-  writer.varint(offset);
+  writer.varint(offset.number());
 }
 
 void write_frame(const Frame& frame, Buffer& out) {
@@ -195,7 +196,7 @@ void write_frame(const Frame& frame, Buffer& out) {
                    write_sized(FrameType::ack, out, [&](ByteWriter& body) {
                      for (const auto& entry : ack.entries) {
                        body.varint(entry.stream.number());
-                       body.varint(entry.offset);
+                       body.varint(entry.offset.number());
                      }
                    });
                  },

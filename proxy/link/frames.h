@@ -33,14 +33,14 @@ enum class FrameType : std::uint8_t {
 
 struct StreamFrame {
   StreamId stream;
-  std::uint64_t offset = 0;
+  StreamOffset offset;
   Bytes payload;
 };
 // Everything of the stream before `offset` has arrived and was parsed.
 struct AckFrame {
   struct Entry {
     StreamId stream;
-    std::uint64_t offset;
+    StreamOffset offset;
   };
   std::vector<Entry> entries;
 };
@@ -118,7 +118,7 @@ Result<std::optional<std::size_t>> frame_size(Bytes in);
 void write_frame(const Frame& frame, Buffer& out);
 
 // The head of a STREAM frame whose `payload_bytes` the caller appends itself.
-void write_stream_head(StreamId stream, std::uint64_t offset, std::size_t payload_bytes, Buffer& out);
-std::size_t stream_head_size(StreamId stream, std::uint64_t offset, std::size_t payload_bytes);
+void write_stream_head(StreamId stream, StreamOffset offset, std::size_t payload_bytes, Buffer& out);
+std::size_t stream_head_size(StreamId stream, StreamOffset offset, std::size_t payload_bytes);
 
 }  // namespace longhaul::link

@@ -128,7 +128,8 @@ Result<void> Incoming::on_stream_frame(const StreamFrame& frame) {
     stream = *admitted;
     lifetimes_.open_begins(stream->entry());
   }
-  const std::uint64_t before = stream->reader().wire_received(), plain_before = stream->blocks().in.plain;
+  const StreamOffset before = stream->reader().wire_received();
+  const std::uint64_t plain_before = stream->blocks().in.plain;
   if (auto taken = stream->on_frame(frame.offset, frame.payload, now); !taken) return taken;
   if (lifetimes_.too_many_unopened()) return LinkError::too_many_streams;
   due_.ack(stream->entry());

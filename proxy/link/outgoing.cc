@@ -169,9 +169,9 @@ bool Outgoing::fill_copies(std::size_t end, Buffer& out, PacketContent& content)
       continue;
     }
     const SendStream& sending = stream->writer().output().sending();
-    Interval range{std::max(copy.bytes.begin, sending.acknowledged()),
-                   std::min(copy.bytes.end, sending.ever_sent())};
-    if (range.begin >= range.end) {
+    StreamRange range{std::max(copy.bytes.begin, sending.acknowledged()),
+                      std::min(copy.bytes.end, sending.ever_sent())};
+    if (range.empty()) {
       copies_.taken(copy.bytes.end);
       continue;
     }
@@ -240,7 +240,7 @@ bool Outgoing::fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, s
 }
 
 // As much of the range as fits, which it is afterwards. False: too little fits.
-bool Outgoing::fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+bool Outgoing::fill_range(const SendStream& sending, StreamId id, StreamRange& range, std::size_t end,
                           Buffer& out, PacketContent& content) {
   const std::size_t room = end - out.size();
   const std::uint64_t whole = range.size();

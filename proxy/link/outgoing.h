@@ -3,31 +3,15 @@
 // deliver everything (transmit) and for carriers that lose packets (fill).
 #pragma once
 #include <optional>
-#include <vector>
 
 #include "proxy/link/due_frames.h"
 #include "proxy/link/frame_batch.h"
+#include "proxy/link/packet_content.h"
 #include "proxy/link/scheduler.h"
 #include "proxy/link/second_copies.h"
 #include "proxy/link/session_carriers.h"
 
 namespace longhaul::link {
-
-// The session's content of one packet, so that it can be sent again.
-struct PacketContent {
-  struct Range {
-    StreamId stream;
-    Interval bytes;
-  };
-  std::vector<Range> ranges;  // of streams: the session has the bytes
-  Buffer control;             // other frames; repeating them is harmless (PROTOCOL.md, section 3)
-
-  bool empty() const { return ranges.empty() && control.empty(); }
-  void clear() {
-    ranges.clear();
-    control.clear();
-  }
-};
 
 class Outgoing {
  public:
@@ -109,7 +93,7 @@ class Outgoing {
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                   PacketContent& content);
-  static bool fill_range(const SendStream& sending, StreamId id, Interval& range, std::size_t end,
+  static bool fill_range(const SendStream& sending, StreamId id, StreamRange& range, std::size_t end,
                          Buffer& out, PacketContent& content);
 
   StreamContext& context_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving half of a stream in wire bytes: orders pieces that arrive out of order, repeatedly or in
-// part, and delivers every byte exactly once. records.h parses the bytes.
+// part, and delivers every byte exactly once. record_parser.h parses the bytes.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@ class Reassembly {
   // Feeds `sink(Bytes) -> Result<void>` all bytes that are now in order. Bytes that wait for a gap to close
   // may use up to `waiting_room`, as measured by waiting_cost(); more is an error.
   template <class Sink>
-  Result<void> insert(std::uint64_t offset, Bytes bytes, std::uint64_t waiting_room, Sink&& sink) {
+  Result<void> insert(StreamOffset offset, Bytes bytes, std::uint64_t waiting_room, Sink&& sink) {
     if (offset + bytes.size() <= contiguous_) return {};
     if (offset > contiguous_) return keep(offset, bytes, waiting_room);
     if (auto fed = feed(offset, bytes, sink); !fed) return fed;
@@ -40,9 +40,9 @@ class Reassembly {
     waiting_bytes_ = 0;
   }
 
-  std::uint64_t contiguous() const { return contiguous_; }
+  StreamOffset contiguous() const { return contiguous_; }
   // The end of all received bytes, with gaps or without.
-  std::uint64_t end() const { return waiting_.empty() ? contiguous_ : end_of(*waiting_.rbegin()); }
+  StreamOffset end() const { return waiting_.empty() ? contiguous_ : end_of(*waiting_.rbegin()); }
   // The memory of waiting bytes, including that of their bookkeeping.
   std::uint64_t waiting_cost() const { return waiting_bytes_ + kPieceCost * waiting_.size(); }
 
@@ -53,26 +53,27 @@ class Reassembly {
     std::uint64_t size;
     Buffer bytes;  // none after stop_keeping()
   };
-  using Waiting = std::map<std::uint64_t, Piece>;
+  using Waiting = std::map<StreamOffset, Piece>;
 
   template <class Sink>
-  Result<void> feed(std::uint64_t offset, Bytes bytes, Sink& sink) {
+  Result<void> feed(StreamOffset offset, Bytes bytes, Sink& sink) {
     if (offset + bytes.size() <= contiguous_) return {};
     Bytes fresh = bytes.subspan(static_cast<std::size_t>(contiguous_ - offset));
     contiguous_ += fresh.size();
     return sink(fresh);
   }
 
-  static std::uint64_t end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size; }
+  static StreamOffset end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size; }
 
   // Only new bytes are kept, so that pieces never overlap and no byte counts twice.
-  Result<void> keep(std::uint64_t offset, Bytes bytes, std::uint64_t room) {
-    std::uint64_t end = offset + bytes.size(), most = waiting_cost() + room;
+  Result<void> keep(StreamOffset offset, Bytes bytes, std::uint64_t room) {
+    const StreamOffset end = offset + bytes.size();
+    const std::uint64_t most = waiting_cost() + room;
     auto next = waiting_.upper_bound(offset);
-    std::uint64_t at = offset;
+    StreamOffset at = offset;
     if (next != waiting_.begin()) at = std::max(at, end_of(*std::prev(next)));
     while (at < end) {
-      std::uint64_t hole_end = next == waiting_.end() ? end : std::min(end, next->first);
+      const StreamOffset hole_end = next == waiting_.end() ? end : std::min(end, next->first);
       if (at < hole_end) {
         Bytes piece =
             bytes.subspan(static_cast<std::size_t>(at - offset), static_cast<std::size_t>(hole_end - at));
@@ -85,7 +86,7 @@ class Reassembly {
     return {};
   }
 
-  void put(Waiting::iterator next, std::uint64_t at, Bytes piece) {
+  void put(Waiting::iterator next, StreamOffset at, Bytes piece) {
     // Many small adjacent pieces, as a quiet stream sends them, become one.
     const bool joins = next != waiting_.begin() && end_of(*std::prev(next)) == at &&
                        (!keeps_ || std::prev(next)->second.size + piece.size() <= kJoinBytes);
@@ -100,7 +101,7 @@ class Reassembly {
     append(bytes, piece);
   }
 
-  std::uint64_t contiguous_ = 0;
+  StreamOffset contiguous_;
   Waiting waiting_;
   std::uint64_t waiting_bytes_ = 0;
   bool keeps_ = true;

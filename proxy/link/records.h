@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records inside a stream's bytes (PROTOCOL.md, section 4): open, answer, raw data, blocks, module
-// messages, features, end; and on the control stream what the two sessions tell each other. Parsing only;
-// decisions are in stream.h and session.h.
+// messages, features, end; and on the control stream what the two sessions tell each other. record_parser.h
+// splits a stream into them; decisions are in stream.h and session.h.
 #pragma once
 #include <optional>
 #include <span>
@@ -91,37 +91,5 @@ struct ParsedBlock {
   Bytes encoded;
 };
 Result<ParsedBlock> parse_block(Bytes body);
-
-// Splits a stream's bytes, however they are cut, into records. Data is passed on as it arrives; every other
-// record is passed on whole and bounded by its type. An unknown type is an error: the rest of the stream
-// cannot be parsed.
-class RecordSink {
- public:
-  virtual ~RecordSink() = default;
-  virtual Result<void> on_data(Bytes plain) = 0;
-  virtual Result<void> on_record(RecordType type, Bytes body) = 0;  // END and ABORT have an empty body
-  // The last record is not finished, or the work of this turn is done: later bytes stay with the caller until
-  // the sink no longer waits.
-  virtual bool waits() const { return false; }
-};
-
-class RecordParser {
- public:
-  // Returns the bytes of `in` that were not read because the sink waits: feed them first when it no longer
-  // does.
-  Result<Bytes> feed(Bytes in, RecordSink& sink);
-
-  // Memory of a record whose end has not arrived.
-  std::size_t held_bytes() const { return pending_.empty() ? 0 : pending_.capacity(); }
-
- private:
-  Result<void> begin(RecordType type, std::uint64_t size, RecordSink& sink);
-  void keep(Bytes piece);
-
-  Buffer pending_;                    // an incomplete header, or an incomplete body
-  std::uint64_t missing_ = 0;         // bytes of the current record's body still to come
-  std::optional<RecordType> inside_;  // the record whose body is being read
-  bool ended_ = false;
-};
 
 }  // namespace longhaul::link

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "codecs/interval_set.h"
 #include "proxy/link/send_stream.h"
+#include "proxy/link/stream_range.h"
 
 namespace longhaul::link {
 
@@ -15,7 +15,7 @@ class SecondCopies {
  public:
   struct Copy {
     StreamId stream;
-    Interval bytes;
+    StreamRange bytes;
   };
 
   // kNoCarrier: none. What waits for another one is dropped: the first carrier repeats it when it is lost.
@@ -30,21 +30,21 @@ class SecondCopies {
   bool wait_for(CarrierId carrier) const { return active() && carrier == carrier_ && !waiting_.empty(); }
 
   // Too many are dropped: they would only delay each other.
-  void add(StreamId stream, Interval bytes) {
+  void add(StreamId stream, StreamRange bytes) {
     if (!active() || bytes_ + bytes.size() > kMostBytes) return;
     bytes_ += bytes.size();
     waiting_.push_back({stream, bytes});
   }
   const Copy& front() const { return waiting_.front(); }
   // The front's bytes below this offset are sent, or no longer needed.
-  void taken(std::uint64_t until) {
+  void taken(StreamOffset until) {
     Copy& copy = waiting_.front();
     until = std::min(until, copy.bytes.end);
     if (until > copy.bytes.begin) {
       bytes_ -= until - copy.bytes.begin;
       copy.bytes.begin = until;
     }
-    if (copy.bytes.begin == copy.bytes.end) waiting_.pop_front();
+    if (copy.bytes.empty()) waiting_.pop_front();
   }
 
   // Messages, and not a transfer, whose bytes would only take the room of others.

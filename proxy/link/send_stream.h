@@ -8,7 +8,7 @@
 
 #include "codecs/interval_tree.h"
 #include "codecs/slice_queue.h"
-#include "proxy/link/types.h"
+#include "proxy/link/stream_range.h"
 
 namespace longhaul::link {
 
@@ -17,27 +17,27 @@ class SendStream {
   void append(Slice wire) { kept_.push(std::move(wire)); }
 
   // The next bytes to send, at most `limit` of them; lost ones first.
-  std::optional<Interval> next(std::size_t limit) const;
-  void copy(Interval range, Buffer& out) const { kept_.copy(range, out); }
+  std::optional<StreamRange> next(std::size_t limit) const;
+  void copy(StreamRange range, Buffer& out) const { kept_.copy(range.numbers(), out); }
   // The same bytes in place, as `take(Bytes)` for each piece; valid until the next change.
   template <class Take>
-  void visit(Interval range, Take&& take) const {
-    kept_.visit(range, [&](Bytes piece) { return take(piece), true; });
+  void visit(StreamRange range, Take&& take) const {
+    kept_.visit(range.numbers(), [&](Bytes piece) { return take(piece), true; });
   }
-  void on_sent(Interval range, CarrierId carrier);
+  void on_sent(StreamRange range, CarrierId carrier);
 
   // Returns how many bytes need not be kept any longer. An offset beyond the sent bytes is the peer's error
   // and ignored.
-  std::size_t on_acknowledged(std::uint64_t offset);
+  std::size_t on_acknowledged(StreamOffset offset);
 
   // Everything last sent on that carrier and not yet acknowledged must be sent again.
   void on_carrier_lost(CarrierId carrier);
   // The same for all carriers but these.
   void on_carriers_left(std::span<const CarrierId> carriers);
   // The same for one range, for carriers that lose packets.
-  void on_lost(Interval range, CarrierId carrier);
+  void on_lost(StreamRange range, CarrierId carrier);
   // It was declared lost and has arrived after all. It is kept until it is acknowledged.
-  void on_arrived(Interval range) { lost_.remove(range); }
+  void on_arrived(StreamRange range) { lost_.remove(range.numbers()); }
 
   // Requests an acknowledgement that may have been lost: if everything was sent, the last byte is sent again.
   void repeat_last_byte();
@@ -45,12 +45,12 @@ class SendStream {
   // Drops everything: the stream was reset. Returns how many bytes were kept.
   std::size_t clear();
 
-  std::uint64_t end_offset() const { return kept_.end_offset(); }
-  std::uint64_t ever_sent() const { return next_unsent_; }  // the end of the bytes given to a carrier
-  std::uint64_t acknowledged() const { return kept_.begin_offset(); }
+  StreamOffset end_offset() const { return StreamOffset(kept_.end_offset()); }
+  StreamOffset ever_sent() const { return next_unsent_; }  // the end of the bytes given to a carrier
+  StreamOffset acknowledged() const { return StreamOffset(kept_.begin_offset()); }
   std::size_t retained_bytes() const { return kept_.size(); }
-  std::size_t unsent_bytes() const { return static_cast<std::size_t>(kept_.end_offset() - next_unsent_); }
-  bool wants_to_send() const { return !lost_.empty() || next_unsent_ < kept_.end_offset(); }
+  std::size_t unsent_bytes() const { return static_cast<std::size_t>(end_offset() - next_unsent_); }
+  bool wants_to_send() const { return !lost_.empty() || next_unsent_ < end_offset(); }
   bool repeats() const { return !lost_.empty(); }  // bytes must be sent again, before new ones
   bool all_acknowledged() const { return kept_.empty(); }
 
@@ -59,12 +59,12 @@ class SendStream {
   void send_again(const IsLost& is_lost);
 
   struct Sent {
-    Interval range;
+    StreamRange range;
     CarrierId carrier;
   };
 
   SliceQueue kept_;  // from the first byte not acknowledged to the last one written
-  std::uint64_t next_unsent_ = 0;
+  StreamOffset next_unsent_;
   std::vector<Sent>
       in_flight_;      // by offset, disjoint, neighbours on the same carrier joined: mostly one entry
   IntervalTree lost_;  // the peer decides what it acknowledges

@@ -111,7 +111,7 @@ void Session::visit_streams() {
     Stream& stream = visit->stream;
     if (visit->is_for(Round::carriers)) {
       if (carrier_lost_) stream.writer().on_carriers_left(carriers);
-      if (stream.reader().wire_received() > 0) {
+      if (stream.reader().wire_received() > StreamOffset()) {
         due_.ack(stream.entry());
         due_.acks_by(context_.now);
       }

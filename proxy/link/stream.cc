@@ -104,7 +104,7 @@ bool Stream::finished() const {
 
 // ------------------------------------------------------------------------------------- the peer's records
 
-Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
+Result<void> Stream::on_frame(StreamOffset offset, Bytes payload, TimePoint now) {
   return reader_.take(offset, payload, now, *this);
 }
 

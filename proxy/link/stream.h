@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "proxy/link/block_counters.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/stream_blocks.h"
 #include "proxy/link/stream_context.h"
 #include "proxy/link/stream_entry.h"
@@ -48,7 +48,7 @@ class Stream final : private RecordSink {
   StreamEntry& entry() { return entry_; }
   const StreamEntry& entry() const { return entry_; }
   void use_features(const config::Features& features);
-  Result<void> on_frame(std::uint64_t offset, Bytes payload, TimePoint now);
+  Result<void> on_frame(StreamOffset offset, Bytes payload, TimePoint now);
   // A block that had to wait may be decodable now, and the bytes behind it can be read.
   Result<void> resume(TimePoint now);
   // Continues with bytes that arrived after the turn's work was done.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream as its session lists it: its id, and in which of the session's queues it stands. Each queue holds a
-// stream once, however often it is announced. What a stream carries, and how it ends, is in stream.h.
+// A stream as its session lists it: its id, and in which of the session's queues it stands. Each queue holds
+// a stream once, however often it is announced. What a stream carries, and how it ends, is in stream.h.
 #pragma once
 #include "proxy/config/features.h"
 #include "proxy/link/types.h"

@@ -5,12 +5,12 @@
 
 namespace longhaul::link {
 
-Result<std::optional<Duration>> StreamInput::take(std::uint64_t offset, Bytes wire, TimePoint now,
+Result<std::optional<Duration>> StreamInput::take(StreamOffset offset, Bytes wire, TimePoint now,
                                                   RecordSink& records) {
   // How much credit a stream's wire bytes use is not known before they are parsed, so waiting bytes are
   // bounded for all streams together: no honest peer sends more ahead than its credit.
   const std::uint64_t most = context_.owner.waiting_allowance(), before = receiving_.waiting_cost();
-  const std::uint64_t in_order = receiving_.contiguous();
+  const StreamOffset in_order = receiving_.contiguous();
   const std::uint64_t room = most > context_.waiting_cost ? most - context_.waiting_cost : 0;
   const auto taken = receiving_.insert(offset, wire, room, [&](Bytes fresh) -> Result<void> {
     // The rest of a stream that is no longer read is acknowledged and dropped.

@@ -7,7 +7,7 @@
 
 #include "codecs/slice_queue.h"
 #include "proxy/link/reassembly.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/stream_context.h"
 
 namespace longhaul::link {
@@ -22,7 +22,7 @@ class StreamInput {
 
   // Takes wire bytes, and gives `records` those that can be read now. The result says how long bytes had
   // waited for a gap before them that is now smaller or closed.
-  Result<std::optional<Duration>> take(std::uint64_t offset, Bytes wire, TimePoint now, RecordSink& records);
+  Result<std::optional<Duration>> take(StreamOffset offset, Bytes wire, TimePoint now, RecordSink& records);
   // Reads what waits, as long as `records` does not wait itself.
   Result<void> read_on(RecordSink& records);
   // Bytes wait for nothing but read_on().
@@ -41,8 +41,8 @@ class StreamInput {
   void discard();
   bool discards() const { return discards_; }
 
-  std::uint64_t contiguous() const { return receiving_.contiguous(); }
-  std::uint64_t end() const { return receiving_.end(); }  // including bytes behind a gap
+  StreamOffset contiguous() const { return receiving_.contiguous(); }
+  StreamOffset end() const { return receiving_.end(); }  // including bytes behind a gap
 
  private:
   void park(Bytes wire);

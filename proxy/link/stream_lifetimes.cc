@@ -27,11 +27,11 @@ void StreamLifetimes::forget_if_finished(StreamId id) {
   if (!stream->finished()) return;
   // Bytes behind a gap are useless now. The peer need not send them again, and will not: its carrier knows
   // that they arrived.
-  const std::uint64_t seen = stream->reader().wire_seen();
+  const StreamOffset seen = stream->reader().wire_seen();
   const bool waits = seen > stream->reader().wire_received();
   if (stream->entry().ack_due || waits) due_.ack_again(id, seen);
   if (waits) due_.acks_by(context_.now);
-  if (seen > 0) due_.remember_last_ack(id, seen);
+  if (seen > StreamOffset()) due_.remember_last_ack(id, seen);
   if (stream->entry().unopened) peer_streams_.open_is_read();
   if (peer_streams_.opens(id)) peer_streams_.end(id);
   streams_.erase(id);

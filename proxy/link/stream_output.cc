@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/link/record_parser.h"
+
 namespace longhaul::link {
 namespace {
 
@@ -118,7 +120,7 @@ void StreamOutput::drop() {
   pending_.clear();
 }
 
-std::optional<Buffer> StreamOutput::take_back(std::uint64_t offset) {
+std::optional<Buffer> StreamOutput::take_back(StreamOffset offset) {
   if (sending_.ever_sent() > offset) return std::nullopt;
   // Blocks, which the codec would have to undo, and messages, which only a module's twin understands, are
   // made when there is room to send them: they stay here for a moment at most.

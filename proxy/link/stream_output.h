@@ -57,13 +57,13 @@ class StreamOutput {
   const SendStream& sending() const { return sending_; }
 
   // ---- What is over.
-  void on_acknowledged(std::uint64_t offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
+  void on_acknowledged(StreamOffset offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
   bool all_acknowledged() const { return pending_.empty() && sending_.all_acknowledged(); }
   // Nothing more is sent.
   void drop();
   // Takes the plain bytes written behind this offset. No result: a carrier got something behind it, or other
   // records are there.
-  std::optional<Buffer> take_back(std::uint64_t offset);
+  std::optional<Buffer> take_back(StreamOffset offset);
 
  private:
   bool reduces() const { return stages_.compression || stages_.dedup_memory || stages_.dedup_disk; }

@@ -25,8 +25,8 @@ void StreamReader::announce_credit_if(bool is_due) {
 // ------------------------------------------------------------------------------------ beginning and end
 
 const ReceiveCredit& StreamReader::open(std::uint64_t fixed_window) {
-  return inbox_.open(context_.pool, context_.credit, ReceiveCredit::initial_grant(context_.pool, fixed_window),
-                     fixed_window);
+  return inbox_.open(context_.pool, context_.credit,
+                     ReceiveCredit::initial_grant(context_.pool, fixed_window), fixed_window);
 }
 
 void StreamReader::on_opened(std::uint64_t initial, std::uint64_t fixed_window) {
@@ -52,7 +52,7 @@ void StreamReader::reset() {
 
 // --------------------------------------------------------------------------------------- the peer's records
 
-Result<void> StreamReader::take(std::uint64_t offset, Bytes wire, TimePoint now, RecordSink& records) {
+Result<void> StreamReader::take(StreamOffset offset, Bytes wire, TimePoint now, RecordSink& records) {
   received_at_ = now;
   const auto stall = input_.take(offset, wire, now, records);
   if (!stall) return stall.error();

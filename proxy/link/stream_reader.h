@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "codecs/slice_queue.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 #include "proxy/link/stream_blocks.h"
 #include "proxy/link/stream_entry.h"
 #include "proxy/link/stream_inbox.h"
@@ -39,7 +39,7 @@ class StreamReader {
   void on_opened(std::uint64_t initial, std::uint64_t fixed_window);
   // The peer's wire bytes, and those that waited for another turn: each record is given to `records`, which
   // returns what concerns this direction alone by the functions below.
-  Result<void> take(std::uint64_t offset, Bytes wire, TimePoint now, RecordSink& records);
+  Result<void> take(StreamOffset offset, Bytes wire, TimePoint now, RecordSink& records);
   Result<void> read_on(TimePoint now, RecordSink& records);
   Result<void> on_data(Bytes plain);
   Result<void> on_message(Bytes body);
@@ -58,8 +58,8 @@ class StreamReader {
   // ---- The session's side.
   // Null: the stream has not begun, or nobody reads it any more.
   ReceiveCredit* credit() { return inbox_.credit(); }
-  std::uint64_t wire_received() const { return input_.contiguous(); }
-  std::uint64_t wire_seen() const { return input_.end(); }  // including bytes behind a gap
+  StreamOffset wire_received() const { return input_.contiguous(); }
+  StreamOffset wire_seen() const { return input_.end(); }  // including bytes behind a gap
 
  private:
   Block decode(const ParsedBlock& block);

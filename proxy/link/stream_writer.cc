@@ -134,7 +134,7 @@ bool StreamWriter::is_complete() const {
 
 // --------------------------------------------------------------------------------------- fate of sent data
 
-void StreamWriter::on_acknowledged(std::uint64_t offset) {
+void StreamWriter::on_acknowledged(StreamOffset offset) {
   output_.on_acknowledged(offset);
   tell_if_writable();
 }

@@ -55,7 +55,7 @@ class StreamWriter {
   const SendCredit& credit() const { return credit_; }
   std::uint64_t open_credit() const { return open_credit_; }
   SendCredit::Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
-  void on_acknowledged(std::uint64_t offset);
+  void on_acknowledged(StreamOffset offset);
   // Some carriers were lost, these are left: unacknowledged data sent on others is sent again.
   void on_carriers_left(std::span<const CarrierId> carriers);
   // After sending, or when memory may have become free.
@@ -71,7 +71,7 @@ class StreamWriter {
   StreamOutput output_;
   SendCredit credit_{0};
   std::uint64_t open_credit_ = 0;
-  std::uint64_t open_end_ = 0;  // of this side's OPEN, in output_
+  StreamOffset open_end_;  // of this side's OPEN, in output_
   WriteState state_ = WriteState::open;
   mutable bool starved_ = false;  // may_write() returned zero since `writable` was signalled
 };

@@ -61,6 +61,10 @@ class Position {
 using StreamId = Id<struct StreamKind, std::uint64_t>;
 inline constexpr StreamId kControlStream{};
 
+// A place in the wire bytes of one direction of a stream; from 0 on. Plain bytes, and credit for them, are
+// counted in ordinary numbers.
+using StreamOffset = Position<struct StreamOffsetKind>;
+
 // A carrier within one session; counts up, never used twice.
 using CarrierId = Id<struct CarrierKind, std::uint32_t>;
 inline constexpr CarrierId kNoCarrier{};

@@ -37,7 +37,7 @@ class Peer {
     return session_.receive(CarrierId(1), bytes_, now_).has_value();
   }
   bool send_stream(StreamId stream, std::uint64_t offset, Bytes bytes) {
-    return send(StreamFrame{stream, offset, bytes});
+    return send(StreamFrame{stream, StreamOffset(offset), bytes});
   }
   Session& session() { return session_; }
   TimePoint now() const { return now_; }
@@ -153,7 +153,7 @@ std::uint64_t empty_messages(std::size_t size) {
 std::uint64_t acknowledgements_of_nothing(std::size_t size) {
   Peer peer;
   AckFrame ack;
-  for (std::size_t i = 0; i < 20'000; ++i) ack.entries.push_back({StreamId(i), 5});
+  for (std::size_t i = 0; i < 20'000; ++i) ack.entries.push_back({StreamId(i), StreamOffset(5)});
   for (std::size_t i = 0; i < size && peer.send(ack); ++i) {
   }
   return peer.paid();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fuzz/target.h"
-#include "proxy/link/records.h"
+#include "proxy/link/record_parser.h"
 
 namespace longhaul::fuzz::records_target {
 using namespace longhaul::link;

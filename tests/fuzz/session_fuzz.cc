@@ -211,7 +211,9 @@ class Fuzzed {
     StreamId id = some_id();
     switch (choices_.below(16)) {
       case 0:
-        write_frame(AckFrame{{{id, choices_.number()}, {some_id(), choices_.number()}}}, bytes);
+        write_frame(
+            AckFrame{{{id, StreamOffset(choices_.number())}, {some_id(), StreamOffset(choices_.number())}}},
+            bytes);
         break;
       case 1:
         write_frame(CreditFrame{{{id, choices_.number(), choices_.number()}}}, bytes);
@@ -235,17 +237,19 @@ class Fuzzed {
         write_frame(OpenCreditFrame{choices_.number(), choices_.number()}, bytes);
         break;
       case 7:  // anywhere in the stream
-        write_frame(StreamFrame{id, std::min(choices_.number(), kMaxVarint - 100), choices_.some(64)}, bytes);
+        write_frame(
+            StreamFrame{id, StreamOffset(std::min(choices_.number(), kMaxVarint - 100)), choices_.some(64)},
+            bytes);
         break;
       default: {
         Buffer record = some_record(id);
         Stream* stream = session_->find(id);
         std::uint64_t offset = id == kControlStream ? control_offset_
-                               : stream             ? stream->reader().wire_received()
+                               : stream             ? stream->reader().wire_received().number()
                                                     : 0;
         if (id == kControlStream) control_offset_ += record.size();
         if (choices_.byte() % 16 == 0) offset += choices_.byte();
-        write_frame(StreamFrame{id, offset, record}, bytes);
+        write_frame(StreamFrame{id, StreamOffset(offset), record}, bytes);
       }
     }
     receive(bytes);

@@ -282,13 +282,13 @@ class Fuzzed {
           write_open(request, open);
           write_record_head(RecordType::open, open.size(), records);
           append(records, open);
-          write_frame(
-              StreamFrame{StreamId((side_ == Side::acceptor ? 1u : 2u) + 2 * choices_.below(4)), 0, records},
-              payload);
+          write_frame(StreamFrame{StreamId((side_ == Side::acceptor ? 1u : 2u) + 2 * choices_.below(4)),
+                                  StreamOffset(0), records},
+                      payload);
           break;
         }
         case 12:
-          write_frame(AckFrame{{{StreamId(choices_.below(4)), choices_.number()}}}, payload);
+          write_frame(AckFrame{{{StreamId(choices_.below(4)), StreamOffset(choices_.number())}}}, payload);
           break;
       }
     }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "fec/controller.h"
-#include "proxy/link/outgoing.h"
+#include "proxy/link/packet_content.h"
 #include "proxy/link/udp/burst_losses.h"
 #include "proxy/link/udp/packet_contents.h"
 #include "proxy/link/udp/path_mtu.h"

@@ -37,7 +37,7 @@ struct ControlOnly : TableOfStreams {
     return out;
   }
   Result<void> feed(std::uint64_t offset, Bytes payload) {
-    return control.on_frame({kControlStream, offset, payload});
+    return control.on_frame({kControlStream, StreamOffset(offset), payload});
   }
 };
 
@@ -51,12 +51,12 @@ TEST_CASE("records of the control stream arrive whole and in order, whatever pie
   // From the end, byte by byte; and some of it twice.
   for (std::size_t i = all.size(); i-- > 1;) REQUIRE(at.feed(i, Bytes(all).subspan(i, 1)));
   CHECK(at.records.types.empty());
-  CHECK(at.control.received() == 0);
+  CHECK(at.control.received().number() == 0);
   REQUIRE(at.feed(0, Bytes(all).first(100)));
   REQUIRE(at.feed(50, Bytes(all).subspan(50)));
   CHECK(at.records.types.size() == 2);
   CHECK(at.records.bytes == 2010);
-  CHECK(at.control.received() == all.size());
+  CHECK(at.control.received().number() == all.size());
 }
 
 TEST_CASE("a peer that leaves gaps in the control stream uses bounded memory") {
@@ -111,10 +111,10 @@ TEST_CASE("what the control stream keeps for sending counts until it is acknowle
     const std::uint64_t kept = table.retained.used_bytes();
     CHECK(kept >= 1000);
     control.write(RecordType::dictionary, body);
-    control.on_acknowledged(kept);  // of what was never sent
+    control.on_acknowledged(StreamOffset(kept));  // of what was never sent
     CHECK(table.retained.used_bytes() == 2 * kept);
-    control.sending().on_sent({0, kept}, CarrierId{1});
-    control.on_acknowledged(kept);
+    control.sending().on_sent(StreamRange::of({0, kept}), CarrierId{1});
+    control.on_acknowledged(StreamOffset(kept));
     CHECK(table.retained.used_bytes() == kept);
     CHECK_FALSE(control.overflows());
   }

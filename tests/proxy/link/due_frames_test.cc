@@ -33,7 +33,7 @@ struct Due : TableOfStreams {
     auto take = [&](const auto& frame) -> Result<void> {
       if constexpr (std::is_same_v<std::decay_t<decltype(frame)>, Frame>)
         if (const auto* ack = std::get_if<AckFrame>(&frame))
-          for (const auto& entry : ack->entries) acks.emplace(entry.stream, entry.offset);
+          for (const auto& entry : ack->entries) acks.emplace(entry.stream, entry.offset.number());
       return {};
     };
     REQUIRE(assembler.feed(out, take));
@@ -60,7 +60,7 @@ TEST_CASE("an acknowledgement is written once, however often it becomes due") {
 TEST_CASE("of acknowledgements of a hundred thousand streams some kilobytes are written at a time") {
   Due due;
   constexpr std::uint64_t kMany = 100'000;
-  for (std::uint64_t n = 1; n <= kMany; ++n) due.due.ack_again(StreamId(n), n);
+  for (std::uint64_t n = 1; n <= kMany; ++n) due.due.ack_again(StreamId(n), StreamOffset(n));
   std::size_t written = 0, calls = 0;
   while (due.due.any()) {
     const auto acks = due.acks_of_one_write();
@@ -78,7 +78,7 @@ TEST_CASE("of acknowledgements of a hundred thousand streams some kilobytes are 
 TEST_CASE("the last acknowledgements of streams that are gone are repeated, of the newest thousand") {
   Due due;
   CHECK_FALSE(due.due.repeat_last_acks());
-  for (StreamId id{1}; id <= 3000_stream; ++id) due.due.remember_last_ack(id, 5);
+  for (StreamId id{1}; id <= 3000_stream; ++id) due.due.remember_last_ack(id, 5_offset);
   CHECK(due.due.repeat_last_acks());
   std::multimap<StreamId, std::uint64_t> all;
   while (due.due.any()) all.merge(due.acks_of_one_write());

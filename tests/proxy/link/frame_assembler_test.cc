@@ -39,7 +39,7 @@ Buffer some_frames(std::mt19937& random, int count) {
       }
       default: {
         const Buffer payload(random() % 200, std::byte{'x'});
-        write_frame(StreamFrame{StreamId(random() % 50), 0, payload}, wire);
+        write_frame(StreamFrame{StreamId(random() % 50), StreamOffset(0), payload}, wire);
       }
     }
   }

@@ -70,10 +70,10 @@ std::vector<std::pair<std::string, Frame>> samples() {
                                  .epoch = 1,
                                  .ciphers = 3,
                                  .paths = {"mpls", "internet"}}},
-      {"stream", StreamFrame{1_stream, 0, as_bytes("hello")}},
-      {"stream_empty", StreamFrame{2_stream, 63, {}}},
-      {"stream_large_numbers", StreamFrame{0x1234_stream, 0x0123456789, as_bytes("x")}},
-      {"ack", AckFrame{{{0_stream, 20}, {1_stream, 16'384}, {2_stream, 1'073'741'824}}}},
+      {"stream", StreamFrame{1_stream, 0_offset, as_bytes("hello")}},
+      {"stream_empty", StreamFrame{2_stream, 63_offset, {}}},
+      {"stream_large_numbers", StreamFrame{0x1234_stream, 0x0123456789_offset, as_bytes("x")}},
+      {"ack", AckFrame{{{0_stream, 20_offset}, {1_stream, 16'384_offset}, {2_stream, 1'073'741'824_offset}}}},
       {"ack_empty", AckFrame{}},
       {"credit", CreditFrame{{{1_stream, 1, 65'535}, {64_stream, 300, 0}}}},
       {"credit_return", CreditReturnFrame{1_stream, 7, 4096}},
@@ -165,10 +165,11 @@ TEST_CASE("a length beyond the limit is an error before the bytes arrive") {
 }
 
 TEST_CASE("the largest payload fits into a frame, one byte more does not") {
-  CHECK(parse_frame(written(StreamFrame{StreamId(kMaxVarint), 0, Buffer(kMaxStreamPayload)}))
+  CHECK(parse_frame(written(StreamFrame{StreamId(kMaxVarint), 0_offset, Buffer(kMaxStreamPayload)}))
             .value()
             .has_value());
-  CHECK_FALSE(parse_frame(written(StreamFrame{1_stream, 0, Buffer(kMaxStreamPayload + 1)})).has_value());
+  CHECK_FALSE(
+      parse_frame(written(StreamFrame{1_stream, 0_offset, Buffer(kMaxStreamPayload + 1)})).has_value());
 }
 
 TEST_CASE("a body that is too short or too long for its type is malformed") {
@@ -193,9 +194,10 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
 
 TEST_CASE("numbers and codes outside their range are malformed or map to the nearest meaning") {
   SECTION("an offset whose end exceeds the largest number") {
-    Buffer bytes = written(StreamFrame{1_stream, kMaxVarint, {}});
+    Buffer bytes = written(StreamFrame{1_stream, StreamOffset(kMaxVarint), {}});
     CHECK(parse_frame(bytes).has_value());
-    CHECK_FALSE(parse_frame(written(StreamFrame{1_stream, kMaxVarint, as_bytes("x")})).has_value());
+    CHECK_FALSE(
+        parse_frame(written(StreamFrame{1_stream, StreamOffset(kMaxVarint), as_bytes("x")})).has_value());
   }
   SECTION("a reset code of a later version") {
     auto parsed = parse_frame(raw({6, 3, 5, 77, 0}));
@@ -254,7 +256,7 @@ TEST_CASE("numbers and codes outside their range are malformed or map to the nea
 
 TEST_CASE("a STREAM frame header encoded alone equals that of the complete frame") {
   for (StreamId id : {0_stream, 63_stream, 64_stream, StreamId(kMaxVarint)})
-    for (std::uint64_t offset : {0ull, 16'383ull, 16'384ull, 1ull << 30})
+    for (StreamOffset offset : {0_offset, 16'383_offset, 16'384_offset, StreamOffset(1 << 30)})
       for (std::size_t size : {0u, 1u, 60u, 61u, 62u, 63u, 64u, 16'380u, 65'536u}) {
         Buffer payload(size), head;
         write_stream_head(id, offset, size, head);
@@ -274,11 +276,11 @@ TEST_CASE("random frames are read back unchanged") {
     AckFrame ack;
     CreditFrame credit;
     for (std::uint64_t n = random() % 20; n > 0; --n) {
-      ack.entries.push_back({stream(), number()});
+      ack.entries.push_back({stream(), StreamOffset(number())});
       credit.entries.push_back({stream(), number(), number()});
     }
-    for (const Frame& frame : {Frame(StreamFrame{stream(), number() / 2, payload}), Frame(ack), Frame(credit),
-                               Frame(CreditReturnFrame{stream(), number(), number()}),
+    for (const Frame& frame : {Frame(StreamFrame{stream(), StreamOffset(number() / 2), payload}), Frame(ack),
+                               Frame(credit), Frame(CreditReturnFrame{stream(), number(), number()}),
                                Frame(ResetFrame{stream(), ResetCode(random() % 5), number()}),
                                Frame(PingFrame{number()}), Frame(OpenCreditFrame{number(), number()})}) {
       Buffer bytes = written(frame);

@@ -58,7 +58,7 @@ class HandPeer {
     return session.receive(carrier, bytes, now);
   }
   Result<void> send_stream(StreamId stream, std::uint64_t offset, const Buffer& bytes) {
-    return send(StreamFrame{stream, offset, bytes});
+    return send(StreamFrame{stream, StreamOffset(offset), bytes});
   }
   void pass(Duration time) {
     now += time;

@@ -120,7 +120,7 @@ TEST_CASE("unread module messages are limited by credit, empty ones too") {
   HandPeer peer(Side::acceptor, 1 << 20, 16);
   REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
   Stream& stream = *peer.session.find(1_stream);
-  std::uint64_t offset = stream.reader().wire_received(), sent = 0;
+  std::uint64_t offset = stream.reader().wire_received().number(), sent = 0;
   Buffer message = record(RecordType::module);
   Result<void> taken;
   for (; taken && sent < 1'000'000; ++sent, offset += message.size())
@@ -153,10 +153,11 @@ TEST_CASE("an acknowledgement of bytes that were never sent frees nothing") {
   HandPeer peer(Side::dialler);
   peer.session.open(some_request(), peer.now);
   std::uint64_t kept = peer.session.retained_bytes();
-  REQUIRE(peer.send(AckFrame{{{1_stream, 1'000'000}, {0_stream, kMaxVarint}, {77_stream, 5}}}));
+  REQUIRE(peer.send(
+      AckFrame{{{1_stream, 1'000'000_offset}, {0_stream, StreamOffset(kMaxVarint)}, {77_stream, 5_offset}}}));
   CHECK(peer.session.retained_bytes() == kept);
   peer.frames();
-  REQUIRE(peer.send(AckFrame{{{1_stream, kMaxVarint}}}));
+  REQUIRE(peer.send(AckFrame{{{1_stream, StreamOffset(kMaxVarint)}}}));
   CHECK(peer.session.retained_bytes() == kept);
   CHECK(peer.retained.used_bytes() == kept);
 }
@@ -166,7 +167,8 @@ TEST_CASE("a protocol violation ends the session") {
   REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
   peer.events();
   Buffer unknown{std::byte{200}, std::byte{0}};
-  CHECK_FALSE(peer.send_stream(1_stream, peer.session.find(1_stream)->reader().wire_received(), unknown));
+  CHECK_FALSE(
+      peer.send_stream(1_stream, peer.session.find(1_stream)->reader().wire_received().number(), unknown));
   auto events = peer.events();
   REQUIRE(events.size() == 1);
   CHECK(events[0].kind == Event::Kind::expired);

@@ -30,22 +30,22 @@ TEST_CASE(
     "frames of streams that nobody has opened are an error, of ended ones they are acknowledged again") {
   SessionParts parts(Side::acceptor);
   const Buffer some(10);
-  CHECK(parts.receive(StreamFrame{2_stream, 0, some}).error() == LinkError::unknown_stream);
+  CHECK(parts.receive(StreamFrame{2_stream, 0_offset, some}).error() == LinkError::unknown_stream);
   SessionParts other;
   REQUIRE(other.receive_open(1_stream));
   other.lifetimes.release(1_stream);
   REQUIRE(other.receive(ResetDoneFrame{1_stream}));
   (void)other.sent<AckFrame>();
-  REQUIRE(other.receive(StreamFrame{1_stream, 0, some}));
+  REQUIRE(other.receive(StreamFrame{1_stream, 0_offset, some}));
   const auto acks = other.sent<AckFrame>();
   REQUIRE(acks.size() == 1);
   CHECK(acks[0].entries[0].stream == 1_stream);
-  CHECK(acks[0].entries[0].offset == 10);
+  CHECK(acks[0].entries[0].offset == 10_offset);
 }
 
 TEST_CASE("acknowledgements, credit and resets of streams that are gone have no effect") {
   SessionParts parts;
-  CHECK(parts.receive(AckFrame{{{1_stream, 100}, {2_stream, 100}}}));
+  CHECK(parts.receive(AckFrame{{{1_stream, 100_offset}, {2_stream, 100_offset}}}));
   CHECK(parts.receive(CreditFrame{{{1_stream, 1, 100}, {2_stream, 1, 100}}}));
   CHECK(parts.receive(CreditReturnFrame{1_stream, 1, 100}));
   CHECK(parts.receive(ResetDoneFrame{1_stream}));
@@ -61,7 +61,7 @@ TEST_CASE("the peer's features and its reason for an end are known, and told") {
   features.compression = false;
   Buffer body;
   write_features(features, body);
-  REQUIRE(parts.receive(StreamFrame{kControlStream, 0, record(RecordType::allowed, body)}));
+  REQUIRE(parts.receive(StreamFrame{kControlStream, 0_offset, record(RecordType::allowed, body)}));
   CHECK_FALSE(parts.incoming.peer_allowed().compression);
   REQUIRE(parts.receive(CloseFrame{CloseCode::shutting_down, "bye"}));
   CHECK(parts.incoming.close_reason().text == "bye");
@@ -76,7 +76,7 @@ TEST_CASE("the peer's features and its reason for an end are known, and told") {
 TEST_CASE("records that belong to flows are malformed on the control stream") {
   for (const RecordType type : {RecordType::open, RecordType::answer}) {
     SessionParts parts;
-    CHECK_FALSE(parts.receive(StreamFrame{kControlStream, 0, record(type, Buffer(3))}));
+    CHECK_FALSE(parts.receive(StreamFrame{kControlStream, 0_offset, record(type, Buffer(3))}));
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and packets by their numbers in words, as tests name them: 1_stream, 7_packet. What a failed test
+// Streams, packets and places in streams by their numbers in words, as tests name them: 1_stream, 7_packet,
+// 100_offset. What a failed test
 // prints of them is here, too.
 #pragma once
 #include <ostream>
@@ -9,6 +10,7 @@
 namespace longhaul::link {
 
 constexpr StreamId operator""_stream(unsigned long long number) { return StreamId(number); }
+constexpr StreamOffset operator""_offset(unsigned long long number) { return StreamOffset(number); }
 constexpr udp::PacketNumber operator""_packet(unsigned long long number) { return udp::PacketNumber(number); }
 
 template <class Kind, class Number>

@@ -133,7 +133,7 @@ TEST_CASE("a helper gets bytes of a bulk stream with enough to send, and nothing
   CHECK(helped > 5'000);
   CHECK(large.writer().output().unsent_bytes() <= 10'000);
   CHECK(large.writer().output().unsent_bytes() > 5'000);
-  CHECK(small.writer().output().sending().end_offset() > 0);
+  CHECK(small.writer().output().sending().end_offset() > 0_offset);
 }
 
 TEST_CASE("a carrier takes the streams of its policies alone") {

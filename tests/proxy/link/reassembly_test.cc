@@ -20,10 +20,11 @@ Buffer bytes_at(std::uint64_t begin, std::uint64_t end) {
 // Checks each byte as it comes out.
 struct Checked {
   Result<void> insert(std::uint64_t begin, std::uint64_t end, std::uint64_t room = 1 << 20) {
-    return reassembly.insert(begin, bytes_at(begin, end), room, [this](Bytes fresh) -> Result<void> {
-      for (std::byte b : fresh) right &= b == byte_at(out++);
-      return {};
-    });
+    return reassembly.insert(StreamOffset(begin), bytes_at(begin, end), room,
+                             [this](Bytes fresh) -> Result<void> {
+                               for (std::byte b : fresh) right &= b == byte_at(out++);
+                               return {};
+                             });
   }
   Reassembly reassembly;
   std::uint64_t out = 0;
@@ -49,7 +50,7 @@ TEST_CASE("every byte is delivered once and in order for any splits, orders and 
       while (contiguous < kTotal && there[contiguous]) ++contiguous;
       INFO("seed " << seed << ", step " << i);
       REQUIRE(checked.out == contiguous);
-      REQUIRE(checked.reassembly.contiguous() == contiguous);
+      REQUIRE(checked.reassembly.contiguous().number() == contiguous);
       std::uint64_t waiting = static_cast<std::uint64_t>(
           std::count(there.begin() + static_cast<long>(contiguous), there.end(), true));
       REQUIRE(checked.reassembly.waiting_cost() >= waiting);
@@ -98,7 +99,7 @@ TEST_CASE("an error of the reader is returned and nothing more is delivered") {
     ++calls;
     return LinkError::malformed_record;
   };
-  REQUIRE(reassembly.insert(1, Buffer(1), 1000, failing));
-  CHECK_FALSE(reassembly.insert(0, Buffer(1), 1000, failing));
+  REQUIRE(reassembly.insert(StreamOffset(1), Buffer(1), 1000, failing));
+  CHECK_FALSE(reassembly.insert(StreamOffset(0), Buffer(1), 1000, failing));
   CHECK(calls == 1);
 }

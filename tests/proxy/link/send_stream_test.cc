@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "numbers.h"
+
 using namespace longhaul;
 using namespace longhaul::link;
 
@@ -39,7 +41,7 @@ TEST_CASE("the bytes to send are right after any order of sending, acknowledgeme
         case 6: {
           std::uint64_t begin = random() % (model.end + 1), size = random() % 30;
           CarrierId on(static_cast<std::uint32_t>(1 + random() % carrier.number()));
-          stream.on_lost({begin, begin + size}, on);
+          stream.on_lost(StreamRange::of({begin, begin + size}), on);
           for (auto& [position, last] : model.kept)
             if (position >= begin && position < begin + size && last == on) last = Model::kUnsent;
           break;
@@ -58,25 +60,26 @@ TEST_CASE("the bytes to send are right after any order of sending, acknowledgeme
                                     [](const auto& b) { return b.second == Model::kUnsent; });
           REQUIRE(range.has_value() == (limit > 0 && first != model.kept.end()));
           if (!range) break;
-          REQUIRE(range->begin == first->first);
+          REQUIRE(range->begin.number() == first->first);
           REQUIRE(range->size() <= limit);
           REQUIRE(range->size() > 0);
           Buffer copied;
           stream.copy(*range, copied);
           REQUIRE(copied.size() == range->size());
-          for (std::uint64_t i = range->begin; i < range->end; ++i) {
-            REQUIRE(copied[i - range->begin] == std::byte(i & 0xff));
+          const auto [begin, end] = range->numbers();
+          for (std::uint64_t i = begin; i < end; ++i) {
+            REQUIRE(copied[i - begin] == std::byte(i & 0xff));
             // Nothing goes twice that is neither lost nor new.
             REQUIRE(model.kept.at(i) == Model::kUnsent);
             model.kept[i] = carrier;
           }
-          model.sent_end = std::max(model.sent_end, range->end);
+          model.sent_end = std::max(model.sent_end, end);
           stream.on_sent(*range, carrier);
           break;
         }
         case 3: {
           std::uint64_t offset = random() % (model.end + 20);
-          std::size_t freed = stream.on_acknowledged(offset);
+          std::size_t freed = stream.on_acknowledged(StreamOffset(offset));
           std::size_t expected = 0;
           if (offset <= model.sent_end)
             while (!model.kept.empty() && model.kept.begin()->first < offset) {
@@ -101,7 +104,7 @@ TEST_CASE("the bytes to send are right after any order of sending, acknowledgeme
           }
       }
       REQUIRE(stream.retained_bytes() == model.kept.size());
-      REQUIRE(stream.end_offset() == model.end);
+      REQUIRE(stream.end_offset().number() == model.end);
       REQUIRE(stream.unsent_bytes() == model.end - model.sent_end);
       REQUIRE(stream.all_acknowledged() == model.kept.empty());
       REQUIRE(stream.wants_to_send() == std::any_of(model.kept.begin(), model.kept.end(), [](const auto& b) {
@@ -121,15 +124,15 @@ TEST_CASE("the last byte is sent again only if its acknowledgement may be lost")
   CHECK_FALSE(stream.wants_to_send());
   stream.append(bytes_of(10, 0));
   stream.repeat_last_byte();
-  CHECK(*stream.next(100) == Interval{0, 10});
-  stream.on_sent({0, 10}, CarrierId(1));
+  CHECK(*stream.next(100) == StreamRange{0_offset, 10_offset});
+  stream.on_sent({0_offset, 10_offset}, CarrierId(1));
   stream.repeat_last_byte();
-  CHECK(*stream.next(100) == Interval{9, 10});
-  stream.on_sent({9, 10}, CarrierId(2));
+  CHECK(*stream.next(100) == StreamRange{9_offset, 10_offset});
+  stream.on_sent({9_offset, 10_offset}, CarrierId(2));
   CHECK_FALSE(stream.wants_to_send());
   stream.on_carrier_lost(CarrierId(1));
-  CHECK(*stream.next(100) == Interval{0, 9});
-  CHECK(stream.on_acknowledged(10) == 10);
+  CHECK(*stream.next(100) == StreamRange{0_offset, 9_offset});
+  CHECK(stream.on_acknowledged(10_offset) == 10);
   stream.repeat_last_byte();
   CHECK_FALSE(stream.wants_to_send());
 }
@@ -137,15 +140,15 @@ TEST_CASE("the last byte is sent again only if its acknowledgement may be lost")
 TEST_CASE("data that was declared lost and arrives after all is not sent again") {
   SendStream stream;
   stream.append(bytes_of(30, 0));
-  stream.on_sent({0, 30}, CarrierId(1));
-  stream.on_lost({0, 20}, CarrierId(2));  // sent there by nobody
+  stream.on_sent({0_offset, 30_offset}, CarrierId(1));
+  stream.on_lost({0_offset, 20_offset}, CarrierId(2));  // sent there by nobody
   CHECK_FALSE(stream.wants_to_send());
-  stream.on_lost({5, 20}, CarrierId(1));
-  stream.on_arrived({10, 12});
-  CHECK(*stream.next(100) == Interval{5, 10});
-  stream.on_sent({5, 10}, CarrierId(1));
-  CHECK(*stream.next(100) == Interval{12, 20});
-  stream.on_arrived({0, 30});
+  stream.on_lost({5_offset, 20_offset}, CarrierId(1));
+  stream.on_arrived({10_offset, 12_offset});
+  CHECK(*stream.next(100) == StreamRange{5_offset, 10_offset});
+  stream.on_sent({5_offset, 10_offset}, CarrierId(1));
+  CHECK(*stream.next(100) == StreamRange{12_offset, 20_offset});
+  stream.on_arrived({0_offset, 30_offset});
   CHECK_FALSE(stream.wants_to_send());
   CHECK(stream.retained_bytes() == 30);
 }

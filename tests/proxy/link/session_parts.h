@@ -30,7 +30,7 @@ struct SessionParts : TableOfStreams {
   // A flow of the peer, and its first bytes.
   Result<void> receive_open(StreamId id, const Buffer& plain = {}) {
     const Buffer open = simulation::open_record(simulation::some_request());
-    return receive(StreamFrame{id, 0, plain.empty() ? open : simulation::joined({open, plain})});
+    return receive(StreamFrame{id, 0_offset, plain.empty() ? open : simulation::joined({open, plain})});
   }
   template <class Kind>
   std::vector<Kind> sent() {

@@ -398,7 +398,7 @@ TEST_CASE("a peer that sends more than its credit is an error") {
   std::size_t too_much = 40'000;
   write_record_head(RecordType::data, too_much, record);
   record.resize(record.size() + too_much);
-  write_frame(StreamFrame{1_stream, 0, record}, bytes);
+  write_frame(StreamFrame{1_stream, 0_offset, record}, bytes);
   auto taken = pair.b.session.receive(CarrierId(1), bytes, pair.now());
   REQUIRE_FALSE(taken);
   CHECK(taken.error() == LinkError::credit_exceeded);

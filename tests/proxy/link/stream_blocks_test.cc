@@ -5,6 +5,7 @@
 
 #include "codecs/bytes.h"
 #include "numbers.h"
+#include "proxy/link/record_parser.h"
 #include "toy_codec.h"
 
 using namespace longhaul;

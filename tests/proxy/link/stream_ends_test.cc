@@ -183,18 +183,18 @@ TEST_CASE("bytes that wait behind a gap are acknowledged when their stream is fo
     for (const Frame& frame : peer.frames())
       if (auto* ack = std::get_if<AckFrame>(&frame))
         for (const auto& entry : ack->entries)
-          if (entry.stream == 1_stream) most = std::max(most, entry.offset);
+          if (entry.stream == 1_stream) most = std::max(most, entry.offset.number());
     return most;
   };
   peer.pass(1s);
   CHECK(acknowledged() == open.size());
   peer.session.find(1_stream)->abort();
   peer.session.release(1_stream);
-  std::uint64_t said = 0;
+  StreamOffset said;
   for (const Frame& frame : peer.frames())
     if (auto* bytes = std::get_if<StreamFrame>(&frame); bytes && bytes->stream == 1_stream)
       said = std::max(said, bytes->offset + bytes->payload.size());
-  REQUIRE(said > 0);
+  REQUIRE(said > 0_offset);
   REQUIRE(peer.session.live_streams() == 1);
   // The peer has it all, so nothing of the stream is left here, and what fills the gap comes too late.
   REQUIRE(peer.send(AckFrame{{{1_stream, said}}}));

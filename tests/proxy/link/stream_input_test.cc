@@ -38,7 +38,7 @@ struct OneInput : RecordSink {
   bool waits() const override { return input.waits_for_block() || pauses; }
 
   Result<void> take(std::uint64_t offset, Bytes wire) {
-    const auto taken = input.take(offset, wire, now, *this);
+    const auto taken = input.take(StreamOffset(offset), wire, now, *this);
     if (!taken) return taken.error();
     stall = *taken;
     return {};
@@ -63,14 +63,14 @@ TEST_CASE("records are read in order, and the time that bytes waited for a gap i
   CHECK_FALSE(one.stall);
   CHECK(one.read == "");
   CHECK(one.waiting() > second.size());
-  CHECK(one.input.end() == first.size() + second.size());
+  CHECK(one.input.end() == StreamOffset(first.size() + second.size()));
   one.now += 30ms;
   REQUIRE(one.take(0, first));
   REQUIRE(one.stall);
   CHECK((*one.stall == 30ms));
   CHECK(one.read == "first[second]");
   CHECK(one.waiting() == 0);
-  CHECK(one.input.contiguous() == first.size() + second.size());
+  CHECK(one.input.contiguous() == StreamOffset(first.size() + second.size()));
 }
 
 TEST_CASE("nothing behind a block that waits is read before it is decoded") {
@@ -106,7 +106,7 @@ TEST_CASE("records beyond the work of a turn are read in another one") {
   REQUIRE(one.take(0, wire));
   CHECK(one.read == "[a]");
   CHECK(one.input.has_unread());
-  CHECK(one.input.contiguous() == wire.size());
+  CHECK(one.input.contiguous() == StreamOffset(wire.size()));
   one.pauses = false;
   REQUIRE(one.input.read_on(one));
   CHECK(one.read == "[a][b]");
@@ -125,17 +125,17 @@ TEST_CASE("a stream that is no longer read receives bytes, and stores none") {
   REQUIRE(one.take(0, wire));
   CHECK(one.read == "[the last]");
   CHECK(one.input.discards());
-  CHECK(one.input.contiguous() == wire.size());
+  CHECK(one.input.contiguous() == StreamOffset(wire.size()));
   REQUIRE(one.take(wire.size() + 5000, Buffer(1000)));
   CHECK(one.waiting() < 500);
-  CHECK(one.input.end() == wire.size() + 6000);
+  CHECK(one.input.end() == StreamOffset(wire.size() + 6000));
 }
 
 TEST_CASE("bytes that wait are bounded for all streams together") {
   OneInput one;
   {
     StreamInput other(one.streams.context);
-    REQUIRE(other.take(10, Buffer(1 << 19), one.now, one).has_value());
+    REQUIRE(other.take(10_offset, Buffer(1 << 19), one.now, one).has_value());
     CHECK_FALSE(one.take(10, Buffer((1 << 19) + 1)));
   }
   CHECK(one.waiting() < (1 << 20));

@@ -49,7 +49,7 @@ TEST_CASE("without a codec, or features that reduce, what is appended is sent as
   CHECK(one.send() == "headbody");
   CHECK_FALSE(one.output.wants_to_send());
   CHECK_FALSE(one.output.all_acknowledged());
-  one.output.on_acknowledged(8);
+  one.output.on_acknowledged(8_offset);
   CHECK(one.output.all_acknowledged());
   CHECK(one.context.retained.bytes() == 0);
 }
@@ -68,7 +68,7 @@ TEST_CASE("bytes wait until they are sent, and records behind them wait with the
   CHECK(codec.sizes == std::vector<std::size_t>{6});
   CHECK((wire.size() > 12 && wire.ends_with("record")));
   CHECK(one.context.retained.bytes() == one.output.retained_bytes());
-  one.output.on_acknowledged(wire.size());
+  one.output.on_acknowledged(StreamOffset(wire.size()));
   CHECK(one.context.retained.bytes() == 0);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("what no carrier got can be taken back, with blocks and without") {
     CHECK(one.send() == "open");
     write();
     write();
-    const auto back = one.output.take_back(4);
+    const auto back = one.output.take_back(4_offset);
     REQUIRE(back);
     CHECK(as_text(*back) == "plainplain");
   }
@@ -151,13 +151,13 @@ TEST_CASE("what no carrier got can be taken back, with blocks and without") {
     Buffer message;
     write_record_head(RecordType::module, 0, message);
     one.output.append(Slice::copy_of(message));
-    CHECK_FALSE(one.output.take_back(4));
+    CHECK_FALSE(one.output.take_back(4_offset));
   }
   SECTION("and nothing once a carrier got some of it") {
     write();
     (void)one.send(6);
     (void)one.send(6);
-    CHECK_FALSE(one.output.take_back(4));
+    CHECK_FALSE(one.output.take_back(4_offset));
   }
   CHECK(one.context.retained.bytes() == one.output.retained_bytes());
 }

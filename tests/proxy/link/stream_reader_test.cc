@@ -17,10 +17,11 @@ namespace {
 
 // Its records come back to it, as from a stream that has nothing else to do with them.
 struct OneReader : longhaul::link::testing::TableOfStreams, RecordSink {
-  explicit OneReader(BlockCodec* codec = nullptr)
-      : blocks(1_stream, codec), reader(entry, context, blocks) {}
+  explicit OneReader(BlockCodec* codec = nullptr) : blocks(1_stream, codec), reader(entry, context, blocks) {}
 
-  Result<void> on_data(Bytes plain) override { return reader.discards() ? Result<void>{} : reader.on_data(plain); }
+  Result<void> on_data(Bytes plain) override {
+    return reader.discards() ? Result<void>{} : reader.on_data(plain);
+  }
   Result<void> on_record(RecordType type, Bytes body) override {
     if (type == RecordType::module) return reader.on_message(body);
     if (type == RecordType::end) return reader.finish(ReadState::ended), Result<void>{};
@@ -40,7 +41,7 @@ struct OneReader : longhaul::link::testing::TableOfStreams, RecordSink {
   Result<void> receive(Bytes wire) {
     const std::uint64_t at = sent;
     sent += wire.size();
-    return reader.take(at, wire, now, *this);
+    return reader.take(StreamOffset(at), wire, now, *this);
   }
   std::string read() {
     std::string text;
@@ -83,7 +84,7 @@ TEST_CASE("the peer's data and messages are told of and read in order, and then 
   CHECK(as_text(message->bytes()) == "message");
   CHECK(one.read() == "after");
   CHECK(one.reader.state() == ReadState::ended);
-  CHECK(one.reader.wire_received() == one.sent);
+  CHECK(one.reader.wire_received() == StreamOffset(one.sent));
 }
 
 TEST_CASE("credit is announced for what the flow has taken, while the peer may still use it") {
@@ -206,7 +207,7 @@ TEST_CASE("a stream that is no longer read acknowledges and stores nothing, and 
   CHECK(one.pool.unread_bytes() == 0);
   REQUIRE(one.receive(RecordType::data, "late"));
   CHECK(one.read() == "");
-  CHECK(one.reader.wire_received() == one.sent);
-  REQUIRE(one.reader.take(one.sent + 100, Buffer(50), one.now, one));
-  CHECK(one.reader.wire_seen() == one.sent + 150);
+  CHECK(one.reader.wire_received() == StreamOffset(one.sent));
+  REQUIRE(one.reader.take(StreamOffset(one.sent + 100), Buffer(50), one.now, one));
+  CHECK(one.reader.wire_seen() == StreamOffset(one.sent + 150));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codecs/bytes.h"
+#include "proxy/link/record_parser.h"
 #include "table_of_streams.h"
 #include "toy_codec.h"
 
@@ -30,13 +31,12 @@ struct TakenRecords final : RecordSink {
 };
 
 struct OneWriter : longhaul::link::testing::TableOfStreams {
-  explicit OneWriter(BlockCodec* codec = nullptr)
-      : blocks(1_stream, codec), writer(entry, context, blocks) {}
+  explicit OneWriter(BlockCodec* codec = nullptr) : blocks(1_stream, codec), writer(entry, context, blocks) {}
 
   // As a carrier takes it.
   void send(std::size_t most = 1 << 20) {
-    writer.output().prepare_to_send(most);
     while (most > 0) {
+      writer.output().prepare_to_send(most);
       const auto range = writer.output().sending().next(most);
       if (!range) return;
       Buffer wire;
