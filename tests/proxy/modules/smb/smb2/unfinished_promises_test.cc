@@ -47,6 +47,15 @@ TEST_CASE("a promised WRITE holds up the ranges that it overlaps, once its range
   CHECK_FALSE(promises.table.hold_up(promises.range(promises.a, 100, 50), 6));
 }
 
+TEST_CASE("a WRITE that was promised later holds up nothing in its range, although another came before") {
+  Promises promises;
+  for (const std::uint64_t sequence : {5, 7}) promises.table.add(promises.a, sequence);
+  promises.table.is_write(promises.a, 5, 0, 10);
+  promises.table.is_write(promises.a, 7, 100, 10);
+  CHECK_FALSE(promises.table.hold_up(promises.range(promises.a, 100, 10), 6));
+  CHECK(promises.table.hold_up(promises.range(promises.a, 100, 10), 8));
+}
+
 TEST_CASE("of two WRITEs at one offset the one that is done is removed") {
   Promises promises;
   for (const std::uint64_t sequence : {5, 6}) promises.table.add(promises.a, sequence);
