@@ -77,7 +77,7 @@ TEST_CASE("SMB1: a request finds its open by the FID of its user and tree only")
   CHECK(talk.connection.open_of(message_in(read(open.fid, 0, 5, 11))) == &open);
   CHECK(talk.connection.open_of(message_in(set_end_of_file(open.fid, 5, 11))) == &open);
   CHECK_FALSE(talk.connection.open_of(message_in(query_path("F", 0x101, 11))));
-  Message other = message_in(read(open.fid, 0, 5, 11));
+  auto other = message_in(read(open.fid, 0, 5, 11));
   other.header.uid = kUid + 1;
   CHECK_FALSE(talk.connection.open_of(other));
 }

@@ -21,7 +21,7 @@ std::string question_about(Trans2 function, std::uint16_t level) {
 TEST_CASE("SMB1: what a client asked about its last files is asked with the next open of that kind") {
   OpeningQuestions questions;
   const std::string basic = question_about(Trans2::query_file_information, 0x101);
-  const Message opens = message_in(create("F", 10));
+  const auto opens = message_in(create("F", 10));
   CHECK(questions.opening(opens, Ask::about_files).empty());
   questions.asked(Kind::data, basic);
   const auto sent = questions.opening(opens, Ask::about_files);
@@ -40,7 +40,7 @@ TEST_CASE("SMB1: queries about volumes, or all, can be left out") {
   OpeningQuestions questions;
   questions.asked(Kind::data, question_about(Trans2::query_file_information, 0x101));
   questions.asked(Kind::data, question_about(Trans2::query_fs_information, 0x103));
-  const Message opens = message_in(create("F", 10));
+  const auto opens = message_in(create("F", 10));
   CHECK(questions.opening(opens, Ask::also_about_volumes).size() == 2);
   CHECK(questions.opening(opens, Ask::about_files).size() == 1);
   CHECK(questions.opening(opens, Ask::nothing).empty());
@@ -50,7 +50,7 @@ TEST_CASE("SMB1: queries about volumes, or all, can be left out") {
 TEST_CASE("SMB1: opens are of a kind by what they ask for; a new file is asked for its number") {
   OpeningQuestions questions;
   const auto kind = [&](CreateOptions options) {
-    const Message opens = message_in(create("F", 10, options));
+    const auto opens = message_in(create("F", 10, options));
     (void)questions.opening(opens, Ask::about_files);
     return questions.opened(number_of(opens.header))->kind;
   };
