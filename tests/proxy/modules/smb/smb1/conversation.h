@@ -14,8 +14,12 @@
 namespace longhaul::smb::smb1::testing {
 
 inline Frame frame_of(const Slice& bytes) { return {FrameKind::smb1, bytes}; }
-inline Message message_in(const Slice& frame) {
-  return *parse_message(frame.bytes().subspan(kFrameHeadBytes));
+// With the frame that it borrows from.
+struct KeptMessage : Message {
+  Slice frame;
+};
+inline KeptMessage message_in(const Slice& frame) {
+  return {*parse_message(frame.bytes().subspan(kFrameHeadBytes)), frame};
 }
 
 class Conversation {
@@ -54,13 +58,13 @@ class Conversation {
 
 // Everything that was put out since the last time.
 struct PutOut {
-  std::vector<Slice> to_client, passed;
+  std::vector<Slice> to_lan, passed;
   std::vector<TwinMessage> told;
   bool aborted = false;
 
   explicit PutOut(Outputs& out) {
     while (auto output = out.poll()) {
-      if (auto* lan = std::get_if<modules::ToLan>(&*output)) to_client.push_back(lan->bytes);
+      if (auto* lan = std::get_if<modules::ToLan>(&*output)) to_lan.push_back(lan->bytes);
       if (auto* stream = std::get_if<modules::ToStream>(&*output)) passed.push_back(stream->bytes);
       if (auto* twin = std::get_if<modules::ToTwin>(&*output)) told.push_back(*decode(twin->message.bytes()));
       if (std::holds_alternative<modules::Abort>(*output)) aborted = true;

@@ -11,7 +11,7 @@ struct Requesting : Conversation {
   Features features;
 
   static std::uint32_t flags_of(const Slice& frame) {
-    const Message message = message_in(frame);
+    const auto message = message_in(frame);
     return parse_nt_create_request(message.first(), message.header)->flags;
   }
   FarOplocks::Request request(const Slice& frame) {

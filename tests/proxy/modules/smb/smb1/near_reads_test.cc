@@ -21,7 +21,7 @@ struct Reading : Conversation {
   bool request(std::uint64_t offset, std::uint32_t length, std::uint16_t mid) {
     const Slice frame = read(file.fid, offset, length, mid);
     ask(frame);
-    const Message message = message_in(frame);
+    const auto message = message_in(frame);
     return reads.request({}, frame_of(frame), message.header, *parse_read_request(message.first()), file);
   }
   void push(std::uint64_t offset, std::string_view data) {
@@ -46,15 +46,15 @@ TEST_CASE("SMB1: a READ whose data is missing passes behind Asked, and pushed da
                        .request = Reading::number(number)};
   SECTION("pushed data comes first") {
     near.push(0, "hello");
-    CHECK(PutOut(near.out).to_client.size() == 1);
+    CHECK(PutOut(near.out).to_lan.size() == 1);
     near.reads.read_through(through, Slice::copy_of(as_bytes("HELLO")));
   }
   SECTION("the server's own answer comes first") {
     near.reads.read_through(through, Slice::copy_of(as_bytes("HELLO")));
-    CHECK(PutOut(near.out).to_client.size() == 1);
+    CHECK(PutOut(near.out).to_lan.size() == 1);
     near.push(0, "hello");
   }
-  CHECK(PutOut(near.out).to_client.empty());  // whichever is first counts
+  CHECK(PutOut(near.out).to_lan.empty());  // whichever is first counts
   CHECK(near.reads.is_idle());
   CHECK_FALSE(near.connection.pending(std::uint64_t{0x1234} << 16 | 11));
 }
@@ -84,7 +84,7 @@ TEST_CASE("SMB1: a READ is answered from pushed data unless something forbids it
   }
   CHECK(near.request(0, 5, 11) == answered);
   const PutOut put(near.out);
-  CHECK(put.to_client.size() == (answered ? 1 : 0));
+  CHECK(put.to_lan.size() == (answered ? 1 : 0));
   CHECK(put.all<Used>().size() == (answered ? 1 : 0));
   CHECK(put.passed.empty());
 }
@@ -96,7 +96,7 @@ TEST_CASE("SMB1: that data is void is reported once until the client reads again
   CHECK(PutOut(near.out).all<Drop>().size() == 1);
   near.push(0, "hello");  // under the old stamp
   CHECK(near.request(0, 5, 11));
-  CHECK(PutOut(near.out).to_client.empty());
+  CHECK(PutOut(near.out).to_lan.empty());
   near.reads.drop(near.file);
   CHECK(PutOut(near.out).all<Drop>().size() == 1);
 }

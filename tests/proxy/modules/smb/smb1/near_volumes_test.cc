@@ -92,10 +92,10 @@ TEST_CASE("SMB1: a request that may use space makes a volume's answers void, and
   Volume volume;
   volume.answered();
   volume.looked("new");
-  const Message reads = message_in(read(file.fid, 0, 5, 11));
+  const auto reads = message_in(read(file.fid, 0, 5, 11));
   CHECK_FALSE(volume.volumes.on_request(reads, talk.connection));
   CHECK(volume.found() == "new");
-  const Message writes = message_in(write(file.fid, 0, as_bytes("x"), 12));
+  const auto writes = message_in(write(file.fid, 0, as_bytes("x"), 12));
   CHECK(volume.volumes.on_request(writes, talk.connection));
   CHECK(volume.found() == "none");
   volume.answered();

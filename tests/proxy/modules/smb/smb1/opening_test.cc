@@ -7,7 +7,7 @@ namespace longhaul::smb::smb1::testing {
 namespace {
 
 std::optional<Opening> opening_in(const Slice& frame) {
-  const Message message = message_in(frame);
+  const auto message = message_in(frame);
   return opening_of(message, message.first());
 }
 
@@ -52,8 +52,8 @@ TEST_CASE("SMB1: other requests open nothing") {
 
 TEST_CASE("SMB1: an open with anything but READs behind it is not tracked") {
   const auto chained = [](std::uint8_t second) {
-    const Message message = message_in(create("F", 9));
-    Message chain = message;
+    const auto message = message_in(create("F", 9));
+    auto chain = message;
     Block block = message.first();
     block.command = static_cast<Command>(second);
     block.at = message.first().at + 1;

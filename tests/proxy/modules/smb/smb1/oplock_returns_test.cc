@@ -20,8 +20,8 @@ struct Returning : Conversation {
   // The level to which it was given back; none: it was not.
   std::optional<unsigned> given_back() {
     returns.give_back();
-    for (const Slice& frame : PutOut(out).passed) {
-      const Message message = message_in(frame);
+    for (const Slice& frame : PutOut(out).to_lan) {
+      const auto message = message_in(frame);
       if (const auto locking = parse_locking_request(message.first())) return locking->oplock_level;
     }
     return std::nullopt;
@@ -49,7 +49,7 @@ TEST_CASE("SMB1: an oplock is given back behind every promise under it") {
   far.leg.send_promised(write(far.file.fid, 0, as_bytes("x"), 11), {Scope::Of::open, far.file.key, {}},
                         {.open = far.file.key, .range = {0, 1}},
                         [](const Message&) { return ServerLeg::Parts::last; });
-  const Slice sent = PutOut(far.out).passed.at(0);
+  const Slice sent = PutOut(far.out).to_lan.at(0);
   CHECK_FALSE(far.given_back());
   far.server.receive(sent.bytes().subspan(kFrameHeadBytes));
   CHECK(far.leg.on_answer(message_in(far.server.out.back())));

@@ -32,7 +32,7 @@ TEST_CASE("SMB1: a request waits for the promises that it could show to be unkep
 TEST_CASE("SMB1: a chain of requests waits for everything") {
   Conversation talk;
   const Open& file = talk.open("F", 10);
-  Message chain = message_in(read(file.fid, 0, 5, 11));
+  auto chain = message_in(read(file.fid, 0, 5, 11));
   Block second = chain.first();
   second.command = Command::close;
   chain.blocks.push_back(second);
