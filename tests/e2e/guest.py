@@ -51,7 +51,7 @@ class Guest:
         self.socket = socket.socket(socket.AF_UNIX)
         until(lambda: self._connects(agent), what="the guest's machine starts")
         self.lines = self.socket.makefile("rb")
-        _, self.kernel = self._answer(120)
+        _, self.kernel = self._answer(600)  # emulated: minutes on a busy host
         return self
 
     def __exit__(self, *_):
