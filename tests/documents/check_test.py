@@ -41,7 +41,7 @@ class Mistakes(unittest.TestCase):
                       self.found("docs/configuration.md", "| `handshakes`", "| `hand_shakes`"))
 
     def test_a_new_key_in_the_program(self):
-        found = self.found("proxy/config/read.cc", '"user", "sandbox"', '"user", "colour", "sandbox"')
+        found = self.found("proxy/config/daemon_tables.cc", '"user", "sandbox"', '"user", "colour", "sandbox"')
         self.assertIn("key of [process] `colour` exists", found)
         self.assertIn("every_key.toml: the key colour of [process] is missing", found)
 
