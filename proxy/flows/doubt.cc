@@ -4,20 +4,32 @@
 #include <algorithm>
 
 namespace longhaul::flows {
+namespace {
 
-void Doubt::add(const modules::Ends& ends, const link::PeerLink& link) { ++links_[&link][ends]; }
+modules::Ends without_port(modules::Ends ends) {
+  ends.server_port = 0;
+  return ends;
+}
+
+}  // namespace
+
+void Doubt::add(const modules::Ends& ends, const link::PeerLink& link) {
+  ++links_[&link][without_port(ends)];
+}
 
 void Doubt::remove(const modules::Ends& ends, const link::PeerLink& link) {
   Flows& flows = links_.at(&link);
-  const auto found = flows.find(ends);
+  const auto found = flows.find(without_port(ends));
   if (--found->second > 0) return;
   flows.erase(found);
   if (flows.empty()) links_.erase(&link);
 }
 
 bool Doubt::about(const modules::Ends& ends) const {
-  return std::ranges::any_of(
-      links_, [&](const auto& each) { return each.second.contains(ends) && is_doubted_(*each.first); });
+  const modules::Ends at_any_port = without_port(ends);
+  return std::ranges::any_of(links_, [&](const auto& each) {
+    return each.second.contains(at_any_port) && is_doubted_(*each.first);
+  });
 }
 
 std::vector<modules::Ends> Doubt::all(std::size_t most) const {

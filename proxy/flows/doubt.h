@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of peers that may have ended, to servers here: promises to such a client may be lost, and it may
-// return bypassing its peer before that is known. The caller knows which peers those are.
+// return bypassing its peer before that is known. The caller knows which peers those are. Ports do not count:
+// a server is the same on ports 445 and 139.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,7 +22,7 @@ class Doubt {
   void remove(const modules::Ends& ends, const link::PeerLink& link);
 
   bool about(const modules::Ends& ends) const;
-  // All clients for which about() is true: at most `most`, shared among the peers.
+  // All clients for which about() is true, without ports: at most `most`, shared among the peers.
   std::vector<modules::Ends> all(std::size_t most) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Its
 // life: how it starts, and how an answer, an end or a failure of either side affects the other. plain_pump.h
-// and module_side.h move bytes between lan_side.h and wan_side.h; flows.h decides which flows use the link,
-// and which servers are dialled.
+// and module_side.h move bytes between lan_side.h and wan_side.h; paths.h decides which flows use the link,
+// and far_flows.h which servers are dialled.
 #pragma once
 #include <functional>
 #include <memory>
@@ -71,9 +71,9 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
 
   void on_stream_event(link::EventKind kind) override;
 
-  // Owned by Flows: the client and server whose promises are in doubt if the peer has ended.
+  // Owned by LinkedFlows: the client and server whose promises are in doubt if the peer has ended.
   std::optional<modules::Ends> doubted;
-  // Owned by Flows: held while neither a guard nor a module reads the client's bytes (modules/losses.h).
+  // Owned by NearFlows: held while neither a guard nor a module reads the client's bytes (modules/losses.h).
   std::vector<std::shared_ptr<void>> unguarded;
   // Called once, when the module has stepped aside from the client. None: it does not matter.
   std::function<void()> on_unread;

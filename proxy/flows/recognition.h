@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which application module a flow of this site's client is offered: by the server's port or, where the configuration
-// wants that, by the first bytes of the client. Whether the peer has the module too is Flows' affair.
+// Which application module a flow of this site's client is offered: by the server's port or, where the
+// configuration wants that, by the first bytes of the client. module_agreement.h decides whether it uses the
+// module.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>

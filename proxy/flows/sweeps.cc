@@ -15,7 +15,7 @@ constexpr std::uint64_t kWorkPerLook = 300;
 
 }  // namespace
 
-Sweeps::Sweeps(boost::asio::io_context& io, const LinkedFlows& flows)
+Sweeps::Sweeps(boost::asio::io_context& io, const FlowsById& flows)
     : io_(io), flows_(flows), self_(std::make_shared<Sweeps*>(this)) {}
 
 Sweeps::~Sweeps() { *self_ = nullptr; }

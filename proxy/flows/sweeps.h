@@ -14,14 +14,14 @@ namespace longhaul::flows {
 
 class Sweeps {
  public:
-  using LinkedFlows = std::map<FlowId, std::unique_ptr<LinkedFlow>>;
+  using FlowsById = std::map<FlowId, std::unique_ptr<LinkedFlow>>;
   // The first are more urgent.
   enum class Kind : std::uint8_t { decide_anew, peer_gone, run_modules, apply_features };
   // May destroy the flow, and begin others; counts its work (codecs/work.h).
   using Visit = std::function<void(FlowId, LinkedFlow&)>;
 
   // `flows` outlives this object.
-  Sweeps(boost::asio::io_context& io, const LinkedFlows& flows);
+  Sweeps(boost::asio::io_context& io, const FlowsById& flows);
   ~Sweeps();
 
   // Without a link: the flows of all links. Flows that begin meanwhile are visited, too. `done` is called
@@ -49,7 +49,7 @@ class Sweeps {
     FlowId last = 0;
   };
   boost::asio::io_context& io_;
-  const LinkedFlows& flows_;
+  const FlowsById& flows_;
   std::deque<Sweep> sweeps_;  // one after the other, urgent ones first
   Counters counters_;
   std::shared_ptr<Sweeps*> self_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows of the peers' clients: whether one may begin, and its server.
+#include "proxy/flows/far_flows.h"
+
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <boost/asio/co_spawn.hpp>
@@ -7,7 +8,8 @@
 
 #include "proxy/flows/allow.h"
 #include "proxy/flows/ends.h"
-#include "proxy/flows/flows_parts.h"
+#include "proxy/flows/link_reasons.h"
+#include "proxy/log/log.h"
 
 namespace longhaul::flows {
 namespace asio = boost::asio;
@@ -30,44 +32,52 @@ std::chrono::microseconds round_trip_of(tcp::socket& server) {
 
 }  // namespace
 
-// The peers, and this site's clients where it has any.
-std::size_t Flows::sharers() const {
-  const bool has_clients = config_.intercept.mode != config::Intercept::Mode::off ||
-                           !config_.forwards.empty() || config_.socks.listen.has_value();
-  return config_.peers.size() + (has_clients ? 1 : 0);
-}
+FarFlows::FarFlows(asio::io_context& io, const config::Config& config, const config::Features& features,
+                   modules::List modules, FlowTable& table, Dialer& dialer, Admission& admission,
+                   const Paths& paths, const ClientLosses& losses, LinkedFlows& linked)
+    : io_(io),
+      config_(config),
+      features_(features),
+      modules_(modules),
+      table_(table),
+      dialer_(dialer),
+      admission_(admission),
+      paths_(paths),
+      losses_(losses),
+      linked_(linked),
+      spares_(io, dialer) {}
 
 // Whether the client's address belongs to the peer.
-bool Flows::peer_speaks_for(const link::PeerLink& link, const asio::ip::address& client) {
+bool FarFlows::peer_speaks_for(const link::PeerLink& link, const asio::ip::address& client) {
   return peer_may_show(config_.peers, link.peer(), own_.networks_at(std::chrono::steady_clock::now()),
                        client);
 }
 
 // optimised: the flow begins.
-Reason Flows::admit(const link::PeerLink& link, const link::OpenRequest& request) {
-  if (!shares_.has_room(link.peer().name, config_.limits.flows, sharers())) return reasons::flow_limit;
+Reason FarFlows::admit(const link::PeerLink& link, const link::OpenRequest& request) {
+  if (!admission_.has_room_for_peer(link.peer().name)) return reasons::flow_limit;
   const bool shows_client = request.client && request.source != config::Source::proxy;
   if (shows_client && !peer_speaks_for(link, request.client->address()))
     return reasons::client_not_in_networks;
   return reasons::optimised;
 }
 
-Reason Flows::decide_for_peer(const link::PeerLink& link, const asio::ip::address& client,
-                              const Destination& destination) {
+Reason FarFlows::decide(const link::PeerLink& link, const asio::ip::address& client,
+                        const Destination& destination) {
   if (const Reason reason = reason_of(link.state()); reason != reasons::optimised) return reason;
-  if (!shares_.has_room(link.peer().name, config_.limits.flows, sharers())) return reasons::flow_limit;
+  if (!admission_.has_room_for_peer(link.peer().name)) return reasons::flow_limit;
   if (config_.intercept.source != config::Source::proxy && !peer_speaks_for(link, client))
     return reasons::client_not_in_networks;
   const auto server = address_of(destination);
   if (!server) return reasons::optimised;  // names are judged after they were resolved
-  const bool leaves = closed_ == Closed::enforced &&
-                      config::leaves_again(config_, client, *server, destination.port);
+  const bool leaves = paths_.leaves_again(client, *server, destination.port);
   const auto& own = own_.at(std::chrono::steady_clock::now());
-  if (leaves || !peer_may_dial(config_.link.allow, config::unmapped(*server), own)) return reasons::peer_refused;
+  if (leaves || !peer_may_dial(config_.link.allow, config::unmapped(*server), own))
+    return reasons::peer_refused;
   return reasons::optimised;
 }
 
-void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
+void FarFlows::on_opened(link::PeerLink& link, link::Stream& stream) {
   const link::OpenRequest& request = stream.request();
   const Reason reason = admit(link, request);
   FlowRecord record{.client = request.client.value_or(tcp::endpoint{}),
@@ -78,7 +88,7 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                     .reason = reason,
                     .features = request.features,
                     .started = std::chrono::steady_clock::now()};
-  FlowRecord& added = enter(std::move(record));
+  FlowRecord& added = admission_.enter(std::move(record));
   if (log::enabled(log::Level::debug)) {
     log::debug("flow_start", {{"flow", added.id},
                               {"client", added.client.address().to_string()},
@@ -86,7 +96,7 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                               {"from_peer", added.peer}});
   }
   if (reason != reasons::optimised) return refuse_opened(link, stream, added);
-  own(std::make_unique<LinkedFlow>(tcp::socket(io_), link, stream, added, forget()));
+  linked_.add(tcp::socket(io_), link, stream, added);
   DialRequest dial{.destination = request.destination,
                    .client = request.client,
                    .source = request.client ? request.source : config::Source::proxy,
@@ -94,14 +104,14 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
   const auto leaves_again = std::make_shared<bool>(false);
   dial.may_dial = [this, client = added.client.address(), port = request.destination.port,
                    leaves_again](const asio::ip::address& server) {
-    *leaves_again = closed_ == Closed::enforced && config::leaves_again(config_, client, server, port);
+    *leaves_again = paths_.leaves_again(client, server, port);
     return !*leaves_again;
   };
   asio::co_spawn(io_, serve(added.id, std::move(dial), leaves_again), asio::detached);
 }
 
 // One line a minute for each peer and reason.
-void Flows::log_refused(const FlowRecord& record, std::string_view remedy) {
+void FarFlows::log_refused(const FlowRecord& record, std::string_view remedy) {
   const Reason why = record.reason;
   if (peer_refusals_.may_write(record.peer + ' ' + std::string(why->code), std::chrono::steady_clock::now()))
     log::warn("flow_refused", {{"flow", record.id},
@@ -112,37 +122,35 @@ void Flows::log_refused(const FlowRecord& record, std::string_view remedy) {
                                {"remedy", remedy}});
 }
 
-void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRecord& record) {
+void FarFlows::refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRecord& record) {
   log_refused(record, record.reason->remedy);
   record.reset_by = ResetBy::far;
   stream.give_answer({.outcome = outcome_of(record.reason)});
   stream.abort();
   link.release(stream.id());
-  remove(record.id, FlowTable::End::reset);
+  admission_.remove(record.id, FlowTable::End::reset);
 }
 
 // A server that was not connected. What was not allowed is changed at this site, so this site's log says it.
-void Flows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool would_leave_again) {
+void FarFlows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool would_leave_again) {
   log::debug(
       "dial_failed",
       {{"flow", record.id}, {"to", record.destination.to_text()}, {"reason", dialled.error.message()}});
   table_.give_reason(record, reason_of(dialled.outcome));
   if (dialled.outcome == ConnectOutcome::not_allowed)
-    log_refused(record, would_leave_again
-                            ? "the destination is behind another peer, and fail = closed applies: let the flow's "
-                              "site have a link to that peer, or name the destination in [link] allow"
-                            : "add the destination to [link] allow of this site, then longhaul reload");
+    log_refused(record,
+                would_leave_again
+                    ? "the destination is behind another peer, and fail = closed applies: let the flow's "
+                      "site have a link to that peer, or name the destination in [link] allow"
+                    : "add the destination to [link] allow of this site, then longhaul reload");
 }
 
-// Resets a flow without a module if its client must be notified of lost writes. The near daemon may be
-// another one than made the promises, and so have no record of them.
-bool Flows::tells_by_reset(const modules::Ends& ends) const {
-  bool is_told = false;
-  for (modules::Losses* losses : losses_of(ends.server_port)) is_told |= losses->told_by_reset(ends);
-  return is_told;
+LinkedFlow* FarFlows::open_flow(FlowId id) const {
+  LinkedFlow* flow = linked_.find(id);
+  return flow && flow->stream() ? flow : nullptr;
 }
 
-const modules::ConnectAhead* Flows::connects_ahead(LinkedFlow& flow) {
+const modules::ConnectAhead* FarFlows::connects_ahead(LinkedFlow& flow) {
   const link::OpenRequest& opened = flow.stream()->request();
   const auto* module = modules::find(modules_, opened.module, opened.module_version);
   const auto* ahead = module && opened.client ? module->descriptor.connect_ahead : nullptr;
@@ -153,11 +161,12 @@ const modules::ConnectAhead* Flows::connects_ahead(LinkedFlow& flow) {
              : nullptr;
 }
 
-asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_ptr<const bool> leaves_again) {
-  const auto begun = linked_.find(id);
-  if (begun == linked_.end() || !begun->second->stream()) co_return;
-  const FlowRecord& record = begun->second->record();
-  const modules::ConnectAhead* const ahead = connects_ahead(*begun->second);
+asio::awaitable<void> FarFlows::serve(FlowId id, DialRequest request,
+                                      std::shared_ptr<const bool> leaves_again) {
+  LinkedFlow* const begun = open_flow(id);
+  if (!begun) co_return;
+  const FlowRecord& record = begun->record();
+  const modules::ConnectAhead* const ahead = connects_ahead(*begun);
   const Spares::Key key{record.peer, record.client.address(), record.destination.to_text()};
   auto spare = ahead ? spares_.take(key, request) : std::nullopt;
   const bool is_spare = spare.has_value();
@@ -168,10 +177,9 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
     dialled = co_await dialer_.dial(request);
   if (dialled.error == asio::error::no_descriptors && spares_.clear())
     dialled = co_await dialer_.dial(request);
-  auto found = linked_.find(id);
-  // The near side gave up the flow meanwhile.
-  if (found == linked_.end() || !found->second->stream()) co_return;
-  LinkedFlow& flow = *found->second;
+  LinkedFlow* const found = open_flow(id);
+  if (!found) co_return;
+  LinkedFlow& flow = *found;
   if (!dialled.connected()) {
     on_not_dialled(flow.record(), dialled, *leaves_again);
     co_return flow.refuse_far(dialled.outcome);
@@ -185,13 +193,15 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
                                  ? ends_of(client, opened.destination)
                                  : ends_of_peers_client(flow.record().peer, client, opened.destination);
   const auto* module = modules::find(modules_, opened.module, opened.module_version);
-  // The answer is "connected", then a reset. After any other answer the flows of all clients to this server
-  // would bypass the link for a while.
-  if (!module && tells_by_reset(ends)) co_return flow.refuse_far(ConnectOutcome::connected);
+  // Resets a flow without a module if its client must be notified of lost writes. The near daemon may be
+  // another one than made the promises, and so have no record of them. The answer is "connected", then a
+  // reset. After any other answer the flows of all clients to this server would bypass the link for a while.
+  if (!module && losses_.told_by_reset(ends)) co_return flow.refuse_far(ConnectOutcome::connected);
   if (module) {
     answer.module_accepted = true;
-    flow.use_module(*module, module->instance->make_far(ends, bytes_of(dialled.server.address())), tell_reason());
-    enter_doubt(flow, ends);
+    flow.use_module(*module, module->instance->make_far(ends, bytes_of(dialled.server.address())),
+                    linked_.tell_reason());
+    linked_.enter_doubt(flow, ends);
   }
   if (ahead) spares_.client_connected(key, request, round_trip_of(dialled.socket));
   // Again, but no other address of that name: the module has seen what this server says.
@@ -204,12 +214,12 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request, std::shared_p
       is_spare ? ahead : nullptr);
 }
 
-asio::awaitable<void> Flows::serve_again(FlowId id, DialRequest request) {
+asio::awaitable<void> FarFlows::serve_again(FlowId id, DialRequest request) {
   Dialled dialled = co_await dialer_.dial(std::move(request));
-  const auto found = linked_.find(id);
-  if (found == linked_.end() || !found->second->stream()) co_return;
-  if (found->second->renews_server()) spares_.replaced();
-  found->second->start_again(std::move(dialled.socket));
+  LinkedFlow* const found = open_flow(id);
+  if (!found) co_return;
+  if (found->renews_server()) spares_.replaced();
+  found->start_again(std::move(dialled.socket));
 }
 
 }  // namespace longhaul::flows
