@@ -14,7 +14,10 @@ Slice slice_of(std::string_view text) { return Slice::copy_of(std::as_bytes(std:
 }  // namespace
 
 Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name)
-    : site_(std::move(site)), place_(ends, verified_name), receiving_(site_, place_, ends.client) {}
+    : site_(std::move(site)),
+      place_(ends, verified_name),
+      receiving_(site_, place_, ends.client),
+      storing_(site_) {}
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
@@ -44,7 +47,7 @@ void Near::from_lan(TimePoint now, Slice bytes) {
   if (aborted_ || ended_stream_) return;
   if (requests_pass_) return out_.push_back(modules::ToStream{std::move(bytes)});
   append(request_, bytes.bytes());
-  answered_bytes_ = 0;
+  to_client_.begin_call();
   read_requests(now);
   review();
 }
@@ -111,7 +114,9 @@ bool Near::take_request(TimePoint now, Bytes head) {
   Object ask_about;
   if (may_answer(*request) && at_server_ == 0) {
     if (const Object pushed = may_answer_now() ? receiving_.take(now, key, *request) : nullptr) {
-      send_whole(*request, *pushed, pushed_head(*pushed, closes(request->fields, request->minor)));
+      const bool closes_after = closes(request->fields, request->minor);
+      to_client_.answer(pushed_head(*pushed, closes_after), *pushed, {0, pushed->content_bytes});
+      if (closes_after) end_after_answer();
       return true;
     }
     const Object object = site_->store.find(key, *request);
@@ -126,7 +131,8 @@ bool Near::take_request(TimePoint now, Bytes head) {
 
 // Responses keep the order of the requests.
 bool Near::may_answer_now() const {
-  return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ && answered_bytes_ < kMostAnsweredBytes;
+  return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
+         !to_client_.has_answered_enough();
 }
 
 // For an announced object: it is being fetched already, and a request to the server would cost a round trip. Or for the disk.
@@ -147,7 +153,7 @@ bool Near::waits(TimePoint now, Bytes head) {
 
 void Near::on_timeout(TimePoint now) {
   if (!look_at_ || now < *look_at_) return;
-  answered_bytes_ = 0;
+  to_client_.begin_call();
   read_requests(now);
   review();
 }
@@ -164,43 +170,22 @@ bool Near::answer(TimePoint now, const RequestHead& request, const Object& objec
 void Near::send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note) {
   const bool closes_after = closes(request.fields, request.minor), not_modified = is_at_client(*object, request);
   const auto part = not_modified ? std::nullopt : part_of(*object, request);
-  send_head(answer_head(*object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note}));
-  if (!not_modified) {
+  Slice head = answer_head(
+      *object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note});
+  if (not_modified) {
+    to_client_.answer(std::move(head));
+  } else {
     const Part sent = part.value_or(Part{0, object->content_bytes});
     counters_.cache_bytes += sent.size;
-    send_content(*object, sent);
+    to_client_.answer(std::move(head), *object, sent);
   }
   if (closes_after) end_after_answer();
 }
 
-void Near::send_whole(const RequestHead& request, const Stored& object, Slice head) {
-  send_head(std::move(head));
-  send_content(object, {0, object.content_bytes});
-  if (closes(request.fields, request.minor)) end_after_answer();
-}
-
 void Near::end_after_answer() {
-  end_lan();
+  to_client_.end();
   request_.clear();
   if (!lan_ended_ && !std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
-}
-
-// Each head is memory of its own, also one without content.
-void Near::send_head(Slice head) {
-  answered_bytes_ += head.size() + 1024;
-  to_lan(std::move(head));
-}
-
-void Near::send_content(const Stored& object, Part part) {
-  answered_bytes_ += part.size;
-  for (const Slice& piece : object.content) {
-    if (part.size == 0) return;
-    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(part.first, piece.size()));
-    const auto sent = static_cast<std::size_t>(std::min<std::uint64_t>(part.size, piece.size() - skipped));
-    to_lan(piece.sub(skipped, sent));
-    part.first -= skipped;
-    part.size -= sent;
-  }
 }
 
 void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_about) {
@@ -249,7 +234,7 @@ void Near::twin_stepped_aside(TimePoint) {
 }
 
 void Near::give_up_memory(TimePoint) {
-  drop_pending();
+  storing_.drop();
   requests_pass(modules::reasons::memory_limit);
   review();
 }
@@ -258,20 +243,14 @@ void Near::review() {
   if (aborted_) return;
   if (requests_pass_ && !responses_pass_ && exchanges_.empty() && !in_response_) responses_pass();
   if (stream_ended_ && !responses_wait_) responses_ended();
-  if (!twin_aside_ || !responses_pass_ || ended_lan_ || std::exchange(stepped_aside_to_lan_, true)) return;
+  if (!twin_aside_ || !responses_pass_ || to_client_.has_ended() ||
+      std::exchange(stepped_aside_to_lan_, true))
+    return;
   out_.push_back(modules::StepAside{modules::Way::to_lan});
 }
 
-void Near::to_lan(Slice bytes) {
-  if (!ended_lan_ && !bytes.empty()) out_.push_back(modules::ToLan{std::move(bytes)});
-}
-
-void Near::end_lan() {
-  if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
-}
-
 void Near::abort() {
-  drop_pending();
+  storing_.drop();
   if (!std::exchange(aborted_, true)) out_.push_back(modules::Abort{});
 }
 

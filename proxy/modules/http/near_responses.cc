@@ -15,16 +15,16 @@ void Near::from_twin(TimePoint now, Slice message) {
 void Near::from_stream(TimePoint now, Slice bytes) {
   bytes = receiving_.from_stream(now, std::move(bytes));
   if (look_at_) on_timeout(std::max(now, *look_at_));
-  if (aborted_ || ended_lan_ || bytes.empty()) return;
-  if (responses_pass_) return to_lan(std::move(bytes));
+  if (aborted_ || to_client_.has_ended() || bytes.empty()) return;
+  if (responses_pass_) return to_client_.pass(std::move(bytes));
   // The body of a response, which is most of what comes, is not copied.
   if (in_response_ && response_.empty() && !response_body_.done()) {
-    const auto size = response_body_.take(bytes.bytes(), storing_ ? &content_ : nullptr);
+    const auto size = response_body_.take(bytes.bytes(), storing_.content());
     if (!size) {
       responses_pass();
-      return to_lan(std::move(bytes));
+      return to_client_.pass(std::move(bytes));
     }
-    to_lan(bytes.sub(0, *size));
+    to_client_.pass(bytes.sub(0, *size));
     if (response_body_.done()) response_done(now);
     bytes = bytes.from(*size);
   }
@@ -38,18 +38,10 @@ void Near::on_room(TimePoint, const modules::Room& room) {
 }
 
 void Near::read_on(TimePoint now) {
-  answered_bytes_ = 0;
+  to_client_.begin_call();
   read_responses(now);
-  count_pending();
+  storing_.count();
   review();
-}
-
-void Near::count_pending() {
-  if (storing_ && content_.size() > site_->store.most_object_bytes()) drop_pending();
-  if (!storing_) return;
-  site_->pending_bytes += content_.size() - pending_bytes_;
-  pending_bytes_ = content_.size();
-  if (site_->pending_bytes > 2 * site_->store.most_object_bytes()) drop_pending();
 }
 
 void Near::read_responses(TimePoint now) {
@@ -59,17 +51,18 @@ void Near::read_responses(TimePoint now) {
   while (at < response_.size() && !responses_pass_ && !aborted_) {
     const Bytes rest = Bytes(response_).subspan(at);
     if (in_response_) {
-      const auto size = response_body_.take(rest, storing_ ? &content_ : nullptr);
+      const auto size = response_body_.take(rest, storing_.content());
       if (!size) {
         keep();
         return responses_pass();
       }
-      to_lan(Slice::copy_of(rest.first(*size)));
+      to_client_.pass(Slice::copy_of(rest.first(*size)));
       at += *size;
       if (response_body_.done()) response_done(now);
       continue;
     }
-    if (answered_bytes_ >= kMostAnsweredBytes && !exchanges_.empty()) {
+    // Until the client has read (on_room()).
+    if (to_client_.has_answered_enough() && !exchanges_.empty()) {
       responses_wait_ = now;
       break;
     }
@@ -93,7 +86,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
   const auto framing = framing_of(*response, exchange.request.method);
   if (!framing || response->status == 101) return false;
   if (response->status < 200) {
-    to_lan(Slice::copy_of(head));
+    to_client_.pass(Slice::copy_of(head));
     return true;
   }
   place_.invalidate(site_->store, exchange.request, *response);
@@ -124,28 +117,23 @@ bool Near::take_response(TimePoint now, Bytes head) {
     // A server that closes after its answer is heard as its end.
     return true;
   }
-  to_lan(Slice::copy_of(head));
+  to_client_.pass(Slice::copy_of(head));
   in_response_ = true;
   response_body_ = Body(*framing);
-  drop_pending();
+  storing_.drop();
   const bool has_end = framing->kind != Framing::Kind::until_close;
   const Seconds wall = site_->wall();
   const bool fits = has_end && framing->length <= site_->store.most_object_bytes();
   if (is_on_ && !had_body_ && fits && may_store(exchange.request, *response, wall))
-    storing_ = to_store(exchange.request, *response, now, wall);
+    storing_.begin(to_store(exchange.request, *response, now, wall));
   if (response_body_.done()) response_done(now);
   return true;
 }
 
 void Near::response_done(TimePoint) {
   const Exchange& exchange = exchanges_.front();
-  if (storing_ && !response_body_.has_trailers() && !site_->store.was_erased(exchange.key, exchange.erasures)) {
-    storing_->in_memory_only = !uses_disk_;
-    storing_->content_bytes = content_.size();
-    storing_->content = content_.take();
-    site_->store.put(exchange.key, *std::exchange(storing_, std::nullopt));
-  }
-  drop_pending();
+  if (!response_body_.has_trailers()) storing_.complete(exchange.key, exchange.erasures, uses_disk_);
+  storing_.drop();
   finish_exchange();
 }
 
@@ -164,19 +152,12 @@ void Near::responses_pass() {
   const bool owes = std::any_of(first, exchanges_.end(), [](const Exchange& each) { return each.asked_about != nullptr; });
   if (owes) return abort();
   responses_pass_ = true;
-  drop_pending();
+  storing_.drop();
   exchanges_.clear();
   exchanges_bytes_ = 0;
-  if (!response_.empty()) to_lan(Slice::copy_of(response_));
+  if (!response_.empty()) to_client_.pass(Slice::copy_of(response_));
   response_ = {};
   requests_pass(reasons::http_not_understood);
-}
-
-void Near::drop_pending() {
-  site_->pending_bytes -= pending_bytes_;
-  pending_bytes_ = 0;
-  storing_.reset();
-  content_ = {};
 }
 
 void Near::stream_ended(TimePoint, modules::Ending ending) {
@@ -187,10 +168,10 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 }
 
 void Near::responses_ended() {
-  drop_pending();  // what has not ended by itself is not complete
-  if (!response_.empty()) to_lan(Slice::copy_of(response_));
+  storing_.drop();  // what has not ended by itself is not complete
+  if (!response_.empty()) to_client_.pass(Slice::copy_of(response_));
   response_ = {};
-  end_lan();
+  to_client_.end();
 }
 
 }  // namespace longhaul::http
