@@ -17,6 +17,7 @@ Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_vi
     : site_(std::move(site)),
       place_(ends, verified_name),
       receiving_(site_, place_, ends.client),
+      answers_(site_, place_, receiving_, to_client_),
       storing_(site_) {}
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
@@ -24,6 +25,7 @@ void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
   uses_disk_ = told.features.dedup_memory && told.features.dedup_disk;
   receiving_.use_disk(uses_disk_);
+  answers_.use_disk(uses_disk_);
   receiving_.count_wasted(now);
   if (!is_on_) requests_pass({});
   review();
@@ -31,6 +33,7 @@ void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
 
 const modules::Counters& Near::counters() const {
   shown_ = counters_;
+  shown_ += answers_.counters();
   return shown_ += receiving_.counters();
 }
 
@@ -108,24 +111,14 @@ bool Near::take_request(TimePoint now, Bytes head) {
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
   had_body_ |= has_body;
-  const bool was_read = std::exchange(disk_wait_, {}).has_asked();
-  receiving_.note_request(*request);
   std::string key = place_.key_of(*request);
-  Object ask_about;
-  if (may_answer(*request) && at_server_ == 0) {
-    if (const Object pushed = may_answer_now() ? receiving_.take(now, key, *request) : nullptr) {
-      const bool closes_after = closes(request->fields, request->minor);
-      to_client_.answer(pushed_head(*pushed, closes_after), *pushed, {0, pushed->content_bytes});
-      if (closes_after) end_after_answer();
-      return true;
-    }
-    const Object object = site_->store.find(key, *request);
-    if (object && was_read) ++counters_.cache_disk_reads;
-    if (object && may_answer_now() && answer(now, *request, object)) return true;
-    if (object && object->can_be_asked_about() && may_ask(*request)) ask_about = object;
+  LocalAnswers::Outcome local = answers_.take(now, key, *request, allowed_now());
+  if (local.is_answered) {
+    if (local.closes) end_after_answer();
+    return true;
   }
   request_body_ = Body(*framing);
-  forward(*std::move(request), std::move(key), head, std::move(ask_about));
+  forward(*std::move(request), std::move(key), head, std::move(local.ask_about));
   return true;
 }
 
@@ -135,18 +128,18 @@ bool Near::may_answer_now() const {
          !to_client_.has_answered_enough();
 }
 
-// For an announced object: it is being fetched already, and a request to the server would cost a round trip. Or for the disk.
+LocalAnswers::Allowed Near::allowed_now() const {
+  using enum LocalAnswers::Allowed;
+  if (at_server_ > 0) return nothing;
+  return may_answer_now() ? answer : question;
+}
+
 bool Near::waits(TimePoint now, Bytes head) {
   look_at_.reset();
-  OnDisk* const disk = uses_disk_ ? site_->disk.get() : nullptr;
   if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes) return false;
-  if (!receiving_.may_have_any() && !disk) return false;
+  if (!answers_.may_have_to_wait()) return false;
   const auto request = read_request(head);
-  if (!request) return false;
-  const std::string key = place_.key_of(*request);
-  if (!receiving_.must_wait(now, key, *request) &&
-      !(disk && disk_wait_.must_wait(now, *disk, site_->store, key, *request)))
-    return false;
+  if (!request || !answers_.must_wait(now, *request)) return false;
   look_at_ = now + Receiving::kLook;
   return true;
 }
@@ -156,30 +149,6 @@ void Near::on_timeout(TimePoint now) {
   to_client_.begin_call();
   read_requests(now);
   review();
-}
-
-bool Near::answer(TimePoint now, const RequestHead& request, const Object& object) {
-  if (!is_fresh_for(*object, request, now)) return false;
-  if (request.fields.has("range") && !is_at_client(*object, request) && !part_of(*object, request)) return false;
-  ++counters_.cache_hits;
-  ++counters_.round_trips_saved;
-  send(now, request, object, "hit");
-  return true;
-}
-
-void Near::send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note) {
-  const bool closes_after = closes(request.fields, request.minor), not_modified = is_at_client(*object, request);
-  const auto part = not_modified ? std::nullopt : part_of(*object, request);
-  Slice head = answer_head(
-      *object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note});
-  if (not_modified) {
-    to_client_.answer(std::move(head));
-  } else {
-    const Part sent = part.value_or(Part{0, object->content_bytes});
-    counters_.cache_bytes += sent.size;
-    to_client_.answer(std::move(head), *object, sent);
-  }
-  if (closes_after) end_after_answer();
 }
 
 void Near::end_after_answer() {

@@ -9,6 +9,7 @@
 
 #include "proxy/modules/http/body.h"
 #include "proxy/modules/http/caching.h"
+#include "proxy/modules/http/local_answers.h"
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
@@ -63,9 +64,8 @@ class Near final : public modules::Module {
   void read_requests(TimePoint now);
   bool take_request(TimePoint now, Bytes head);
   bool may_answer_now() const;
+  LocalAnswers::Allowed allowed_now() const;
   bool waits(TimePoint now, Bytes head);
-  bool answer(TimePoint now, const RequestHead& request, const Object& object);
-  void send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note);
   void end_after_answer();
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);
@@ -86,6 +86,7 @@ class Near final : public modules::Module {
   Receiving receiving_;
   std::deque<modules::Output> out_;
   ToClient to_client_{out_};
+  LocalAnswers answers_;
 
   Buffer request_, response_;                // heads that are not complete, and responses that wait for room
   std::optional<TimePoint> responses_wait_;  // since then
@@ -94,7 +95,6 @@ class Near final : public modules::Module {
   std::deque<Exchange> exchanges_;
   std::size_t exchanges_bytes_ = 0;
   std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
-  DiskWait disk_wait_;                // of that request
   bool uses_disk_ = true;
   Storing storing_;  // the response that comes now
 

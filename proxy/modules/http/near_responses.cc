@@ -113,7 +113,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
     if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
       site_->store.put(exchange.key, *object);
     finish_exchange();
-    send(now, request, object, "fwd=stale;fwd-status=304");
+    if (answers_.send(now, request, *object, "fwd=stale;fwd-status=304")) end_after_answer();
     // A server that closes after its answer is heard as its end.
     return true;
   }
