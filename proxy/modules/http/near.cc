@@ -101,7 +101,7 @@ void Near::read_requests(TimePoint now) {
 bool Near::take_request(TimePoint now, Bytes head) {
   auto request = read_request(head);
   const auto framing = request ? framing_of(*request) : std::nullopt;
-  if (!framing || exchanges_.size() == kMostExchanges) return false;
+  if (!framing || awaited_.size() == kMostExchanges) return false;
   if (request->method == "CONNECT" || request->fields.has("upgrade") || request->method == "PRI") {
     reason_ = reasons::http_upgraded;
     return false;
@@ -124,7 +124,7 @@ bool Near::take_request(TimePoint now, Bytes head) {
 
 // Responses keep the order of the requests.
 bool Near::may_answer_now() const {
-  return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
+  return awaited_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
          !to_client_.has_answered_enough();
 }
 
@@ -165,14 +165,11 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
     to_server(head);
   }
   Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
-  const std::size_t bytes = sizeof(Exchange) + memory_bytes(request) + key.size() + own_head.size();
-  exchanges_bytes_ += bytes;
-  exchanges_.push_back({.request = std::move(request),
-                        .key = std::move(key),
-                        .asked_about = std::move(ask_about),
-                        .head = std::move(own_head),
-                        .erasures = site_->store.erasures(),
-                        .bytes = bytes});
+  awaited_.add({.request = std::move(request),
+                .key = std::move(key),
+                .asked_about = std::move(ask_about),
+                .head = std::move(own_head),
+                .erasures = site_->store.erasures()});
 }
 
 void Near::requests_pass(modules::Reason reason) {
@@ -210,7 +207,7 @@ void Near::give_up_memory(TimePoint) {
 
 void Near::review() {
   if (aborted_) return;
-  if (requests_pass_ && !responses_pass_ && exchanges_.empty() && !in_response_) responses_pass();
+  if (requests_pass_ && !responses_pass_ && awaited_.empty() && !in_response_) responses_pass();
   if (stream_ended_ && !responses_wait_) responses_ended();
   if (!twin_aside_ || !responses_pass_ || to_client_.has_ended() ||
       std::exchange(stepped_aside_to_lan_, true))

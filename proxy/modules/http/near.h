@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "proxy/modules/http/awaited_responses.h"
 #include "proxy/modules/http/body.h"
 #include "proxy/modules/http/caching.h"
 #include "proxy/modules/http/local_answers.h"
@@ -43,7 +44,7 @@ class Near final : public modules::Module {
   std::optional<TimePoint> next_timeout() const override { return look_at_; }
   std::size_t held_bytes() const override { return request_.size() + response_.size(); }
   std::size_t state_bytes() const override {
-    return exchanges_bytes_ + static_cast<std::size_t>(storing_.bytes());
+    return awaited_.bytes() + static_cast<std::size_t>(storing_.bytes());
   }
   void give_up_memory(TimePoint) override;
   const modules::Counters& counters() const override;
@@ -51,16 +52,6 @@ class Near final : public modules::Module {
   std::string_view detail() const override { return detail_; }
 
  private:
-  // A request that the server has, and what becomes of its response.
-  struct Exchange {
-    RequestHead request;
-    std::string key;
-    Object asked_about;  // a condition was added for it; null: the request is the client's
-    Slice head;          // the client's, with asked_about
-    std::uint64_t erasures = 0;
-    std::size_t bytes = 0;
-  };
-
   void read_requests(TimePoint now);
   bool take_request(TimePoint now, Bytes head);
   bool may_answer_now() const;
@@ -92,8 +83,7 @@ class Near final : public modules::Module {
   std::optional<TimePoint> responses_wait_;  // since then
   std::size_t at_server_ = 0;  // bytes of requests not yet read that the server has: of request_, its beginning
   Body request_body_, response_body_;
-  std::deque<Exchange> exchanges_;
-  std::size_t exchanges_bytes_ = 0;
+  AwaitedResponses awaited_;
   std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
   bool uses_disk_ = true;
   Storing storing_;  // the response that comes now

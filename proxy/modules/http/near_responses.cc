@@ -62,7 +62,7 @@ void Near::read_responses(TimePoint now) {
       continue;
     }
     // Until the client has read (on_room()).
-    if (to_client_.has_answered_enough() && !exchanges_.empty()) {
+    if (to_client_.has_answered_enough() && !awaited_.empty()) {
       responses_wait_ = now;
       break;
     }
@@ -81,8 +81,8 @@ void Near::read_responses(TimePoint now) {
 // False: it and all that follows passes as it is.
 bool Near::take_response(TimePoint now, Bytes head) {
   const auto response = read_response(head);
-  if (!response || exchanges_.empty()) return false;
-  Exchange& exchange = exchanges_.front();
+  if (!response || awaited_.empty()) return false;
+  Awaited& exchange = awaited_.first();
   const auto framing = framing_of(*response, exchange.request.method);
   if (!framing || response->status == 101) return false;
   if (response->status < 200) {
@@ -97,7 +97,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
       // It speaks of other content than was asked about. The request as the client made it gets an answer, unless others
       // have followed it, whose answers come first now.
       site_->store.erase(exchange.key);
-      if (exchanges_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
+      if (awaited_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
         abort();
         return true;
       }
@@ -131,7 +131,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
 }
 
 void Near::response_done(TimePoint) {
-  const Exchange& exchange = exchanges_.front();
+  const Awaited& exchange = awaited_.first();
   if (!response_body_.has_trailers()) storing_.complete(exchange.key, exchange.erasures, uses_disk_);
   storing_.drop();
   finish_exchange();
@@ -139,8 +139,7 @@ void Near::response_done(TimePoint) {
 
 void Near::finish_exchange() {
   in_response_ = false;
-  exchanges_bytes_ -= exchanges_.front().bytes;
-  exchanges_.pop_front();
+  awaited_.pop_first();
 }
 
 // Nothing can be told apart any more; a client that waits for the answer to a question of ours cannot get it.
@@ -148,13 +147,10 @@ void Near::responses_pass() {
   if (responses_pass_) return;
   responses_wait_.reset();
   const std::size_t begun = in_response_ ? 1 : 0;
-  const auto first = exchanges_.begin() + static_cast<std::ptrdiff_t>(std::min(begun, exchanges_.size()));
-  const bool owes = std::any_of(first, exchanges_.end(), [](const Exchange& each) { return each.asked_about != nullptr; });
-  if (owes) return abort();
+  if (awaited_.has_question(begun)) return abort();
   responses_pass_ = true;
   storing_.drop();
-  exchanges_.clear();
-  exchanges_bytes_ = 0;
+  awaited_.clear();
   if (!response_.empty()) to_client_.pass(Slice::copy_of(response_));
   response_ = {};
   requests_pass(reasons::http_not_understood);
