@@ -22,6 +22,18 @@ PeerAddresses::PeerAddresses(std::filesystem::path file) : file_(std::move(file)
   }
 }
 
+std::vector<ip::address> configured_addresses(const std::vector<config::Peer>& peers) {
+  std::vector<ip::address> addresses;
+  for (const config::Peer& peer : peers) {
+    boost::system::error_code is_a_name;
+    for (const config::HostPort& at : peer.addresses()) {
+      const auto address = ip::make_address(at.host, is_a_name);
+      if (!is_a_name) addresses.push_back(address);
+    }
+  }
+  return addresses;
+}
+
 std::vector<ip::address> PeerAddresses::of(const std::vector<config::Peer>& peers) const {
   std::vector<ip::address> addresses;
   for (const config::Peer& peer : peers) {

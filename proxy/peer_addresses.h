@@ -32,4 +32,7 @@ class PeerAddresses {
   bool complained_ = false;
 };
 
+// Without names, and without addresses of peers that dial in.
+std::vector<boost::asio::ip::address> configured_addresses(const std::vector<config::Peer>& peers);
+
 }  // namespace longhaul

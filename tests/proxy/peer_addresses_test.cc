@@ -35,6 +35,13 @@ TEST_CASE("the last address of a peer is known after a restart") {
         Addresses{make_address("10.0.0.2"), make_address("192.0.2.7"), make_address("2001:db8::1")});
 }
 
+TEST_CASE("configured addresses contain neither names nor peers that dial in") {
+  const std::vector<config::Peer> peers{peer_at("a"), peer_at("b", config::HostPort{"192.0.2.7", 7600}),
+                                        peer_at("c", config::HostPort{"c.example", 7600}),
+                                        peer_at("d", config::HostPort{"2001:db8::7", 7600})};
+  CHECK(configured_addresses(peers) == Addresses{make_address("192.0.2.7"), make_address("2001:db8::7")});
+}
+
 TEST_CASE("a damaged or unwritable file of addresses only loses the addresses") {
   const TemporaryFolder folder;
   folder.write("peer-addresses", "a 10.0.0.1\nb nonsense\nc\n");

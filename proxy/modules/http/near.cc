@@ -14,13 +14,18 @@ Slice slice_of(std::string_view text) { return Slice::copy_of(std::as_bytes(std:
 }  // namespace
 
 Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name)
-    : site_(std::move(site)), place_(ends, verified_name), receiving_(site_, place_, ends.client) {}
+    : site_(std::move(site)),
+      place_(ends, verified_name),
+      receiving_(site_, place_, ends.client),
+      answers_(site_, place_, receiving_, to_client_),
+      storing_(site_) {}
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
   receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
   uses_disk_ = told.features.dedup_memory && told.features.dedup_disk;
   receiving_.use_disk(uses_disk_);
+  answers_.use_disk(uses_disk_);
   receiving_.count_wasted(now);
   if (!is_on_) requests_pass({});
   review();
@@ -28,6 +33,7 @@ void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
 
 const modules::Counters& Near::counters() const {
   shown_ = counters_;
+  shown_ += answers_.counters();
   return shown_ += receiving_.counters();
 }
 
@@ -44,7 +50,7 @@ void Near::from_lan(TimePoint now, Slice bytes) {
   if (aborted_ || ended_stream_) return;
   if (requests_pass_) return out_.push_back(modules::ToStream{std::move(bytes)});
   append(request_, bytes.bytes());
-  answered_bytes_ = 0;
+  to_client_.begin_call();
   read_requests(now);
   review();
 }
@@ -95,7 +101,7 @@ void Near::read_requests(TimePoint now) {
 bool Near::take_request(TimePoint now, Bytes head) {
   auto request = read_request(head);
   const auto framing = request ? framing_of(*request) : std::nullopt;
-  if (!framing || exchanges_.size() == kMostExchanges) return false;
+  if (!framing || awaited_.size() == kMostExchanges) return false;
   if (request->method == "CONNECT" || request->fields.has("upgrade") || request->method == "PRI") {
     reason_ = reasons::http_upgraded;
     return false;
@@ -105,102 +111,50 @@ bool Near::take_request(TimePoint now, Bytes head) {
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
   had_body_ |= has_body;
-  const bool was_read = std::exchange(disk_wait_, {}).has_asked();
-  receiving_.note_request(*request);
   std::string key = place_.key_of(*request);
-  Object ask_about;
-  if (may_answer(*request) && at_server_ == 0) {
-    if (const Object pushed = may_answer_now() ? receiving_.take(now, key, *request) : nullptr) {
-      send_whole(*request, *pushed, pushed_head(*pushed, closes(request->fields, request->minor)));
-      return true;
-    }
-    const Object object = site_->store.find(key, *request);
-    if (object && was_read) ++counters_.cache_disk_reads;
-    if (object && may_answer_now() && answer(now, *request, object)) return true;
-    if (object && object->can_be_asked_about() && may_ask(*request)) ask_about = object;
+  LocalAnswers::Outcome local = answers_.take(now, key, *request, allowed_now());
+  if (local.is_answered) {
+    if (local.closes) end_after_answer();
+    return true;
   }
   request_body_ = Body(*framing);
-  forward(*std::move(request), std::move(key), head, std::move(ask_about));
+  forward(*std::move(request), std::move(key), head, std::move(local.ask_about));
   return true;
 }
 
 // Responses keep the order of the requests.
 bool Near::may_answer_now() const {
-  return exchanges_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ && answered_bytes_ < kMostAnsweredBytes;
+  return awaited_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
+         !to_client_.has_answered_enough();
 }
 
-// For an announced object: it is being fetched already, and a request to the server would cost a round trip. Or for the disk.
+LocalAnswers::Allowed Near::allowed_now() const {
+  using enum LocalAnswers::Allowed;
+  if (at_server_ > 0) return nothing;
+  return may_answer_now() ? answer : question;
+}
+
 bool Near::waits(TimePoint now, Bytes head) {
   look_at_.reset();
-  OnDisk* const disk = uses_disk_ ? site_->disk.get() : nullptr;
   if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes) return false;
-  if (!receiving_.may_have_any() && !disk) return false;
+  if (!answers_.may_have_to_wait()) return false;
   const auto request = read_request(head);
-  if (!request) return false;
-  const std::string key = place_.key_of(*request);
-  if (!receiving_.must_wait(now, key, *request) &&
-      !(disk && disk_wait_.must_wait(now, *disk, site_->store, key, *request)))
-    return false;
+  if (!request || !answers_.must_wait(now, *request)) return false;
   look_at_ = now + Receiving::kLook;
   return true;
 }
 
 void Near::on_timeout(TimePoint now) {
   if (!look_at_ || now < *look_at_) return;
-  answered_bytes_ = 0;
+  to_client_.begin_call();
   read_requests(now);
   review();
 }
 
-bool Near::answer(TimePoint now, const RequestHead& request, const Object& object) {
-  if (!is_fresh_for(*object, request, now)) return false;
-  if (request.fields.has("range") && !is_at_client(*object, request) && !part_of(*object, request)) return false;
-  ++counters_.cache_hits;
-  ++counters_.round_trips_saved;
-  send(now, request, object, "hit");
-  return true;
-}
-
-void Near::send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note) {
-  const bool closes_after = closes(request.fields, request.minor), not_modified = is_at_client(*object, request);
-  const auto part = not_modified ? std::nullopt : part_of(*object, request);
-  send_head(answer_head(*object, now, {.not_modified = not_modified, .part = part, .closes = closes_after, .note = note}));
-  if (!not_modified) {
-    const Part sent = part.value_or(Part{0, object->content_bytes});
-    counters_.cache_bytes += sent.size;
-    send_content(*object, sent);
-  }
-  if (closes_after) end_after_answer();
-}
-
-void Near::send_whole(const RequestHead& request, const Stored& object, Slice head) {
-  send_head(std::move(head));
-  send_content(object, {0, object.content_bytes});
-  if (closes(request.fields, request.minor)) end_after_answer();
-}
-
 void Near::end_after_answer() {
-  end_lan();
+  to_client_.end();
   request_.clear();
   if (!lan_ended_ && !std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
-}
-
-// Each head is memory of its own, also one without content.
-void Near::send_head(Slice head) {
-  answered_bytes_ += head.size() + 1024;
-  to_lan(std::move(head));
-}
-
-void Near::send_content(const Stored& object, Part part) {
-  answered_bytes_ += part.size;
-  for (const Slice& piece : object.content) {
-    if (part.size == 0) return;
-    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(part.first, piece.size()));
-    const auto sent = static_cast<std::size_t>(std::min<std::uint64_t>(part.size, piece.size() - skipped));
-    to_lan(piece.sub(skipped, sent));
-    part.first -= skipped;
-    part.size -= sent;
-  }
 }
 
 void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_about) {
@@ -211,14 +165,11 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
     to_server(head);
   }
   Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
-  const std::size_t bytes = sizeof(Exchange) + memory_bytes(request) + key.size() + own_head.size();
-  exchanges_bytes_ += bytes;
-  exchanges_.push_back({.request = std::move(request),
-                        .key = std::move(key),
-                        .asked_about = std::move(ask_about),
-                        .head = std::move(own_head),
-                        .erasures = site_->store.erasures(),
-                        .bytes = bytes});
+  awaited_.add({.request = std::move(request),
+                .key = std::move(key),
+                .asked_about = std::move(ask_about),
+                .head = std::move(own_head),
+                .erasures = site_->store.erasures()});
 }
 
 void Near::requests_pass(modules::Reason reason) {
@@ -249,29 +200,23 @@ void Near::twin_stepped_aside(TimePoint) {
 }
 
 void Near::give_up_memory(TimePoint) {
-  drop_pending();
+  storing_.drop();
   requests_pass(modules::reasons::memory_limit);
   review();
 }
 
 void Near::review() {
   if (aborted_) return;
-  if (requests_pass_ && !responses_pass_ && exchanges_.empty() && !in_response_) responses_pass();
+  if (requests_pass_ && !responses_pass_ && awaited_.empty() && !in_response_) responses_pass();
   if (stream_ended_ && !responses_wait_) responses_ended();
-  if (!twin_aside_ || !responses_pass_ || ended_lan_ || std::exchange(stepped_aside_to_lan_, true)) return;
+  if (!twin_aside_ || !responses_pass_ || to_client_.has_ended() ||
+      std::exchange(stepped_aside_to_lan_, true))
+    return;
   out_.push_back(modules::StepAside{modules::Way::to_lan});
 }
 
-void Near::to_lan(Slice bytes) {
-  if (!ended_lan_ && !bytes.empty()) out_.push_back(modules::ToLan{std::move(bytes)});
-}
-
-void Near::end_lan() {
-  if (!std::exchange(ended_lan_, true)) out_.push_back(modules::EndLan{});
-}
-
 void Near::abort() {
-  drop_pending();
+  storing_.drop();
   if (!std::exchange(aborted_, true)) out_.push_back(modules::Abort{});
 }
 

@@ -7,12 +7,16 @@
 #include <optional>
 #include <string>
 
+#include "proxy/modules/http/awaited_responses.h"
 #include "proxy/modules/http/body.h"
 #include "proxy/modules/http/caching.h"
+#include "proxy/modules/http/local_answers.h"
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
 #include "proxy/modules/http/stored_answer.h"
+#include "proxy/modules/http/storing.h"
+#include "proxy/modules/http/to_client.h"
 #include "proxy/modules/module.h"
 
 namespace longhaul::http {
@@ -22,14 +26,9 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
   // Requests that wait for their responses: a client that sends more of them goes on without the cache.
   static constexpr std::size_t kMostExchanges = 1024;
-  // What one call answers from the cache with its heads, but for the last answer, so that a client that asks
-  // and does not read holds little. Requests after that go to the server; responses that confirm what is
-  // stored wait until the client has read (on_room()).
-  static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
 
   // `verified_name`: of the server of a decrypted connection, by its certificate; empty: it is in the clear.
   Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_view verified_name = {});
-  ~Near() override { drop_pending(); }
 
   void on_surroundings(TimePoint now, const modules::Surroundings& told) override;
   void from_lan(TimePoint now, Slice bytes) override;
@@ -44,48 +43,32 @@ class Near final : public modules::Module {
   std::optional<modules::Output> poll_output() override;
   std::optional<TimePoint> next_timeout() const override { return look_at_; }
   std::size_t held_bytes() const override { return request_.size() + response_.size(); }
-  std::size_t state_bytes() const override { return exchanges_bytes_ + static_cast<std::size_t>(pending_bytes_); }
+  std::size_t state_bytes() const override {
+    return awaited_.bytes() + static_cast<std::size_t>(storing_.bytes());
+  }
   void give_up_memory(TimePoint) override;
   const modules::Counters& counters() const override;
   modules::Reason reason() const override { return reason_; }
   std::string_view detail() const override { return detail_; }
 
  private:
-  // A request that the server has, and what becomes of its response.
-  struct Exchange {
-    RequestHead request;
-    std::string key;
-    Object asked_about;  // a condition was added for it; null: the request is the client's
-    Slice head;          // the client's, with asked_about
-    std::uint64_t erasures = 0;
-    std::size_t bytes = 0;
-  };
-
   void read_requests(TimePoint now);
   bool take_request(TimePoint now, Bytes head);
   bool may_answer_now() const;
+  LocalAnswers::Allowed allowed_now() const;
   bool waits(TimePoint now, Bytes head);
-  bool answer(TimePoint now, const RequestHead& request, const Object& object);
-  void send(TimePoint now, const RequestHead& request, const Object& object, std::string_view note);
-  void send_whole(const RequestHead& request, const Stored& object, Slice head);
   void end_after_answer();
-  void send_head(Slice head);
-  void send_content(const Stored& object, Part part);
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);
   void to_server(Bytes bytes);
 
   void read_on(TimePoint now);
   void read_responses(TimePoint now);
-  void count_pending();
   bool take_response(TimePoint now, Bytes head);
   void response_done(TimePoint now);
   void finish_exchange();
   void responses_pass();
   void responses_ended();
-  void drop_pending();
-  void to_lan(Slice bytes);
-  void end_lan();
   void abort();
   void review();
 
@@ -93,27 +76,22 @@ class Near final : public modules::Module {
   Place place_;
   Receiving receiving_;
   std::deque<modules::Output> out_;
+  ToClient to_client_{out_};
+  LocalAnswers answers_;
 
   Buffer request_, response_;                // heads that are not complete, and responses that wait for room
   std::optional<TimePoint> responses_wait_;  // since then
   std::size_t at_server_ = 0;  // bytes of requests not yet read that the server has: of request_, its beginning
   Body request_body_, response_body_;
-  std::deque<Exchange> exchanges_;
-  std::size_t exchanges_bytes_ = 0;
-  std::uint64_t answered_bytes_ = 0;  // in this call
+  AwaitedResponses awaited_;
   std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
-  DiskWait disk_wait_;                // of that request
   bool uses_disk_ = true;
-
-  // The response that comes now.
-  std::optional<Stored> storing_;
-  Content content_;
-  std::uint64_t pending_bytes_ = 0;  // of content_, counted in site_
+  Storing storing_;  // the response that comes now
 
   bool had_body_ = false;  // a request on this connection: nothing is stored from here on
   bool in_response_ = false, requests_pass_ = false, responses_pass_ = false, is_on_ = true;
   bool lan_ended_ = false, stream_ended_ = false;  // from outside
-  bool ended_lan_ = false, ended_stream_ = false;  // by this half
+  bool ended_stream_ = false;                      // by this half
   bool twin_aside_ = false, stepped_aside_to_lan_ = false, aborted_ = false;
   modules::Reason reason_{};
   std::string detail_;

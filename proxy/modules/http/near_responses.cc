@@ -15,16 +15,16 @@ void Near::from_twin(TimePoint now, Slice message) {
 void Near::from_stream(TimePoint now, Slice bytes) {
   bytes = receiving_.from_stream(now, std::move(bytes));
   if (look_at_) on_timeout(std::max(now, *look_at_));
-  if (aborted_ || ended_lan_ || bytes.empty()) return;
-  if (responses_pass_) return to_lan(std::move(bytes));
+  if (aborted_ || to_client_.has_ended() || bytes.empty()) return;
+  if (responses_pass_) return to_client_.pass(std::move(bytes));
   // The body of a response, which is most of what comes, is not copied.
   if (in_response_ && response_.empty() && !response_body_.done()) {
-    const auto size = response_body_.take(bytes.bytes(), storing_ ? &content_ : nullptr);
+    const auto size = response_body_.take(bytes.bytes(), storing_.content());
     if (!size) {
       responses_pass();
-      return to_lan(std::move(bytes));
+      return to_client_.pass(std::move(bytes));
     }
-    to_lan(bytes.sub(0, *size));
+    to_client_.pass(bytes.sub(0, *size));
     if (response_body_.done()) response_done(now);
     bytes = bytes.from(*size);
   }
@@ -38,18 +38,10 @@ void Near::on_room(TimePoint, const modules::Room& room) {
 }
 
 void Near::read_on(TimePoint now) {
-  answered_bytes_ = 0;
+  to_client_.begin_call();
   read_responses(now);
-  count_pending();
+  storing_.count();
   review();
-}
-
-void Near::count_pending() {
-  if (storing_ && content_.size() > site_->store.most_object_bytes()) drop_pending();
-  if (!storing_) return;
-  site_->pending_bytes += content_.size() - pending_bytes_;
-  pending_bytes_ = content_.size();
-  if (site_->pending_bytes > 2 * site_->store.most_object_bytes()) drop_pending();
 }
 
 void Near::read_responses(TimePoint now) {
@@ -59,17 +51,18 @@ void Near::read_responses(TimePoint now) {
   while (at < response_.size() && !responses_pass_ && !aborted_) {
     const Bytes rest = Bytes(response_).subspan(at);
     if (in_response_) {
-      const auto size = response_body_.take(rest, storing_ ? &content_ : nullptr);
+      const auto size = response_body_.take(rest, storing_.content());
       if (!size) {
         keep();
         return responses_pass();
       }
-      to_lan(Slice::copy_of(rest.first(*size)));
+      to_client_.pass(Slice::copy_of(rest.first(*size)));
       at += *size;
       if (response_body_.done()) response_done(now);
       continue;
     }
-    if (answered_bytes_ >= kMostAnsweredBytes && !exchanges_.empty()) {
+    // Until the client has read (on_room()).
+    if (to_client_.has_answered_enough() && !awaited_.empty()) {
       responses_wait_ = now;
       break;
     }
@@ -88,12 +81,12 @@ void Near::read_responses(TimePoint now) {
 // False: it and all that follows passes as it is.
 bool Near::take_response(TimePoint now, Bytes head) {
   const auto response = read_response(head);
-  if (!response || exchanges_.empty()) return false;
-  Exchange& exchange = exchanges_.front();
+  if (!response || awaited_.empty()) return false;
+  Awaited& exchange = awaited_.first();
   const auto framing = framing_of(*response, exchange.request.method);
   if (!framing || response->status == 101) return false;
   if (response->status < 200) {
-    to_lan(Slice::copy_of(head));
+    to_client_.pass(Slice::copy_of(head));
     return true;
   }
   place_.invalidate(site_->store, exchange.request, *response);
@@ -104,7 +97,7 @@ bool Near::take_response(TimePoint now, Bytes head) {
       // It speaks of other content than was asked about. The request as the client made it gets an answer, unless others
       // have followed it, whose answers come first now.
       site_->store.erase(exchange.key);
-      if (exchanges_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
+      if (awaited_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
         abort();
         return true;
       }
@@ -120,39 +113,33 @@ bool Near::take_response(TimePoint now, Bytes head) {
     if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
       site_->store.put(exchange.key, *object);
     finish_exchange();
-    send(now, request, object, "fwd=stale;fwd-status=304");
+    if (answers_.send(now, request, *object, "fwd=stale;fwd-status=304")) end_after_answer();
     // A server that closes after its answer is heard as its end.
     return true;
   }
-  to_lan(Slice::copy_of(head));
+  to_client_.pass(Slice::copy_of(head));
   in_response_ = true;
   response_body_ = Body(*framing);
-  drop_pending();
+  storing_.drop();
   const bool has_end = framing->kind != Framing::Kind::until_close;
   const Seconds wall = site_->wall();
   const bool fits = has_end && framing->length <= site_->store.most_object_bytes();
   if (is_on_ && !had_body_ && fits && may_store(exchange.request, *response, wall))
-    storing_ = to_store(exchange.request, *response, now, wall);
+    storing_.begin(to_store(exchange.request, *response, now, wall));
   if (response_body_.done()) response_done(now);
   return true;
 }
 
 void Near::response_done(TimePoint) {
-  const Exchange& exchange = exchanges_.front();
-  if (storing_ && !response_body_.has_trailers() && !site_->store.was_erased(exchange.key, exchange.erasures)) {
-    storing_->in_memory_only = !uses_disk_;
-    storing_->content_bytes = content_.size();
-    storing_->content = content_.take();
-    site_->store.put(exchange.key, *std::exchange(storing_, std::nullopt));
-  }
-  drop_pending();
+  const Awaited& exchange = awaited_.first();
+  if (!response_body_.has_trailers()) storing_.complete(exchange.key, exchange.erasures, uses_disk_);
+  storing_.drop();
   finish_exchange();
 }
 
 void Near::finish_exchange() {
   in_response_ = false;
-  exchanges_bytes_ -= exchanges_.front().bytes;
-  exchanges_.pop_front();
+  awaited_.pop_first();
 }
 
 // Nothing can be told apart any more; a client that waits for the answer to a question of ours cannot get it.
@@ -160,23 +147,13 @@ void Near::responses_pass() {
   if (responses_pass_) return;
   responses_wait_.reset();
   const std::size_t begun = in_response_ ? 1 : 0;
-  const auto first = exchanges_.begin() + static_cast<std::ptrdiff_t>(std::min(begun, exchanges_.size()));
-  const bool owes = std::any_of(first, exchanges_.end(), [](const Exchange& each) { return each.asked_about != nullptr; });
-  if (owes) return abort();
+  if (awaited_.has_question(begun)) return abort();
   responses_pass_ = true;
-  drop_pending();
-  exchanges_.clear();
-  exchanges_bytes_ = 0;
-  if (!response_.empty()) to_lan(Slice::copy_of(response_));
+  storing_.drop();
+  awaited_.clear();
+  if (!response_.empty()) to_client_.pass(Slice::copy_of(response_));
   response_ = {};
   requests_pass(reasons::http_not_understood);
-}
-
-void Near::drop_pending() {
-  site_->pending_bytes -= pending_bytes_;
-  pending_bytes_ = 0;
-  storing_.reset();
-  content_ = {};
 }
 
 void Near::stream_ended(TimePoint, modules::Ending ending) {
@@ -187,10 +164,10 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 }
 
 void Near::responses_ended() {
-  drop_pending();  // what has not ended by itself is not complete
-  if (!response_.empty()) to_lan(Slice::copy_of(response_));
+  storing_.drop();  // what has not ended by itself is not complete
+  if (!response_.empty()) to_client_.pass(Slice::copy_of(response_));
   response_ = {};
-  end_lan();
+  to_client_.end();
 }
 
 }  // namespace longhaul::http

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `cache clear`: drops stored responses and the dictionaries here and, through the links, at the
+// peers.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "proxy/control/controlled.h"
+#include "proxy/module_host.h"
+#include "proxy/peer_links.h"
+
+namespace longhaul {
+
+// Done at once; the result waits for the peers' results, up to a limit. All references outlive the coroutine.
+boost::asio::awaitable<control::Cleared> clear_cache(boost::asio::io_context& io, ModuleHost& modules,
+                                                     PeerLinks& links, control::ClearWhat what);
+
+}  // namespace longhaul

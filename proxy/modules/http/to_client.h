@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's output to the client: the server's bytes, answers from the cache, and one end. Limits how
+// much one call answers.
+#pragma once
+#include <cstdint>
+#include <deque>
+
+#include "proxy/modules/http/stored_answer.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::http {
+
+class ToClient {
+ public:
+  // What one call answers from the cache with its heads, but for the last answer, so that a client that asks
+  // and does not read holds little.
+  static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
+
+  // `out` outlives this object.
+  explicit ToClient(std::deque<modules::Output>& out) : out_(out) {}
+
+  void begin_call() { answered_bytes_ = 0; }
+  bool has_answered_enough() const { return answered_bytes_ >= kMostAnsweredBytes; }
+
+  void pass(Slice bytes);
+  void answer(Slice head);
+  void answer(Slice head, const Stored& object, Part part);
+  // Nothing is output to the client after that.
+  void end();
+  bool has_ended() const { return ended_; }
+
+ private:
+  std::deque<modules::Output>& out_;
+  std::uint64_t answered_bytes_ = 0;  // in this call
+  bool ended_ = false;
+};
+
+}  // namespace longhaul::http

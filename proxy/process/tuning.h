@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of the process and settings of its host for a daemon with many flows: descriptors, the allocator,
+// TCP.
+#pragma once
+#include <string>
+
+namespace longhaul::process {
+
+// At the start, once. What the host refuses is logged with its remedy, and the daemon runs without it.
+void tune(const std::string& congestion_control);
+
+}  // namespace longhaul::process

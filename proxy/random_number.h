@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// 64 random bits from the system: a number that no other run of a daemon has.
+#pragma once
+#include <cstdint>
+#include <random>
+
+namespace longhaul {
+
+inline std::uint64_t random_number() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+}  // namespace longhaul
