@@ -65,7 +65,7 @@ class Fuzzed {
   }
 
   void begin() {
-    Header header = request_header(Command::negotiate, next_++, {.session = 0, .tree = 0});
+    Header header = request_header(Command::negotiate, take_next(next_), {.session = 0, .tree = 0});
     from_lan(near_, build_message(header, negotiate_request_body().bytes));
     deliver_all();
     static constexpr Dialect dialects[] = {Dialect::smb_2_0_2, Dialect::smb_2_1, Dialect::smb_3_1_1};
@@ -74,11 +74,11 @@ class Fuzzed {
     answer(negotiate_answer_body(dialect, capabilities::large_mtu, security_mode::signing_enabled,
                                  most[choices_.below(8)]),
            30);
-    header = request_header(Command::session_setup, next_++, {.session = 0, .tree = 0});
+    header = request_header(Command::session_setup, take_next(next_), {.session = 0, .tree = 0});
     from_lan(near_, build_message(header, session_setup_request_body().bytes));
     deliver_all();
     answer(session_setup_answer_body(), 100);
-    from_lan(near_, build_message(request_header(Command::tree_connect, next_++),
+    from_lan(near_, build_message(request_header(Command::tree_connect, take_next(next_)),
                                   tree_connect_request_body().bytes));
     deliver_all();
     answer(tree_connect_answer_body(), 200);
@@ -131,9 +131,9 @@ class Fuzzed {
       }
       MessageId id = next_;
       if (command == Command::cancel) {
-        id = next_ - std::min<MessageId>(next_, choices_.below(8));
+        id = next_ - std::min<std::uint64_t>(next_.number(), choices_.below(8));
       } else if (choices_.below(64) == 63) {
-        id = choices_.number();
+        id = MessageId{choices_.number()};
         may_be_reset_ = true;  // as a server would
       } else {
         next_ += of.charge;
@@ -171,7 +171,7 @@ class Fuzzed {
     if (kind == 7) {
       Header header = answer_to(request, Status::pending);
       header.flags |= header_flags::async;
-      header.async_id = request.message_id;
+      header.async_id = request.message_id.number();
       header.tree_id = 0;
       return from_lan(far_, build_message(header, error_body().bytes));
     }
@@ -319,7 +319,7 @@ class Fuzzed {
   Watched near_{Side::near}, far_{Side::far};
   FrameSplitter client_{Framing::direct_tcp}, server_{Framing::direct_tcp};  // what they receive
   std::deque<Header> at_server_;
-  MessageId next_ = 0;
+  MessageId next_{};
   bool garbage_ = false, hostile_twin_ = false, may_be_reset_ = false;
   using Number = std::pair<std::uint64_t, std::uint64_t>;
   static Number number_of(const FileId& file) { return {file.persistent_part, file.volatile_part}; }

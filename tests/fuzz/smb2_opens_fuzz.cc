@@ -59,7 +59,7 @@ class World {
   }
 
  private:
-  MessageId next() { return next_++; }
+  MessageId next() { return take_next(next_); }
   // Client, twins and server at once, as long as something is under way.
   void ask(const Message& message) {
     say(0, message.frame.bytes);
@@ -223,7 +223,7 @@ class World {
   kit::Watched halves_[2] = {half(Side::near), half(Side::far)};
   FrameSplitter from_far_{Framing::direct_tcp};
   std::deque<Message> at_server_;
-  MessageId next_ = 0;
+  MessageId next_{};
   std::uint64_t files_ = 0, last_file_ = 0;
   unsigned listed_ = 0;
 };

@@ -175,7 +175,7 @@ void open_in_a_row(std::uint8_t info_class, Bytes entries) {
   Open directory;
   directory.name.path.clear();
   OpeningRow row;
-  row.listed(directory, 1, info_class, entries);
+  row.listed(directory, MessageId{1}, info_class, entries);
   std::map<std::u16string, int> names;  // and how often each is listed
   for (Bytes rest = entries;;) {
     const auto entry = take_directory_entry(info_class, rest);
@@ -251,12 +251,12 @@ void edit(Bytes message, const Elements& elements) {
   write_frame_head(message.size(), bytes.data());
   append(bytes, message);
   EditedFrame frame(Slice::copy_of(bytes));
-  for (const Element& element : elements) frame.set_message_id(element.offset, element.offset);
+  for (const Element& element : elements) frame.set_message_id(MessageId{element.offset}, element.offset);
   const Slice edited = std::move(frame).whole();
   require(edited.size() == bytes.size());
   auto again = parse_elements(edited.bytes().subspan(kFrameHeadBytes));
   require(again && again->size() == elements.size());
-  for (const Element& element : *again) require(element.header.message_id == element.offset);
+  for (const Element& element : *again) require(element.header.message_id == MessageId{element.offset});
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/seal/handshake.h"
 
+#include <algorithm>
+
 #include "proxy/modules/smb/seal/negotiation.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
@@ -42,15 +44,14 @@ Frame Handshake::from_client(const Frame& frame) {
 
 void Handshake::make_room() {
   if (asked_.size() + between_.size() < kMostLogins) return;
-  Setups* from = nullptr;
-  Setups::iterator oldest;
-  for (Setups* const setups : {&asked_, &between_})
-    for (auto each = setups->begin(); each != setups->end(); ++each)
-      if (!from || each->second.asked < oldest->second.asked) {
-        from = setups;
-        oldest = each;
-      }
-  from->erase(oldest);
+  const auto is_older = [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; };
+  const auto asked = std::ranges::min_element(asked_, is_older);
+  const auto between = std::ranges::min_element(between_, is_older);
+  if (between == between_.end() || (asked != asked_.end() && is_older(*asked, *between))) {
+    asked_.erase(asked);
+  } else {
+    between_.erase(between);
+  }
 }
 
 Handshake::Answer Handshake::from_server(const Frame& frame) {

@@ -53,7 +53,6 @@ class Handshake {
     bool must_sign = false;   // the client demands it
     std::uint64_t asked = 0;  // its last request, counted
   };
-  using Setups = KeyedMap<std::uint64_t, Setup>;
 
   void negotiated(const Frame& frame, const smb2::Element& element, Answer& answer);
   void set_up(const Frame& frame, const smb2::Element& element, Answer& answer);
@@ -64,9 +63,9 @@ class Handshake {
   bool negotiated_ = false, changed_ = false;
   Agreement agreement_;
   PreauthValue client_{}, server_{};  // after NEGOTIATE
-  Setups asked_;                      // by the MessageId of the request without an answer
-  Setups between_;                    // by the session, between two requests
-  std::uint64_t requests_ = 0;        // of logins
+  KeyedMap<smb2::MessageId, Setup> asked_;    // by the request without an answer
+  KeyedMap<smb2::SessionId, Setup> between_;  // two requests
+  std::uint64_t requests_ = 0;                // of logins
   KeyedSet<smb2::SessionId> done_;    // logged in: later logins keep their keys
 };
 

@@ -5,14 +5,15 @@ namespace longhaul::smb::seal {
 namespace {
 
 // No client gets that far, and arithmetic above it is safe.
-constexpr smb2::MessageId kLastUsable = smb2::MessageId{1} << 62;
+constexpr smb2::MessageId kLastUsable{1ull << 62};
 
 }  // namespace
 
 Result<void> UsedIds::use(const smb2::Header& request) {
   if (request.command == smb2::Command::cancel) return {};  // has the id of its target
   if (request.message_id >= kLastUsable) return Error::forged;
-  const Interval ids{request.message_id, request.message_id + request.charge()};
+  const std::uint64_t first = request.message_id.number();
+  const Interval ids{first, first + request.charge()};
   if (ids_.overlaps(ids)) return Error::forged;
   ids_.add(ids);
   // The ids of the lowest gap count as used, too.

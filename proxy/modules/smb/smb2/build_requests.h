@@ -16,7 +16,7 @@ namespace longhaul::smb::smb2 {
 
 // The fields of our own requests besides their body.
 struct RequestHead {
-  MessageId message_id = 0;
+  MessageId message_id{};
   std::uint16_t credit_charge = 1;  // ids it takes; see charge_for()
   std::uint16_t credit_request = 1;
   std::uint16_t credit_wish = 1;  // that would widen the window for many requests of ours

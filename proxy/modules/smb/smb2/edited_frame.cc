@@ -60,7 +60,7 @@ EditedFrame::EditedFrame(const Slice& frame) {
 }
 
 void EditedFrame::set_message_id(MessageId id, std::size_t element) {
-  store_le(at(element, kMessageIdAt, sizeof id), id);
+  store_le(at(element, kMessageIdAt, sizeof id.number()), id.number());
 }
 void EditedFrame::set_credits(std::uint16_t credits, std::size_t element) {
   store_le(at(element, kCreditsAt, sizeof credits), credits);

@@ -131,11 +131,11 @@ bool Far::inject_open(TimePoint now, SessionId session, TreeId tree, const Build
   const auto own = own_opens_.create(session, tree, build, std::move(reply));
   if (!own) return false;
   for (const Slice& question : questions) {
-    metadata_.on_twin(
-        now,
-        Expect{
-            .message = *own, .command = static_cast<std::uint16_t>(Command::query_info), .request = question},
-        {});
+    metadata_.on_twin(now,
+                      Expect{.message = number_of(*own),
+                             .command = static_cast<std::uint16_t>(Command::query_info),
+                             .request = question},
+                      {});
   }
   return true;
 }
@@ -186,8 +186,8 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& atta
     Connection::Outcome outcome = connection_.answered_here(id);
     for (FarPart* part : parts_) part->on_outcome(now, outcome);
   };
-  if (auto* used = std::get_if<Used>(&message)) unused(used->message, used->charge);
-  if (auto* local = std::get_if<Local>(&message)) unused(local->message, local->charge);
+  if (auto* used = std::get_if<Used>(&message)) unused(id_of(used->message), used->charge);
+  if (auto* local = std::get_if<Local>(&message)) unused(id_of(local->message), local->charge);
   // Not requested by the server: the client is about to open the file again.
   if (auto* broken = std::get_if<Broken>(&message))
     if (Open* open = connection_.open(broken->open); open && !open->break_pending) open->given_up = true;

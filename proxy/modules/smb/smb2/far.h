@@ -102,7 +102,7 @@ class Far final : public Half, private FarSide {
   }
   bool contended(const FileName& name) const override { return oplocks_.contended(name); }
   void on_with(TimePoint now, const Message& message) override;
-  void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
+  void listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class,
               const Slice& entries) override {
     opens_.listed(directory, listing, info_class, entries);
   }

@@ -16,10 +16,10 @@ Taken FarListings::on_twin(TimePoint now, const TwinMessage& message, const Slic
       return Taken::yes;
     }
     if (enumerate->open == OpenKey{}) {
-      opening_[enumerate->message] = Listing{.generation = enumerate->message,
-                                             .info_class = enumerate->info_class,
-                                             .pattern = enumerate->pattern,
-                                             .window_bytes = window_bytes()};
+      opening_[id_of(enumerate->message)] = Listing{.generation = id_of(enumerate->message),
+                                                    .info_class = enumerate->info_class,
+                                                    .pattern = enumerate->pattern,
+                                                    .window_bytes = window_bytes()};
       return Taken::yes;
     }
     Listing& listing = listings_[enumerate->open];
@@ -35,7 +35,7 @@ Taken FarListings::on_twin(TimePoint now, const TwinMessage& message, const Slic
     names_.shorten(names, enumerate->served);
     beginning_.erase(listing.generation);
     beginning_.emplace(enumerate->message, enumerate->open);
-    listing = Listing{.generation = enumerate->message,
+    listing = Listing{.generation = id_of(enumerate->message),
                       .info_class = enumerate->info_class,
                       .pattern = enumerate->pattern,
                       .all = enumerate->all,
@@ -304,7 +304,7 @@ void FarListings::listed(TimePoint now, const OpenKey& key, MessageId generation
 
 void FarListings::push(const OpenKey& key, MessageId generation, Status status, Slice entries) {
   std::byte name[sizeof(generation)];
-  store_le(name, generation);
+  store_le(name, generation.number());
   push_answer(side_, key, Command::query_directory, status, Slice::copy_of(name), std::move(entries));
 }
 

@@ -37,7 +37,7 @@ class FarListings final : public FarPart {
 
  private:
   struct Listing {
-    MessageId generation = 0;  // the Enumerate that it follows
+    MessageId generation{};  // the Enumerate that it follows
     std::uint8_t info_class = 0;
     Slice pattern;
     bool all = false;

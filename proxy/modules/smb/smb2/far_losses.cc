@@ -76,7 +76,7 @@ Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes
     return is_lost ? Taken::yes : Taken::no;
   }
   for (const GoesOn& each : files_.gone_on_with(message, side_.connection()))
-    is_lost |= doubts_.tells(each.file, each.use, message.header().message_id);
+    is_lost |= doubts_.tells(each.file, each.use, number_of(message.header().message_id));
   if (!is_lost) return Taken::no;
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);

@@ -14,7 +14,7 @@ Taken FarMetadata::on_twin(TimePoint, const TwinMessage& message, const Slice&) 
       side_.out().abort();  // not sent by our near half
       return Taken::yes;
     }
-    std::vector<Slice>& questions = expected_[expect->message];
+    std::vector<Slice>& questions = expected_[id_of(expect->message)];
     if (questions.size() < kMostQuestions) questions.push_back(expect->request);
     return Taken::yes;
   }

@@ -33,7 +33,7 @@ Slice without_oplock(const Slice& body) {
 
 }  // namespace
 
-void FarOpens::listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
+void FarOpens::listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class,
                       const Slice& entries) {
   if (const Open* open = side_.connection().open(directory))
     row_.listed(*open, listing, info_class, entries.bytes());
@@ -312,7 +312,8 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
   if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) row_.read();
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
-    if (!creates_.expect(expect->message, expect->request)) side_.out().abort();  // not sent by our near half
+    if (!creates_.expect(id_of(expect->message), expect->request))
+      side_.out().abort();  // not sent by our near half
   }
   return Taken::no;
 }

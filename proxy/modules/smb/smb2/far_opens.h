@@ -47,7 +47,7 @@ class FarOpens final : public FarPart {
   std::optional<TimePoint> next_timeout() const override;
 
   // Directory entries that the server sent to the client or to us.
-  void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class, const Slice& entries);
+  void listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class, const Slice& entries);
 
  private:
   using Number = OpensAhead::Number;

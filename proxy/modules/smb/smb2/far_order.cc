@@ -72,7 +72,7 @@ void FarOrder::done(TimePoint now, MessageId id, const Element& answer) {
   const Promise promise = found->second;
   const auto written = parse_write_response(answer.bytes);
   const bool success = answer.header.status == Status::success;
-  side_.out().tell(Kept{.message = id,
+  side_.out().tell(Kept{.message = number_of(id),
                         .status = static_cast<std::uint32_t>(answer.header.status),
                         .written = promise.write && success && written ? written->count : 0,
                         .credits = static_cast<std::uint16_t>(promise.credits + answer.header.credits)});
@@ -123,7 +123,7 @@ void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome)
 
 Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* promised = std::get_if<Promised>(&message)) {
-    if (promises_.contains(promised->message) || promises_.size() >= Connection::kMostPending) {
+    if (promises_.contains(id_of(promised->message)) || promises_.size() >= Connection::kMostPending) {
       side_.out().abort();  // not sent by our near half
       return Taken::yes;
     }

@@ -34,8 +34,8 @@ void FarReads::before_request(TimePoint now, const Message& message, const Chang
       drop(now, *open);
     }
   }
-  if (asked_ && header.command == Command::read && header.message_id == asked_->message) {
-    sent_on(asked_->open, asked_->message);  // unless it is swallowed
+  if (asked_ && header.command == Command::read && header.message_id == id_of(asked_->message)) {
+    sent_on(asked_->open, id_of(asked_->message));  // unless it is swallowed
   } else {
     asked_.reset();
   }
@@ -165,13 +165,13 @@ Taken FarReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
 }
 
 bool FarReads::answered_by_near(TimePoint now, const Message& message) {
-  if (!asked_ || !message.single() || message.header().message_id != asked_->message) return false;
+  if (!asked_ || !message.single() || message.header().message_id != id_of(asked_->message)) return false;
   File* file = find(asked_->open);
-  const Pending* request = side_.connection().pending(asked_->message);
+  const Pending* request = side_.connection().pending(id_of(asked_->message));
   if (!file || !request) return false;
   file->near_has_seen(asked_->seen);
   if (!file->missing_of(*asked_).empty()) return false;
-  answered(asked_->message);
+  answered(id_of(asked_->message));
   file->on_read(request->offset, request->length, limits());
   fetch_more(now, asked_->open, *file);
   asked_.reset();
@@ -183,8 +183,8 @@ Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&
   Asked asked = *asked_;
   asked_.reset();
   File* file = find(asked.open);
-  const Pending* request = side_.connection().pending(asked.message);
-  if (!message.single() || message.header().message_id != asked.message || !file || !request)
+  const Pending* request = side_.connection().pending(id_of(asked.message));
+  if (!message.single() || message.header().message_id != id_of(asked.message) || !file || !request)
     return Taken::no;
   read(now, message, asked, *file, *request);
   file->on_read(request->offset, request->length, limits());
@@ -211,7 +211,7 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
     file.missed(request.offset, request.length);
     return side_.send(now, message);
   }
-  answered(asked.message);
+  answered(id_of(asked.message));
   file.swallow(message, std::move(missing));
 }
 

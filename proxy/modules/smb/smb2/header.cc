@@ -29,7 +29,7 @@ Result<Header> parse_header(Bytes message) {
   header.flags = flags & ~kArrivalFlags;
   header.arrival = flags & kArrivalFlags;
   header.next_command = in.u32();
-  header.message_id = in.u64();
+  header.message_id = MessageId{in.u64()};
   if (header.is_async()) {
     header.async_id = in.u64();
   } else {
@@ -58,7 +58,7 @@ void write_header(const Header& header, Buffer& buffer) {
   out.u16(header.credits);
   out.u32(header.flags);
   out.u32(header.next_command);
-  out.u64(header.message_id);
+  out.u64(header.message_id.number());
   if (header.is_async()) {
     out.u64(header.async_id);
   } else {

@@ -32,7 +32,7 @@ struct Header {
   std::uint32_t flags = 0;    // without kArrivalFlags
   std::uint32_t arrival = 0;  // these; write_header() writes none
   std::uint32_t next_command = 0;
-  MessageId message_id = 0;
+  MessageId message_id{};
   AsyncId async_id = 0;          // with header_flags::async only
   std::uint32_t process_id = 0;  // without it
   TreeId tree_id = 0;            // without it

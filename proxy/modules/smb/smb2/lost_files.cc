@@ -100,7 +100,7 @@ void LostFiles::on_request(const Message& message) {
   for (const Element& element : message.elements) {
     if (element.header.command == Command::tree_connect)
       if (auto share = share_connected_by(element))
-        shares_.connecting(element.header.message_id, std::move(*share));
+        shares_.connecting(number_of(element.header.message_id), std::move(*share));
     if (element.header.command != Command::set_info) continue;
     auto change = change_of(element);
     if (!change) continue;
@@ -118,9 +118,9 @@ void LostFiles::on_outcome(const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim || each.request.command != Command::tree_connect) continue;
     if (each.element && each.element->header.status == Status::success)
-      shares_.connected(each.request.id, each.request.session, each.element->header.tree_id);
+      shares_.connected(number_of(each.request.id), each.request.session, each.element->header.tree_id);
     else
-      shares_.refused(each.request.id);
+      shares_.refused(number_of(each.request.id));
   }
 }
 

@@ -8,7 +8,10 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 // No server goes so far, and arithmetic above it is safe.
-constexpr std::uint64_t kLastId = 1ull << 62;
+constexpr MessageId kLastId{1ull << 62};
+
+// The ids of a request.
+Interval ids_of(MessageId first, std::uint16_t charge) { return {first.number(), first.number() + charge}; }
 
 }  // namespace
 
@@ -30,9 +33,9 @@ void MessageIds::use(Interval ids) {
   bank_.remove(ids);
 }
 
-MessageIds::Forwarded MessageIds::forward(std::uint64_t client_id, std::uint16_t charge, Renumber renumber) {
+MessageIds::Forwarded MessageIds::forward(MessageId client_id, std::uint16_t charge, Renumber renumber) {
   if (client_id >= kLastId) return {client_id, Refusal::none};  // the server's to refuse
-  Interval ids{client_id, client_id + charge};
+  const Interval ids = ids_of(client_id, charge);
   if (all_free(ids) && !bank_.overlaps(ids)) {
     use(ids);
     client_next_ = std::max(client_next_, ids.end);
@@ -50,7 +53,7 @@ MessageIds::Forwarded MessageIds::forward(std::uint64_t client_id, std::uint16_t
   }
   auto other = find(charge, 0);
   if (!other) return {client_id, Refusal::wait};
-  use({*other, *other + charge});
+  use(ids_of(*other, charge));
   client_next_ = std::max(client_next_, ids.end);
   sent_as_[client_id] = *other;
   client_id_[*other] = client_id;
@@ -58,26 +61,26 @@ MessageIds::Forwarded MessageIds::forward(std::uint64_t client_id, std::uint16_t
   return {*other, Refusal::none};
 }
 
-std::uint64_t MessageIds::sent_as(std::uint64_t client_id) const {
+MessageId MessageIds::sent_as(MessageId client_id) const {
   auto found = sent_as_.find(client_id);
   return found == sent_as_.end() ? client_id : found->second;
 }
 
-std::uint64_t MessageIds::client_id(std::uint64_t id) const {
+MessageId MessageIds::client_id(MessageId id) const {
   auto found = client_id_.find(id);
   return found == client_id_.end() ? id : found->second;
 }
 
-void MessageIds::finished(std::uint64_t id) {
+void MessageIds::finished(MessageId id) {
   auto found = client_id_.find(id);
   if (found == client_id_.end()) return;
   sent_as_.erase(found->second);
   client_id_.erase(found);
 }
 
-void MessageIds::bank(std::uint64_t client_id, std::uint16_t charge) {
+void MessageIds::bank(MessageId client_id, std::uint16_t charge) {
   if (client_id >= kLastId) return;
-  Interval ids{client_id, client_id + charge};
+  const Interval ids = ids_of(client_id, charge);
   client_next_ = std::max(client_next_, ids.end);
   // Only free ones: we have used the others, as an advance on them.
   for (const Interval& i : free_.intervals())
@@ -85,23 +88,23 @@ void MessageIds::bank(std::uint64_t client_id, std::uint16_t charge) {
   skipped_.add({std::max(ids.begin, top_), ids.end});
 }
 
-std::optional<std::uint64_t> MessageIds::find_banked(std::uint16_t charge) const {
+std::optional<MessageId> MessageIds::find_banked(std::uint16_t charge) const {
   for (const Interval& i : bank_.intervals())
-    if (i.size() >= charge) return i.begin;
+    if (i.size() >= charge) return MessageId{i.begin};
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> MessageIds::find(std::uint16_t charge, std::uint64_t keep) const {
+std::optional<MessageId> MessageIds::find(std::uint16_t charge, std::uint64_t keep) const {
   if (auto banked = find_banked(charge)) return banked;
   // The highest run of ids that the client has not reached; those below it are the client's.
   std::uint64_t below = 0;
-  std::optional<std::uint64_t> highest;
+  std::optional<MessageId> highest;
   std::uint64_t below_highest = 0;
   for (Interval i : free_.intervals()) {
     i.begin = std::max(i.begin, client_next_);
     if (i.begin >= i.end) continue;
     if (i.size() >= charge) {
-      highest = i.end - charge;
+      highest = MessageId{i.end - charge};
       below_highest = below + i.size() - charge;
     }
     below += i.size();
@@ -110,9 +113,9 @@ std::optional<std::uint64_t> MessageIds::find(std::uint16_t charge, std::uint64_
   return highest;
 }
 
-std::optional<std::uint64_t> MessageIds::take(std::uint16_t charge, std::uint64_t keep) {
+std::optional<MessageId> MessageIds::take(std::uint16_t charge, std::uint64_t keep) {
   auto id = find(charge, keep);
-  if (id) use({*id, *id + charge});
+  if (id) use(ids_of(*id, charge));
   return id;
 }
 
@@ -131,17 +134,18 @@ std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits, std::uint16_
     if (!client_waits && !lags) return std::nullopt;
   } else {
     // The free ids are in runs too short for the waiting request.
-    if (!client_waits || low() + kMostLag >= top_) return std::nullopt;
+    if (!client_waits || low() + kMostLag >= top()) return std::nullopt;
     first = free_.intervals().front();
   }
   auto charge = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(first.size(), std::min(most_charge, kMostBurnCharge)));
-  use({first.begin, first.begin + charge});
-  return Burn{first.begin, charge};
+  const MessageId id{first.begin};
+  use(ids_of(id, charge));
+  return Burn{id, charge};
 }
 
-std::uint16_t MessageIds::lacking(std::uint64_t end, std::uint64_t charge) const {
-  const std::uint64_t beyond = end > top_ ? end - top_ : 0;
+std::uint16_t MessageIds::lacking(MessageId end, std::uint64_t charge) const {
+  const std::uint64_t beyond = end > top() ? end - top() : 0;
   return static_cast<std::uint16_t>(std::min(std::max(charge, beyond), kTargetWindow));
 }
 
@@ -155,7 +159,7 @@ void MessageIds::granted(std::uint16_t credits) {
 }
 
 bool MessageIds::in_step() const {
-  return bank_.empty() && skipped_.empty() && sent_as_.empty() && low() >= client_next_ &&
+  return bank_.empty() && skipped_.empty() && sent_as_.empty() && low().number() >= client_next_ &&
          (free_.intervals().size() <= 1) && (free_.empty() || free_.intervals().front().end == top_);
 }
 

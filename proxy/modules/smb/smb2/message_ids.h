@@ -9,6 +9,7 @@
 
 #include "codecs/interval_set.h"
 #include "codecs/keyed_hash.h"
+#include "proxy/modules/smb/smb2/types.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -21,9 +22,9 @@ class MessageIds {
   MessageIds() { free_.add({0, 1}); }
 
   // Ids below it have been granted. At first only id 0 ([MS-SMB2] 3.3.5.1).
-  std::uint64_t top() const { return top_; }
+  MessageId top() const { return MessageId{top_}; }
   // The lowest unused id: servers keep their window open from there.
-  std::uint64_t low() const { return free_.empty() ? top_ : free_.intervals().front().begin; }
+  MessageId low() const { return MessageId{free_.empty() ? top_ : free_.intervals().front().begin}; }
 
   // ---- the client's requests
   // Forbidden for what is signed or encrypted.
@@ -34,21 +35,21 @@ class MessageIds {
     impossible,  // we used its id and it cannot be renumbered: the connection cannot continue
   };
   struct Forwarded {
-    std::uint64_t id = 0;  // under which it goes to the server; client_id(id) leads back until finished(id)
+    MessageId id{};  // under which it goes to the server; client_id(id) leads back until finished(id)
     Refusal refusal = Refusal::none;
   };
-  Forwarded forward(std::uint64_t client_id, std::uint16_t charge, Renumber renumber);
+  Forwarded forward(MessageId client_id, std::uint16_t charge, Renumber renumber);
   // For CANCEL, which takes no id: the one under which its target went.
-  std::uint64_t sent_as(std::uint64_t client_id) const;
-  std::uint64_t client_id(std::uint64_t id) const;
-  void finished(std::uint64_t id);
+  MessageId sent_as(MessageId client_id) const;
+  MessageId client_id(MessageId id) const;
+  void finished(MessageId id);
 
   // ---- ids that the client used without reaching the server
-  void bank(std::uint64_t client_id, std::uint16_t charge);
+  void bank(MessageId client_id, std::uint16_t charge);
 
   // ---- our own requests
   // `charge` ids in a row. From the top only while at least `keep` ids stay free there for the client.
-  std::optional<std::uint64_t> take(std::uint16_t charge, std::uint64_t keep);
+  std::optional<MessageId> take(std::uint16_t charge, std::uint64_t keep);
   bool can_take(std::uint16_t charge, std::uint64_t keep) const { return find(charge, keep).has_value(); }
   // How many credits a request of ours should request, so that the server's window reaches kTargetWindow and
   // stays there.
@@ -57,13 +58,13 @@ class MessageIds {
   // client's own if its request waits while the window's low end is far behind, because then no grants will
   // come.
   struct Burn {
-    std::uint64_t id = 0;
+    MessageId id{};
     std::uint16_t charge = 0;
   };
   // It should request as many credits as it has ids, plus those missing for the waiting request: `charge`
   // ids, or, if that must keep its own, all below `end`. More would reduce the client's share: servers limit
   // the total.
-  std::uint16_t lacking(std::uint64_t end, std::uint64_t charge) const;
+  std::uint16_t lacking(MessageId end, std::uint64_t charge) const;
   // At most `most_charge` ids at once: a server without multi-credit takes one for each request.
   std::optional<Burn> burn(bool client_waits, std::uint16_t most_charge = kMostBurnCharge);
 
@@ -89,17 +90,18 @@ class MessageIds {
  private:
   static std::uint64_t count(const IntervalSet& ids);
   bool all_free(Interval ids) const;
-  std::optional<std::uint64_t> find(std::uint16_t charge, std::uint64_t keep) const;
-  std::optional<std::uint64_t> find_banked(std::uint16_t charge) const;
+  std::optional<MessageId> find(std::uint16_t charge, std::uint64_t keep) const;
+  std::optional<MessageId> find_banked(std::uint16_t charge) const;
   void use(Interval ids);
 
+  // IntervalSet has plain numbers, and so has all that is compared with its runs.
   IntervalSet free_;     // below top_
   IntervalSet bank_;     // a part of free_
   IntervalSet skipped_;  // from top_ on: used up by the client
   std::uint64_t top_ = 1;
   std::uint64_t client_next_ = 0;                     // behind the highest id that the client used
-  KeyedMap<std::uint64_t, std::uint64_t> sent_as_;    // client's id -> server's, where they differ
-  KeyedMap<std::uint64_t, std::uint64_t> client_id_;  // and back
+  KeyedMap<MessageId, MessageId> sent_as_;            // client's id -> server's, where they differ
+  KeyedMap<MessageId, MessageId> client_id_;          // and back
 };
 
 }  // namespace longhaul::smb::smb2

@@ -131,7 +131,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
 void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
   used_ = true;
   const Pending* request = connection_.pending(id);
-  if (told == Told::no && request) out_.tell(Local{id, request->charge});
+  if (told == Told::no && request) out_.tell(Local{number_of(id), request->charge});
   out_.to_lan(std::move(frame));
   if (told != Told::by_server) ++counters_.round_trips_saved;
   effects(now, connection_.answered_here(id));
@@ -142,7 +142,7 @@ void Near::answer_create(TimePoint now, const Message& request, Slice answer,
   const auto message = parse_message({FrameKind::smb2, answer});
   if (!message) return out_.abort();  // our twin's making
   metadata_.opened_ahead(request, questions);
-  out_.tell(Local{request.header().message_id, request.header().charge()});
+  out_.tell(Local{number_of(request.header().message_id), request.header().charge()});
   ++counters_.round_trips_saved;
   effects(now, connection_.on_response(*message));
   out_.to_lan(std::move(answer));

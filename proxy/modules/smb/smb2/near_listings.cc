@@ -143,7 +143,7 @@ void NearListings::begin_with_open(const Message& message) {
           {.changes = name_changes_.in(pending->session, pending->tree)});
   listing.asked = true;
   side_.out().tell(Enumerate{.open = {},
-                             .message = pending->id,
+                             .message = number_of(pending->id),
                              .info_class = request->info_class,
                              .pattern = Slice::copy_of(request->pattern)});
 }
@@ -202,7 +202,7 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
   listing.afresh = false;
   listing.served = request.flags & kAfresh ? 0 : listing.told_before;
   side_.out().tell(Enumerate{.open = key,
-                             .message = listing.generation,
+                             .message = number_of(listing.generation),
                              .served = listing.served,
                              .info_class = request.info_class,
                              .pattern = Slice::copy_of(request.pattern)});
@@ -221,7 +221,7 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
   const auto parsed = parse_message(frame);
   if (!parsed) return side_.out().abort();  // our own making
   side_.out().tell(Enumerate{.open = key,
-                             .message = listing.generation,
+                             .message = number_of(listing.generation),
                              .all = true,
                              .served = listing.served,
                              .info_class = request.info_class,
@@ -312,7 +312,7 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
   const auto found = listings_.find(pushed->open);
   if (found == listings_.end() || pushed->request.size() != sizeof(MessageId)) return Taken::yes;
   Listing& listing = found->second;
-  if (load_le<std::uint64_t>(pushed->request.bytes(), 0) != listing.generation) return Taken::yes;
+  if (MessageId{load_le<std::uint64_t>(pushed->request.bytes(), 0)} != listing.generation) return Taken::yes;
   const Status status{pushed->status};
   if (status == Status::pending && !listing.afresh && !listing.fetched.has_come()) {
     // None of it can be fetched. The server's position is the client's.

@@ -38,7 +38,7 @@ class NearListings final : public NearPart {
     std::uint64_t changes = 0, doubts = 0;
   };
   struct Listing {
-    MessageId generation = 0;  // the request that began it, or restarted it
+    MessageId generation{};  // the request that began it, or restarted it
     std::uint8_t info_class = 0;
     Version seen;            // when it was begun, or restarted
     bool at_server = false;  // its beginning was requested by the client, and not been answered

@@ -31,7 +31,7 @@ void NearLosses::client_goes_on() {
 void NearLosses::on_outcome(const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered)
     if (!each.interim && each.element && each.element->header.status == Status::lost_writebehind_data)
-      telling_.passes(each.request.id);
+      telling_.passes(number_of(each.request.id));
 }
 
 void NearLosses::goes_unread() {

@@ -70,7 +70,7 @@ void NearMetadata::before_create(const Message& message) {
   const bool may_ask_for_space = !side_.has_promised() && side_.surroundings().features.metadata_relaxed;
   for (const std::string& question : openings_.opening(
            header.message_id, *request, may_ask_for_space ? FileSystems::included : FileSystems::excluded)) {
-    side_.out().tell(Expect{.message = header.message_id,
+    side_.out().tell(Expect{.message = number_of(header.message_id),
                             .command = static_cast<std::uint16_t>(Command::query_info),
                             .request = key_slice(question)});
   }
@@ -175,7 +175,7 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
       !file->second.since.any(*open) && attributes_guarded(*open, side_.surroundings().features);
   if (!known && request->flags & kClosePostQueryAttributes) return Taken::no;
   if (file->second.answers.has_waiting()) return Taken::no;
-  side_.out().tell(Promised{.open = open->key, .message = header.message_id});
+  side_.out().tell(Promised{.open = open->key, .message = number_of(header.message_id)});
   const CloseResponse response = closed_as(*open, request->flags);
   closed(now, *open);
   closing_.answered(header.message_id, *open);

@@ -93,7 +93,7 @@ bool NearMetadata::correct_position(const Message& message, const Connection::Ou
 
 Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* kept = std::get_if<Kept>(&message)) {
-    if (!closing_.finished(kept->message)) return Taken::no;
+    if (!closing_.finished(id_of(kept->message))) return Taken::no;
     // For the client the file is closed. If it is not, only a reset makes that true.
     if (Status{kept->status} != Status::success) side_.out().abort();
     return Taken::yes;

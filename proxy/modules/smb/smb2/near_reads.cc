@@ -70,7 +70,7 @@ Taken NearReads::on_request(TimePoint now, const Message& message, const Changes
     drop_file(*open->group);
   fresh_.learnt(*open);
   Read asked{.header = header, .length = read->length, .minimum_count = read->minimum_count};
-  auto found = cache_.ask(open->key, header.message_id, read->offset, read->length);
+  auto found = cache_.ask(open->key, number_of(header.message_id), read->offset, read->length);
   if (auto* data = std::get_if<ReadData>(&found)) {
     answer(now, asked, open->key, read->offset, *data);
     return Taken::yes;
@@ -84,7 +84,7 @@ Taken NearReads::on_response(TimePoint now, const Message& message, const Connec
   for (const auto& answered : outcome.answered) {
     if (answered.interim || answered.request.command != Command::read) continue;
     waiting_.erase(answered.request.id);
-    auto read = cache_.answered(answered.request.id);
+    auto read = cache_.answered(number_of(answered.request.id));
     if (!read || !message.single()) continue;
     Open* open = side_.connection().open(read->open);
     if (!open || open->group->count(&FileCounts::unsettled) != 0 || !(open->caching & lease_state::read) ||
@@ -105,7 +105,7 @@ Taken NearReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&
     cache_.pushed(*ahead, attached, now);
     side_.counters().ahead_bytes += attached.size();
     while (auto ready = cache_.poll_ready()) {
-      auto read = waiting_.extract(ready->message);
+      auto read = waiting_.extract(id_of(ready->message));
       if (!read.empty()) answer(now, read.mapped(), ready->open, ready->offset, ready->data);
     }
     count();
@@ -134,7 +134,7 @@ void NearReads::answer(TimePoint now, const Read& read, const OpenKey& open, std
                        const ReadData& data) {
   MessageId id = read.header.message_id;
   Outputs& out = side_.out();
-  out.tell(Used{open, offset, read.length, id, read.header.charge(), cache_.seen(open)});
+  out.tell(Used{open, offset, read.length, number_of(id), read.header.charge(), cache_.seen(open)});
   if (const Open* file = side_.connection().open(open))
     side_.has_read(*file, offset, read.length, data.length < read.minimum_count ? 0 : data.length);
   if (data.length == 0 || data.length < read.minimum_count) {

@@ -27,7 +27,7 @@ void NearSettled::before_request(TimePoint now, const Message& message, const Ch
     const Pending* request = side_.connection().pending(element.header.message_id);
     const Open* open = request ? side_.connection().open(request->file) : nullptr;
     if (!open) continue;
-    if (open->settled) settling_.passed_after(request->id);
+    if (open->settled) settling_.passed_after(number_of(request->id));
     active(*open, now);
   }
 }
@@ -38,7 +38,7 @@ void NearSettled::on_outcome(TimePoint now, const Connection::Outcome& outcome) 
     if (change.kind == Change::Kind::closed) settling_.forget(change.open->key);
   }
   for (const Connection::Answered& each : outcome.answered) {
-    if (each.interim || !settling_.revives(each.request.id)) continue;
+    if (each.interim || !settling_.revives(number_of(each.request.id))) continue;
     Open* open = side_.connection().open(each.request.file);
     if (!open || !open->settled) continue;
     open->settled = false;

@@ -78,13 +78,13 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!known && undecided_.is_full()) return Taken::no;
 
   if (promises_.outstanding_bytes() == 0) live_.moved(now);
-  const auto verdict =
-      promises_.promise(open->key, header.message_id, {.offset = request->offset, .length = length},
-                        known ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
+  const auto verdict = promises_.promise(
+      open->key, number_of(header.message_id), {.offset = request->offset, .length = length},
+      known ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
   if (verdict == Promises::Verdict::refused) return Taken::no;
   room_.promised(disk, length);
-  if (!known) undecided_.hold(header.message_id, open->key);
-  side_.out().tell(Promised{.open = open->key, .message = header.message_id});
+  if (!known) undecided_.hold(number_of(header.message_id), open->key);
+  side_.out().tell(Promised{.open = open->key, .message = number_of(header.message_id)});
   side_.pass_on(now, message);
   waiting_.insert_or_assign(
       header.message_id,
@@ -119,7 +119,7 @@ void NearWrites::answer_early(TimePoint now, MessageId id) {
 void NearWrites::kept(TimePoint now, const Kept& kept) {
   const Status status{kept.status};
   const auto settled = promises_.kept(kept.message, status, kept.written);
-  const auto found = waiting_.find(kept.message);
+  const auto found = waiting_.find(id_of(kept.message));
   if (!settled || found == waiting_.end()) return;
   live_.moved(now);
   const Waiting write = std::move(found->second);
@@ -140,7 +140,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
       lost_->told_late(lost_file(*open));
     Header answer = answer_to(write.header, final);
     answer.credits = kept.credits;
-    side_.answer(now, kept.message, answer_of(answer, kept.written), NearSide::Told::by_server);
+    side_.answer(now, id_of(kept.message), answer_of(answer, kept.written), NearSide::Told::by_server);
   }
   // Data read ahead while the server was still writing may be older than the written data.
   if (promises_.waiting(settled->open) == 0) {
@@ -153,7 +153,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
 // What must not be promised now is not promised later either, only because it waited here.
 void NearWrites::answer_held(TimePoint now) {
   if (stops_ || files_.may_be_misnamed() || lost_->live().has_unguarded(ends_)) return;
-  while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
+  while (const auto message = promises_.poll_answerable()) answer_early(now, id_of(*message));
 }
 
 void NearWrites::mark(const Open& open) {
@@ -231,7 +231,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 
 // Its CLOSE was answered, or its tree or session has ended. No answer can carry an error any more.
 void NearWrites::ended(const Open& open) {
-  for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
+  for (const MessageNumber number : promises_.messages(open.key)) waiting_.erase(id_of(number));
   const LivePromises::Closed closed = live_.closed(open.key, lost_file(open));
   if (closed == LivePromises::Closed::settled) side_.out().tell(Settled{open.key});
   if (closed == LivePromises::Closed::lost) side_.out().abort();
@@ -245,11 +245,11 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* done = std::get_if<Kept>(&message)) {
     // The connection is reset then (near_metadata.h).
-    if (const auto closing = closing_.extract(done->message);
+    if (const auto closing = closing_.extract(id_of(done->message));
         !closing.empty() && Status{done->status} != Status::success)
       lost_->refused(closing.mapped().file, {0, std::max<std::uint64_t>(closing.mapped().end, 1)},
                      done->status);
-    if (!waiting_.contains(done->message)) return Taken::no;
+    if (!waiting_.contains(id_of(done->message))) return Taken::no;
     kept(now, *done);
     return Taken::yes;
   }

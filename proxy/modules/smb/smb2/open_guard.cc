@@ -82,7 +82,7 @@ OpenGuard::Verdict OpenGuard::judge(Elements elements, Chain& chain) {
   }
   if (header.command == Command::tree_connect) {
     if (auto share = share_connected_by(element)) {
-      shares_.connecting(header.message_id, *share);
+      shares_.connecting(number_of(header.message_id), *share);
       chain.share = std::move(share);
     }
   }
@@ -190,9 +190,9 @@ void OpenGuard::learn_share(const Element& answer) {
   const Header& header = answer.header;
   if (header.command != Command::tree_connect) return;
   if (header.status == Status::success)
-    shares_.connected(header.message_id, header.session_id, header.tree_id);
+    shares_.connected(number_of(header.message_id), header.session_id, header.tree_id);
   else
-    shares_.refused(header.message_id);
+    shares_.refused(number_of(header.message_id));
 }
 
 }  // namespace longhaul::smb::smb2

@@ -23,8 +23,7 @@ std::u16string utf16(std::string_view bytes) {
 
 // ---- folders
 
-void OpeningRow::listed(const Open& directory, std::uint64_t listing, std::uint8_t info_class,
-                        Bytes entries) {
+void OpeningRow::listed(const Open& directory, MessageId listing, std::uint8_t info_class, Bytes entries) {
   auto found = std::find_if(folders_.begin(), folders_.end(), [&](const Folder& folder) {
     return folder.session == directory.session && folder.tree == directory.tree &&
            folder.path == directory.name.path;

@@ -23,7 +23,7 @@ class OpeningRow {
   static constexpr std::size_t kMostAhead = 128;
 
   // Entries of a directory from the server. `listing` is another number each time that it begins again.
-  void listed(const Open& directory, std::uint64_t listing, std::uint8_t info_class, Bytes entries);
+  void listed(const Open& directory, MessageId listing, std::uint8_t info_class, Bytes entries);
 
   // The client opens this, whichever side answers. In the order of its requests.
   void opened(const Opened& opened);
@@ -57,7 +57,7 @@ class OpeningRow {
     SessionId session = 0;
     TreeId tree = 0;
     std::u16string path;
-    std::uint64_t listing = 0;
+    MessageId listing{};
     NextFiles files;
   };
   Folder* folder_of(const Opened& opened);

@@ -26,7 +26,9 @@ bool OwnOpens::close(SessionId session, TreeId tree, const Build& build, OpenRep
 }
 
 std::optional<Message> OwnOpens::numbered(SessionId session, TreeId tree, const Build& build) {
-  const Slice frame = build({.message_id = next_++, .tree_id = tree, .session_id = session});
+  const MessageId number = next_;
+  ++next_;
+  const Slice frame = build({.message_id = number, .tree_id = tree, .session_id = session});
   auto request = parse_message({FrameKind::smb2, frame});
   if (!request) return std::nullopt;
   return std::move(*request);

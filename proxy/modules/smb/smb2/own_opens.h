@@ -28,7 +28,7 @@ class OwnOpens {
   std::optional<Message> numbered(SessionId session, TreeId tree, const Build& build);
   FarSide::Reply tracked(MessageId number, OpenReply reply);
 
-  static constexpr MessageId kFirst = MessageId{1} << 63;
+  static constexpr MessageId kFirst{1ull << 63};
 
   Connection& connection_;
   ServerLeg& leg_;

@@ -164,7 +164,7 @@ class FarSide {
   virtual void on_with(TimePoint now, const Message& message) = 0;
   // Entries of a directory, sent by the server to us or to the client. `listing` is another number each time
   // that it begins again.
-  virtual void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
+  virtual void listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class,
                       const Slice& entries) = 0;
 };
 

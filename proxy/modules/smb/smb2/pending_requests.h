@@ -15,7 +15,7 @@ namespace longhaul::smb::smb2 {
 // A request without its final answer.
 struct Pending {
   Command command = Command::echo;
-  MessageId id = 0;
+  MessageId id{};
   SessionId session = 0;
   TreeId tree = 0;
   FileId file;  // resolved, where the command has one and it is known

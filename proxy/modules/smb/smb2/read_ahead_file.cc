@@ -73,7 +73,7 @@ ReadAheadFile::Came ReadAheadFile::fetched(std::uint64_t number, const Frame& fr
 
 void ReadAheadFile::push(std::uint64_t offset, const Slice& bytes, Outputs& out) {
   // Data pushed from here on must not complete a READ that the server answers: it would be answered twice.
-  for (const MessageId id : std::exchange(at_server_, {})) out.tell(Forwarded{id});
+  for (const MessageId id : std::exchange(at_server_, {})) out.tell(Forwarded{number_of(id)});
   std::size_t done = 0;
   do {
     const std::size_t piece = std::min(kPieceBytes, bytes.size() - done);

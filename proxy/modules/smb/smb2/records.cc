@@ -229,7 +229,7 @@ std::string describe(const Element& e) {
   if (h.is_unsolicited()) {
     text += " unsolicited";
   } else {
-    text += fmt::format("{} mid={}", h.is_response() ? " answer" : "", h.message_id);
+    text += fmt::format("{} mid={}", h.is_response() ? " answer" : "", h.message_id.number());
   }
   if (h.is_response() && h.status != Status::success)
     text += fmt::format(" status={:#x}", static_cast<std::uint32_t>(h.status));

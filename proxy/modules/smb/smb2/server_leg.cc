@@ -255,7 +255,8 @@ std::optional<MessageId> ServerLeg::add(SessionId session, TreeId tree, std::uin
 // The number of ids missing for the request that waits longest.
 std::uint16_t ServerLeg::lacking() const {
   if (waiting_.empty()) return 0;
-  std::uint64_t end = 0, charge = 0;
+  MessageId end;
+  std::uint64_t charge = 0;
   for (const Element& element : waiting_.front().message.elements) {
     charge += element.header.charge();
     end = std::max(end, element.header.message_id + element.header.charge());

@@ -23,7 +23,7 @@ class ServerLeg {
       : out_(out), connection_(connection), oplocks_(oplocks), counters_(counters) {}
 
   // The client began with an SMB1 NEGOTIATE that is answered in SMB2: it has taken id 0.
-  void begun_with_smb1() { (void)ids_.forward(0, 1, MessageIds::Renumber::forbidden); }
+  void begun_with_smb1() { (void)ids_.forward(MessageId{0}, 1, MessageIds::Renumber::forbidden); }
   void set_features(const Features& features) { features_ = features; }
 
   // ---- the client's requests

@@ -10,11 +10,15 @@
 
 #include "codecs/bytes.h"
 #include "codecs/keyed_hash.h"
+#include "proxy/link/types.h"
 #include "proxy/modules/smb/status.h"
+#include "proxy/modules/twin/open_key.h"
 
 namespace longhaul::smb::smb2 {
 
-using MessageId = std::uint64_t;
+// A request's number on its connection, which its answer repeats. Requests of several credits take as many in
+// a row (3.2.4.1.5).
+using MessageId = link::Position<struct MessageIdKind>;
 using AsyncId = std::uint64_t;
 using SessionId = std::uint64_t;
 using TreeId = std::uint32_t;
@@ -22,7 +26,12 @@ using Guid = std::array<std::byte, 16>;
 using LeaseKey = std::array<std::byte, 16>;
 
 // The id in an unsolicited notification (3.3.4.6).
-inline constexpr MessageId kUnsolicited = ~MessageId{0};
+inline constexpr MessageId kUnsolicited{~0ull};
+
+// The id as the halves' messages have it, and back.
+constexpr twin::MessageNumber number_of(MessageId id) { return twin::MessageNumber{id.number()}; }
+constexpr MessageId id_of(twin::MessageNumber number) { return MessageId{number}; }
+
 inline constexpr std::size_t kHeaderBytes = 64;
 inline constexpr std::uint32_t kCreditBytes = 65536;  // one credit pays for so much payload (3.1.5.2)
 

@@ -39,12 +39,12 @@ void connect_smb2(Guarded& flow, std::uint32_t tree_flags = 0) {
   flow.take_client(), flow.take_server();
 }
 
-Message echo(smb2::MessageId id, std::uint16_t charge = 1) {
+Message echo(smb2::test::AnyId id, std::uint16_t charge = 1) {
   return request(Command::echo, id, empty_body(), {.charge = charge});
 }
 
 // The guard has sent an ECHO in the place of a request; the server answers it with some credits.
-void expect_echo(Guarded& flow, smb2::MessageId id) {
+void expect_echo(Guarded& flow, smb2::test::AnyId id) {
   const Message sent = message_in(flow.take_server());
   CHECK(sent.single());
   CHECK(sent.header().command == Command::echo);
@@ -54,7 +54,7 @@ void expect_echo(Guarded& flow, smb2::MessageId id) {
   head.credits = 7;
   flow.server(smb2::build_empty_response(head));
 }
-void expect_told(Guarded& flow, smb2::MessageId id, Command command = Command::create) {
+void expect_told(Guarded& flow, smb2::test::AnyId id, Command command = Command::create) {
   const Message told = message_in(flow.take_client());
   CHECK(told.single());
   CHECK(told.header().command == command);
@@ -203,10 +203,10 @@ TEST_CASE("SMB2: compound requests that use a refused open fail with it, the res
   REQUIRE(frames.size() == 5);
   REQUIRE(frames[0].elements.size() == 2);
   CHECK(frames[0].elements[1].header.is_related());
-  CHECK(frames[0].elements[0].header.message_id == 3);
+  CHECK(frames[0].elements[0].header.message_id == smb2::MessageId{3});
   for (std::size_t i = 1; i <= 3; ++i) {
     CHECK(frames[i].header().command == Command::echo);
-    CHECK(frames[i].header().message_id == 4 + i);
+    CHECK(frames[i].header().message_id == smb2::MessageId{4} + i);
     CHECK(frames[i].header().session_id == kSession);
     CHECK_FALSE(frames[i].header().is_related());
   }
@@ -237,7 +237,7 @@ TEST_CASE("SMB2: reconnected handles pass") {
 TEST_CASE(
     "SMB2: a signed open of a file with lost writes cannot be answered: the client is reset, each time for a "
     "while") {
-  const auto is_signed = [](smb2::MessageId id, std::string_view name) {
+  const auto is_signed = [](smb2::test::AnyId id, std::string_view name) {
     return create_request(id, name, {}, {.flags = smb2::header_flags::is_signed});
   };
   Guarded flow({u"ROBBED", u"OTHER"});
@@ -293,7 +293,7 @@ TEST_CASE("SMB2: a file with lost writes is not renamed or linked, once") {
   SECTION("through an open handle") {
     passes(flow, create_request(3, "robbed", {.desired_access = kDelete}));
     answers(flow, answer(Command::create, 3, create_answer_body({.file = {1, 1}})));
-    const auto set = [&](smb2::MessageId id, std::uint8_t of_class) {
+    const auto set = [&](smb2::test::AnyId id, std::uint8_t of_class) {
       return request(Command::set_info, id, set_info_request_body({1, 1}, of_class));
     };
     passes(flow, set(4, smb2::file_info::basic));

@@ -14,12 +14,12 @@ struct Followed {
     (void)handshake.from_client(negotiate_request());
     (void)handshake.from_server(negotiate_answer(smb2::Dialect::smb_3_0_2));
   }
-  void begin(smb2::MessageId id, smb2::SessionId session, std::uint16_t mode = 1) {
+  void begin(smb2::test::AnyId id, smb2::SessionId session, std::uint16_t mode = 1) {
     (void)handshake.from_client(setup_request(id, 0, login.first(), mode));
     (void)handshake.from_server(
         setup_answer(id, session, Status::more_processing_required, login.challenge()));
   }
-  Handshake::Answer finish(smb2::MessageId id, smb2::SessionId session, std::uint16_t mode = 1) {
+  Handshake::Answer finish(smb2::test::AnyId id, smb2::SessionId session, std::uint16_t mode = 1) {
     (void)handshake.from_client(setup_request(id, session, login.second(), mode));
     return handshake.from_server(setup_answer(id, session, Status::success, login.last()));
   }
@@ -47,7 +47,7 @@ TEST_CASE("handshake: logins that clients abandon do not keep later ones from be
   for (const bool is_answered : {true, false}) {
     Followed followed;
     followed.begin(1, 0x51);
-    for (smb2::MessageId id = 100; id < 100 + Handshake::kMostLogins - 1; ++id) {
+    for (std::uint64_t id = 100; id < 100 + Handshake::kMostLogins - 1; ++id) {
       if (is_answered)
         followed.begin(id, 0x1000 + id);
       else
@@ -55,7 +55,7 @@ TEST_CASE("handshake: logins that clients abandon do not keep later ones from be
     }
     CHECK(followed.finish(2, 0x51).session);  // not the oldest one too many
     followed.begin(3, 0x52);
-    for (smb2::MessageId id = 1000; id < 1000 + 2 * Handshake::kMostLogins; ++id)
+    for (std::uint64_t id = 1000; id < 1000 + 2 * Handshake::kMostLogins; ++id)
       followed.begin(id, 0x10000 + id);
     followed.begin(4, 0x53);
     const auto answer = followed.finish(5, 0x53);

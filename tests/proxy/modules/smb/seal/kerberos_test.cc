@@ -263,7 +263,7 @@ TEST_CASE("every login that the server refuses is reported with its reason") {
   Handshake handshake(keys_of({{.key = made.service}}));
   (void)handshake.from_client(negotiate_request());
   (void)handshake.from_server(negotiate_answer(smb2::Dialect::smb_2_1));
-  smb2::MessageId id = 1;
+  std::uint64_t id = 1;
   const auto said = [&](Status status, const Text& token) {
     (void)handshake.from_client(setup_request(id, 0x51, as_bytes(made.request())));
     return handshake.from_server(setup_answer(id++, 0x51, status, as_bytes(token))).refused;

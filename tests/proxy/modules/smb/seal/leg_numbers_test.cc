@@ -108,7 +108,7 @@ TEST_CASE("seal: a login beside a session with keys begins another one") {
 
 TEST_CASE("seal: a tree that must be encrypted is no other one that gets its number later") {
   using smb2::header_flags::response;
-  const auto connected = [](Ends& ends, smb2::MessageId id, std::uint32_t flags) {
+  const auto connected = [](Ends& ends, smb2::test::AnyId id, std::uint32_t flags) {
     const Slice request = smb2::build_message(
         {.command = Command::tree_connect, .message_id = id, .session_id = kOurs}, Buffer(9));
     REQUIRE(ends.near.open(arrived(with_signature(ends.client_signer, request))).has_value());
@@ -116,7 +116,7 @@ TEST_CASE("seal: a tree that must be encrypted is no other one that gets its num
         frame_of(Command::tree_connect, id, response, tree_connect_answer_body(smb2::ShareType::disk, flags));
     CHECK_FALSE(sent(ends.near, {answer}).empty());
   };
-  const auto may_sign = [](Ends& ends, smb2::MessageId id) {
+  const auto may_sign = [](Ends& ends, smb2::test::AnyId id) {
     return ends.near.open(arrived(with_signature(ends.client_signer, frame_of(Command::read, id))))
         .has_value();
   };
@@ -169,7 +169,7 @@ TEST_CASE("seal: beside sessions with keys nothing passes that is no message of 
 }
 
 TEST_CASE("seal: more trees or requests than are remembered end the connection") {
-  const auto in_tree = [](smb2::MessageId id, smb2::TreeId tree) {
+  const auto in_tree = [](smb2::test::AnyId id, smb2::TreeId tree) {
     return smb2::build_message({.command = Command::read,
                                 .flags = flags_of(Form::plain),
                                 .message_id = id,
@@ -198,10 +198,10 @@ TEST_CASE("seal: more trees or requests than are remembered end the connection")
   CHECK(encrypted_trees.near.seal(connect(Leg::kMostTrees), out).error() == kUnprotected);
 
   Ends requests;
-  for (smb2::MessageId id = 0; id < Leg::kMostRequests; ++id) REQUIRE(requests.far.seal(in_tree(id, 1), out));
+  for (std::uint64_t id = 0; id < Leg::kMostRequests; ++id) REQUIRE(requests.far.seal(in_tree(id, 1), out));
   CHECK(requests.far.seal(in_tree(Leg::kMostRequests, 1), out).error() == kUnprotected);
   // Sessions without keys go on as before.
   Leg none(Leg::To::server);
-  for (smb2::MessageId id = 0; id <= Leg::kMostRequests; ++id)
+  for (std::uint64_t id = 0; id <= Leg::kMostRequests; ++id)
     REQUIRE(none.seal(frame_of(Command::read, id, 0, 1, Status::success, kNobodys), out));
 }

@@ -104,7 +104,7 @@ TEST_CASE("seal: marks that a client sets itself mean nothing") {
 TEST_CASE("seal: an answer of the server that is weaker than its request goes nowhere") {
   Ends ends;
   for (const bool encrypts : {true, false}) {
-    const smb2::MessageId id = encrypts ? 5 : 6;
+    const smb2::MessageId id{encrypts ? 5u : 6u};
     const Slice request = frame_of(Command::read, id);
     const auto between = ends.near.open(arrived(encrypts ? encrypted(ends.client_out, request)
                                                          : with_signature(ends.client_signer, request)));

@@ -52,7 +52,7 @@ struct Ends {
   Leg near{Leg::To::client}, far{Leg::To::server};
 };
 
-inline Slice frame_of(Command command, smb2::MessageId id, std::uint32_t flags = 0, std::size_t body = 100,
+inline Slice frame_of(Command command, smb2::test::AnyId id, std::uint32_t flags = 0, std::size_t body = 100,
                       Status status = Status::success, smb2::SessionId session = kOurs) {
   smb2::Header header{.credit_charge = 1,
                       .command = command,
@@ -66,7 +66,7 @@ inline Slice frame_of(Command command, smb2::MessageId id, std::uint32_t flags =
   return smb2::build_message(header, bytes);
 }
 
-inline Slice frame_of(Command command, smb2::MessageId id, std::uint32_t flags, const Body& body) {
+inline Slice frame_of(Command command, smb2::test::AnyId id, std::uint32_t flags, const Body& body) {
   return smb2::build_message(
       {.command = command, .credits = 1, .flags = flags, .message_id = id, .tree_id = 7, .session_id = kOurs},
       body.bytes);

@@ -64,7 +64,7 @@ inline Frame negotiate_answer(smb2::Dialect dialect) {
                 smb2::test::negotiate_answer_body(dialect));
 }
 
-inline Frame setup_request(smb2::MessageId id, smb2::SessionId session, Bytes token,
+inline Frame setup_request(smb2::test::AnyId id, smb2::SessionId session, Bytes token,
                            std::uint16_t mode = smb2::security_mode::signing_enabled) {
   const smb2::test::Body body([&](auto& out) {
     out.u16(25), out.u8(0), out.u8(static_cast<std::uint8_t>(mode)), out.zeros(8);
@@ -74,7 +74,7 @@ inline Frame setup_request(smb2::MessageId id, smb2::SessionId session, Bytes to
   return framed(
       {.command = smb2::Command::session_setup, .credits = 1, .message_id = id, .session_id = session}, body);
 }
-inline Frame setup_answer(smb2::MessageId id, smb2::SessionId session, Status status, Bytes token = {}) {
+inline Frame setup_answer(smb2::test::AnyId id, smb2::SessionId session, Status status, Bytes token = {}) {
   smb2::Header header{.command = smb2::Command::session_setup,
                       .credits = 1,
                       .flags = smb2::header_flags::response,

@@ -108,8 +108,9 @@ TEST_CASE("sealing: a login's last answer begins the session, once") {
   REQUIRE(near.takes(told[0], out));
   CHECK(near.is_needed());
   CHECK(std::ranges::all_of(keys.signing_key.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
-  const Frame plain = framed({.command = smb2::Command::echo, .message_id = 3, .session_id = kOurs},
-                             smb2::test::empty_body());
+  const Frame plain =
+      framed({.command = smb2::Command::echo, .message_id = smb2::MessageId{3}, .session_id = kOurs},
+             smb2::test::empty_body());
   CHECK_FALSE(near.from_lan({}, plain, out));
   CHECK(near.reason() == reasons::smb_unprotected);
 

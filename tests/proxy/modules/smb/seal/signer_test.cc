@@ -6,6 +6,7 @@
 
 #include "proxy/modules/smb/smb2/header.h"
 #include "tests/codecs/hex.h"
+#include "tests/proxy/modules/smb/smb2/ids.h"
 
 using namespace longhaul;
 using namespace longhaul::smb::seal;
@@ -19,7 +20,7 @@ Secret<16> key() {
   return key;
 }
 
-Buffer header(smb2::Command command, std::uint32_t flags, smb2::MessageId id) {
+Buffer header(smb2::Command command, std::uint32_t flags, smb2::test::AnyId id) {
   Buffer bytes;
   smb2::write_header({.credit_charge = 1, .command = command, .credits = 1, .flags = flags, .message_id = id,
                       .process_id = 0xFEFF, .session_id = 9},

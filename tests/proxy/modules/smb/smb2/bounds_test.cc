@@ -18,7 +18,7 @@ namespace {
 FileId nth(std::uint64_t n) { return {n, 1000 + n}; }
 OpenKey key_of_nth(std::uint64_t n) { return key_of(kSession, kTree, nth(n)); }
 
-Message granting(Command command, MessageId id, const Body& body, std::uint16_t credits) {
+Message granting(Command command, test::AnyId id, const Body& body, std::uint16_t credits) {
   Header header = answer_to(request_header(command, id), Status::success);
   header.credits = credits;
   return message_of(build_message(header, body.bytes));
@@ -58,18 +58,20 @@ class OneHalf {
   }
 
   void connect(std::uint32_t most_bytes = 1 << 20) {
-    client(request(Command::negotiate, id_++, negotiate_request_body(), {.session = 0, .tree = 0}));
+    client(request(Command::negotiate, test::take_next(id_), negotiate_request_body(),
+                   {.session = 0, .tree = 0}));
     server(answer(Command::negotiate, 0,
                   negotiate_answer_body(Dialect::smb_2_1, capabilities::large_mtu,
                                         security_mode::signing_enabled, most_bytes)));
-    client(request(Command::session_setup, id_++, session_setup_request_body(), {.session = 0, .tree = 0}));
+    client(request(Command::session_setup, test::take_next(id_), session_setup_request_body(),
+                   {.session = 0, .tree = 0}));
     server(granting(Command::session_setup, 1, session_setup_answer_body(), 8000));
-    client(request(Command::tree_connect, id_++, tree_connect_request_body()));
+    client(request(Command::tree_connect, test::take_next(id_), tree_connect_request_body()));
     server(granting(Command::tree_connect, 2, tree_connect_answer_body(), 8000));
   }
   void open(std::uint64_t n, std::string_view name, const Granted& granted = {},
             const CreateRequest& create = {}) {
-    const MessageId id = id_++;
+    const MessageId id = test::take_next(id_);
     client(create_request(id, name, create));
     Granted of_it = granted;
     of_it.file = nth(n);
@@ -77,7 +79,7 @@ class OneHalf {
   }
   MessageId ask(Command command, const Body& body) {
     client(request(command, id_, body));
-    return id_++;
+    return test::take_next(id_);
   }
 
   // Since it was asked last.
@@ -103,7 +105,7 @@ class OneHalf {
 
   Side side_;
   SmbModule module_;
-  MessageId id_ = 0;
+  MessageId id_{};
   std::size_t told_ = 0, to_lan_ = 0, largest_told_ = 0;
   bool aborted_ = false;
 };

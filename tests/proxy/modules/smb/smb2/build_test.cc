@@ -7,6 +7,7 @@
 
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/smb2/records.h"
+#include "tests/proxy/modules/smb/smb2/ids.h"
 
 using namespace longhaul;
 using namespace longhaul::smb;
@@ -16,7 +17,7 @@ namespace {
 
 const FileId kFile{0x1122334455667788, 0x99aabbccddeeff00};
 constexpr RequestHead kHead{
-    .message_id = 77, .credit_charge = 3, .credit_request = 9, .tree_id = 5, .session_id = 6};
+    .message_id = 77_message, .credit_charge = 3, .credit_request = 9, .tree_id = 5, .session_id = 6};
 
 // One message, checked for what every one has. The frame has to outlive it.
 Element only_element(const Slice& frame) {
@@ -36,7 +37,7 @@ Element our_request(const Slice& frame, Command command) {
   const Element element = only_element(frame);
   CHECK(element.header.command == command);
   CHECK_FALSE(element.header.is_response());
-  CHECK(element.header.message_id == 77);
+  CHECK(element.header.message_id == 77_message);
   CHECK(element.header.credit_charge == 3);
   CHECK(element.header.credits == 9);
   CHECK(element.header.tree_id == 5);
@@ -50,7 +51,7 @@ Header answer_head(Command command, Status status = Status::success) {
   request.command = command;
   request.credit_charge = 2;
   request.credits = 500;
-  request.message_id = 41;
+  request.message_id = 41_message;
   request.process_id = 42;
   request.tree_id = 43;
   request.session_id = 44;
@@ -64,7 +65,7 @@ Element our_answer(const Slice& frame, Command command, Status status = Status::
   CHECK(header.command == command);
   CHECK(header.is_response());
   CHECK(header.status == status);
-  CHECK(header.message_id == 41);
+  CHECK(header.message_id == 41_message);
   CHECK(header.credit_charge == 2);
   CHECK(header.credits == 2);  // as many as were used
   CHECK(header.process_id == 42);
@@ -282,9 +283,9 @@ TEST_CASE("a stored answer can be sent under another id") {
   const Slice stored = build_close_response(answer_head(Command::close), {.end_of_file = 12});
   const Bytes body = only_element(stored).body();
   Header header = answer_head(Command::close);
-  header.message_id = 99;
+  header.message_id = 99_message;
   const Slice again = build_message(header, body);
-  CHECK(only_element(again).header.message_id == 99);
+  CHECK(only_element(again).header.message_id == 99_message);
   CHECK(parse_close_response(only_element(again).bytes).value().end_of_file == 12);
 }
 
@@ -307,7 +308,7 @@ TEST_CASE("a copy of a frame is changed only at the selected place") {
     const std::string before(as_text(frame.bytes()));
     const auto edited = [&] {
       EditedFrame edit(frame);
-      edit.set_message_id(0x0102030405060708);
+      edit.set_message_id(0x0102030405060708_message);
       edit.set_credits(0x1112);
       edit.set_status(Status::disk_full);
       return std::move(edit).take();
@@ -338,7 +339,7 @@ TEST_CASE("oplock levels are changed in requests and answers of CREATE, also lat
   const std::size_t element = 40'000;
   EditedFrame edit(frame);
   edit.set_granted_oplock(OplockLevel::none, element);
-  edit.set_message_id(0, 0);
+  edit.set_message_id(0_message, 0);
   std::string expected = text;
   expected[kFrameHeadBytes + element + kHeaderBytes + 2] = 0;
   expected.replace(kFrameHeadBytes + 24, 8, std::string(8, '\0'));
@@ -354,9 +355,9 @@ TEST_CASE("compound elements are separated by NextCommand, and padding belongs t
     write_header(header, message);
     message.resize(begin + (last ? kHeaderBytes + body_bytes : padded), std::byte{0});
   };
-  add({.command = Command::create, .message_id = 1}, 57, false);
-  add({.command = Command::query_info, .flags = header_flags::related, .message_id = 2}, 41, false);
-  add({.command = Command::close, .flags = header_flags::related, .message_id = 3}, 24, true);
+  add({.command = Command::create, .message_id = 1_message}, 57, false);
+  add({.command = Command::query_info, .flags = header_flags::related, .message_id = 2_message}, 41, false);
+  add({.command = Command::close, .flags = header_flags::related, .message_id = 3_message}, 24, true);
   const auto elements = parse_elements(message).value();
   REQUIRE(elements.size() == 3);
   CHECK(elements[0].offset == 0);
@@ -367,7 +368,7 @@ TEST_CASE("compound elements are separated by NextCommand, and padding belongs t
   CHECK(elements[1].header.is_related());
   CHECK(elements[2].offset == 240);
   CHECK(elements[2].bytes.size() == 88);
-  CHECK(elements[2].header.message_id == 3);
+  CHECK(elements[2].header.message_id == 3_message);
 
   // Cut short, or with a NextCommand that cannot be, it is no message.
   for (std::size_t bytes = 0; bytes < 240 + kHeaderBytes; ++bytes)

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/proxy/modules/smb/smb2/ids.h"
+
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
 
@@ -61,16 +63,16 @@ TEST_CASE("after a CREATE a chain is about the file that it opens, until another
   chain.begin(link_of(1, 2));
   chain.names({3, 4});
   chain.begin(link_of(1, 2, header_flags::related));
-  chain.creates(9);
+  chain.creates(9_message);
   CHECK_FALSE(chain.file());
-  CHECK(chain.create() == MessageId{9});
+  CHECK(chain.create() == 9_message);
   chain.begin(link_of(1, 2, header_flags::related));
   chain.names(kPreviousFile);
-  CHECK(chain.create() == MessageId{9});
+  CHECK(chain.create() == 9_message);
   chain.names({5, 6});
   CHECK_FALSE(chain.create());
   CHECK(chain.file() == FileId{5, 6});
-  chain.creates(10);
+  chain.creates(10_message);
   chain.begin(link_of(1, 2));
   CHECK_FALSE(chain.create());
 }

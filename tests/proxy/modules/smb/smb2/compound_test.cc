@@ -24,7 +24,7 @@ TEST_CASE("an element of a compound can be sent alone, with the ids that it refe
   const auto message = alone(both.elements[1], pending);
   REQUIRE(message);
   CHECK(message->single());
-  CHECK(message->header().message_id == 2);
+  CHECK(message->header().message_id == 2_message);
   CHECK(message->header().session_id == 5);
   CHECK(message->header().tree_id == 6);
   CHECK_FALSE(message->header().is_related());

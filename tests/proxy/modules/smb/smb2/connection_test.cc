@@ -37,9 +37,9 @@ TEST_CASE("a connection records the result of NEGOTIATE") {
   Connection connection;
   CHECK(connection.negotiated().dialect() == Dialect::none);
   connection.on_request(request(Command::negotiate, 0, negotiate_request_body(), {.session = 0, .tree = 0}));
-  CHECK(connection.pending(0));
+  CHECK(connection.pending(0_message));
   connection.on_response(answer(Command::negotiate, 0, negotiate_answer_body(Dialect::smb_3_1_1)));
-  CHECK_FALSE(connection.pending(0));
+  CHECK_FALSE(connection.pending(0_message));
   CHECK(connection.negotiated().dialect() == Dialect::smb_3_1_1);
   CHECK(connection.negotiated().multi_credit());
   CHECK(connection.negotiated().max_read_bytes() == 1 << 20);
@@ -79,14 +79,14 @@ TEST_CASE("a failed CREATE leaves no open") {
   connect(connection);
   connection.on_request(create_request(3, "file"));
   const FileGroupRef file = connection.group_of({kTree, u"FILE"});
-  CHECK(connection.being_opened(*file, 99));
-  CHECK_FALSE(connection.being_opened(*file, 3));
+  CHECK(connection.being_opened(*file, 99_message));
+  CHECK_FALSE(connection.being_opened(*file, 3_message));
   const auto outcome = connection.on_response(error(Command::create, 3, Status::object_name_not_found));
   CHECK(outcome.changes.empty());
   REQUIRE(outcome.answered.size() == 1);
-  CHECK(outcome.answered[0].request.id == 3);
+  CHECK(outcome.answered[0].request.id == 3_message);
   CHECK(connection.opens().empty());
-  CHECK_FALSE(connection.being_opened(*file, 99));
+  CHECK_FALSE(connection.being_opened(*file, 99_message));
 }
 
 TEST_CASE("pipes, directories and reparse points are not disk files") {
@@ -139,7 +139,7 @@ TEST_CASE("a break ends when the server has answered its acknowledgement") {
   connection.on_response(oplock_break(file(1), OplockLevel::level_ii));
   const OplockBreak acknowledgement{OplockLevel::level_ii, file(1)};
   connection.on_request(message_of(build_oplock_acknowledgement(
-      {.message_id = 4, .tree_id = kTree, .session_id = kSession}, acknowledgement)));
+      {.message_id = 4_message, .tree_id = kTree, .session_id = kSession}, acknowledgement)));
   CHECK(open.break_pending);
   Body body([&](auto& out) { out.u16(24), out.u8(1), out.zeros(5), put(out, file(1)); });
   connection.on_response(answer(Command::oplock_break, 4, body));
@@ -197,7 +197,7 @@ TEST_CASE("a locally answered CLOSE closes the file") {
   connect(connection);
   const Open* open = &open_file(connection, 3, "file", {.file = file(1)});
   connection.on_request(request(Command::close, 4, close_request_body(file(1))));
-  const auto outcome = connection.answered_here(4);
+  const auto outcome = connection.answered_here(4_message);
   CHECK(which(outcome.changes, Change::Kind::closed) == std::set{open});
   CHECK(connection.pending_count() == 0);
   CHECK(connection.opens().empty());
@@ -229,11 +229,11 @@ TEST_CASE("a compound that opens, queries and closes leaves nothing open, and it
                  query_info_request_body(kPreviousFile, file_info::all)},
                 {request_header(Command::close, 5, related), close_request_body(kPreviousFile)}}));
   CHECK(connection.pending_count() == 3);
-  REQUIRE(connection.pending(4));
-  CHECK(connection.pending(4)->session == kSession);
-  CHECK(connection.pending(4)->tree == kTree);
-  CHECK(connection.pending(4)->in_compound);
-  CHECK(connection.pending(3)->closed_in_compound);
+  REQUIRE(connection.pending(4_message));
+  CHECK(connection.pending(4_message)->session == kSession);
+  CHECK(connection.pending(4_message)->tree == kTree);
+  CHECK(connection.pending(4_message)->in_compound);
+  CHECK(connection.pending(3_message)->closed_in_compound);
 
   const auto outcome = connection.on_response(compound(
       {{answer_to(request_header(Command::create, 3), Status::success),
@@ -257,8 +257,8 @@ TEST_CASE("a related element after one with its own file refers to that file") {
   connection.on_request(
       compound({{request_header(Command::write, 4), write_request_body(file(1), 0, "data")},
                 {request_header(Command::flush, 5, related), flush_request_body(kPreviousFile)}}));
-  REQUIRE(connection.pending(5));
-  CHECK(connection.pending(5)->file == file(1));
+  REQUIRE(connection.pending(5_message));
+  CHECK(connection.pending(5_message)->file == file(1));
 }
 
 TEST_CASE("a change to a file voids what was read of it, through each of its opens and no other file's") {
@@ -330,12 +330,12 @@ TEST_CASE("a request is pending until its final answer, also after an interim on
   const auto between = connection.on_response(interim(Command::read, 4, 88));
   REQUIRE(between.answered.size() == 1);
   CHECK(between.answered[0].interim);
-  REQUIRE(connection.pending(4));
-  CHECK(connection.pending(4)->async);
-  CHECK(connection.pending(4)->async_id == 88);
-  CHECK(connection.pending(4)->offset == 4096);
-  CHECK(connection.pending(4)->length == 512);
-  CHECK(connection.pending(4)->charge == 3);
+  REQUIRE(connection.pending(4_message));
+  CHECK(connection.pending(4_message)->async);
+  CHECK(connection.pending(4_message)->async_id == 88);
+  CHECK(connection.pending(4_message)->offset == 4096);
+  CHECK(connection.pending(4_message)->length == 512);
+  CHECK(connection.pending(4_message)->charge == 3);
   connection.on_request(request(Command::cancel, 4, empty_body()));  // takes no id of its own
   CHECK(connection.pending_count() == 1);
   const auto last = connection.on_response(error(Command::read, 4, Status::cancelled));

@@ -10,6 +10,7 @@
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/connection.h"
+#include "tests/proxy/modules/smb/smb2/ids.h"
 
 namespace longhaul::smb::smb2::test {
 
@@ -177,7 +178,7 @@ struct Of {
   std::uint16_t charge = 1;
   std::uint32_t flags = 0;
 };
-inline Header request_header(Command command, MessageId id, const Of& of = {}) {
+inline Header request_header(Command command, AnyId id, const Of& of = {}) {
   Header header;
   header.command = command;
   header.message_id = id;
@@ -188,11 +189,10 @@ inline Header request_header(Command command, MessageId id, const Of& of = {}) {
   header.flags = of.flags;
   return header;
 }
-inline Message request(Command command, MessageId id, const Body& body, const Of& of = {}) {
+inline Message request(Command command, AnyId id, const Body& body, const Of& of = {}) {
   return message_of(build_message(request_header(command, id, of), body.bytes));
 }
-inline Message create_request(MessageId id, std::string_view name, CreateRequest create = {},
-                              const Of& of = {}) {
+inline Message create_request(AnyId id, std::string_view name, CreateRequest create = {}, const Of& of = {}) {
   if (create.desired_access == 0) create.desired_access = access::read_data | access::write_data;
   const std::string wide = utf16(name);
   create.name = as_bytes(wide);
@@ -201,14 +201,14 @@ inline Message create_request(MessageId id, std::string_view name, CreateRequest
   Header header = request_header(Command::create, id, of);
   return message_of(build_message(header, frame.bytes().subspan(kFrameHeadBytes + kHeaderBytes)));
 }
-inline Message answer(Command command, MessageId id, const Body& body, Status status = Status::success,
+inline Message answer(Command command, AnyId id, const Body& body, Status status = Status::success,
                       const Of& of = {}) {
   return message_of(build_message(answer_to(request_header(command, id, of), status), body.bytes));
 }
-inline Message error(Command command, MessageId id, Status status, const Of& of = {}) {
+inline Message error(Command command, AnyId id, Status status, const Of& of = {}) {
   return answer(command, id, error_body(), status, of);
 }
-inline Message interim(Command command, MessageId id, AsyncId async_id) {
+inline Message interim(Command command, AnyId id, AsyncId async_id) {
   Header header = answer_to(request_header(command, id), Status::pending);
   header.flags |= header_flags::async;
   header.async_id = async_id;
@@ -262,7 +262,7 @@ inline void connect(Connection& connection, Dialect dialect = Dialect::smb_3_0_2
   connection.on_response(answer(Command::tree_connect, 2, tree_connect_answer_body(type)));
 }
 // Answered as `granted` says; the file's id is its own.
-inline Open& open_file(Connection& connection, MessageId id, std::string_view name, const Granted& granted,
+inline Open& open_file(Connection& connection, AnyId id, std::string_view name, const Granted& granted,
                        CreateRequest create = {}) {
   connection.on_request(create_request(id, name, std::move(create)));
   connection.on_response(answer(Command::create, id, create_answer_body(granted)));

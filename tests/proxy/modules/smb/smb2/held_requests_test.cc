@@ -43,9 +43,9 @@ TEST_CASE("requests of one file are released in order, when its promises are don
   waiting.hold(5, waiting.of(waiting.a));
   CHECK(waiting.held.bytes() > 0);
   waiting.done(waiting.a, 1);
-  CHECK(waiting.take() == Waiting::Ids{2});
+  CHECK(waiting.take() == Waiting::Ids{2_message});
   waiting.done(waiting.a, 3);
-  CHECK(waiting.take() == Waiting::Ids{4, 5});
+  CHECK(waiting.take() == Waiting::Ids{4_message, 5_message});
   CHECK(waiting.held.empty());
   CHECK(waiting.held.bytes() == 0);
   CHECK_FALSE(waiting.held.hold_up(waiting.of(waiting.a)));
@@ -63,7 +63,7 @@ TEST_CASE("a request that waits for everything is released after all before it, 
   waiting.done(waiting.b, 2);
   CHECK(waiting.take().empty());
   waiting.done(waiting.a, 1);
-  CHECK(waiting.take() == Waiting::Ids{3, 4, 5, 6});
+  CHECK(waiting.take() == Waiting::Ids{3_message, 4_message, 5_message, 6_message});
 }
 
 TEST_CASE("a promise of a name that may match any file delays the requests of all files") {
@@ -75,22 +75,23 @@ TEST_CASE("a promise of a name that may match any file delays the requests of al
   waiting.promises.add(any, 4);
   waiting.hold(5, waiting.of(waiting.b));
   waiting.done(any, 1);
-  CHECK(waiting.take() == Waiting::Ids{2, 3});
+  CHECK(waiting.take() == Waiting::Ids{2_message, 3_message});
   waiting.done(any, 4);
-  CHECK(waiting.take() == Waiting::Ids{5});
+  CHECK(waiting.take() == Waiting::Ids{5_message});
 }
 
 TEST_CASE("the scope of a waiting request is known until it is released, for its CANCEL") {
   Waiting waiting;
   waiting.promises.add(waiting.a, 1);
   waiting.hold(2, waiting.of(waiting.a));
-  REQUIRE(waiting.held.find(2));
-  CHECK(waiting.held.find(2)->file == waiting.a);
-  waiting.held.hold(
-      {.message = request(Command::cancel, 2, empty_body()), .scope = *waiting.held.find(2), .sequence = 3});
+  REQUIRE(waiting.held.find(2_message));
+  CHECK(waiting.held.find(2_message)->file == waiting.a);
+  waiting.held.hold({.message = request(Command::cancel, 2, empty_body()),
+                     .scope = *waiting.held.find(2_message),
+                     .sequence = 3});
   waiting.done(waiting.a, 1);
-  CHECK(waiting.take() == Waiting::Ids{2, 2});
-  CHECK_FALSE(waiting.held.find(2));
+  CHECK(waiting.take() == Waiting::Ids{2_message, 2_message});
+  CHECK_FALSE(waiting.held.find(2_message));
 }
 
 TEST_CASE("random requests are released as soon as, and not before, all that they wait for is done") {
@@ -145,7 +146,7 @@ TEST_CASE("random requests are released as soon as, and not before, all that the
         std::erase_if(all, [&](const Entry& each) { return each.sequence == done.sequence; });
         waiting.done(done.file, done.sequence);
         for (const MessageId id : waiting.take()) {
-          const auto found = std::ranges::find(all, id, &Entry::sequence);
+          const auto found = std::ranges::find(all, id.number(), &Entry::sequence);
           REQUIRE(found != all.end());
           CHECK_FALSE(must_wait(*found));
           all.erase(found);

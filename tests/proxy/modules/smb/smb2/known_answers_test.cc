@@ -16,7 +16,7 @@ KnownAnswer answer_of(std::size_t bytes, std::uint64_t version = 0) {
   return {.here = true, .version = version, .response = Slice::copy_of(Buffer(bytes)), .waiting = {}};
 }
 
-Message waiting_query(MessageId id) {
+Message waiting_query(test::AnyId id) {
   return request(Command::query_info, id, query_info_request_body({}, 5));
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("queries wait for an answer that is expected, and come out with it") {
   REQUIRE(came);
   CHECK(came->version == 7);
   REQUIRE(came->waiting.size() == 2);
-  CHECK(came->waiting[0].header().message_id == 1);
+  CHECK(came->waiting[0].header().message_id == 1_message);
   CHECK(totals.waiting == 0);
   CHECK_FALSE(answers.find("q"));
   CHECK_FALSE(answers.take_expected("q"));
@@ -95,7 +95,7 @@ TEST_CASE("only so many queries wait, and none that is large") {
   another.expect("q", 0);
   const Body large([](auto& out) { out.zeros(KnownAnswers::kMostWaitingBytes); });
   CHECK_FALSE(answers.wait(*answers.find("q"), request(Command::query_info, 1, large)));
-  for (MessageId id = 0; id < KnownAnswers::kMostWaiting; ++id)
+  for (std::uint64_t id = 0; id < KnownAnswers::kMostWaiting; ++id)
     REQUIRE(answers.wait(*answers.find("q"), waiting_query(id)));
   CHECK_FALSE(another.wait(*another.find("q"), waiting_query(1000)));
   answers.forget("q");
@@ -111,7 +111,7 @@ TEST_CASE("a file that ends returns the queries that wait, and takes nothing any
     REQUIRE(answers.wait(*answers.find("b"), waiting_query(4)));
     const auto waiting = answers.clear();
     REQUIRE(waiting.size() == 1);
-    CHECK(waiting[0].header().message_id == 4);
+    CHECK(waiting[0].header().message_id == 4_message);
     CHECK(totals.waiting == 0);
     CHECK(totals.bytes == 0);
     answers.keep("a", answer_of(50));

@@ -70,12 +70,12 @@ TEST_CASE("a break that crosses a CLOSE is acknowledged by it, until the server 
   LocalCloses closes;
   Closable t;
   CHECK_FALSE(closes.acknowledge(oplock_break({3, 4}, OplockLevel::none), connection));
-  closes.answered(10, t.open);
+  closes.answered(10_message, t.open);
   CHECK_FALSE(closes.empty());
   CHECK(closes.acknowledge(oplock_break({3, 4}, OplockLevel::none), connection));
   CHECK_FALSE(closes.acknowledge(oplock_break({3, 5}, OplockLevel::none), connection));
-  CHECK_FALSE(closes.finished(11));
-  CHECK(closes.finished(10));
+  CHECK_FALSE(closes.finished(11_message));
+  CHECK(closes.finished(10_message));
   CHECK(closes.empty());
   CHECK_FALSE(closes.acknowledge(oplock_break({3, 4}, OplockLevel::none), connection));
 }
@@ -90,7 +90,7 @@ TEST_CASE("a break of a lease reaches the client while another open shares it") 
   Closable t;
   t.open.lease = lease.key;
   LocalCloses closes;
-  closes.answered(10, t.open);
+  closes.answered(10_message, t.open);
   const Message taken_back = lease_break(lease.key, lease.state, 0);
   CHECK(closes.acknowledge(taken_back, connection));
   open_file(connection, 3, "another", granted);

@@ -83,7 +83,7 @@ class LoneFarSide final : public FarSide {
   bool contended(const FileName&) const override { return false; }
   void fence() override {}
   void on_with(TimePoint, const Message&) override {}
-  void listed(const OpenKey&, std::uint64_t, std::uint8_t, const Slice&) override {}
+  void listed(const OpenKey&, MessageId, std::uint8_t, const Slice&) override {}
 
  private:
   struct Replies {
@@ -94,18 +94,18 @@ class LoneFarSide final : public FarSide {
   bool send_own(SessionId session, TreeId tree, const Build& build, Replies replies) {
     if (free_ids == 0 || connection_.sessions().any_untouchable()) return false;
     --free_ids;
-    sent.push_back(
-        {.request = message_of(build({.message_id = next_id_++, .tree_id = tree, .session_id = session})),
-         .reply = std::move(replies.reply),
-         .open_reply = std::move(replies.open_reply),
-         .begun = std::move(replies.begun)});
+    sent.push_back({.request = message_of(build(
+                        {.message_id = test::take_next(next_id_), .tree_id = tree, .session_id = session})),
+                    .reply = std::move(replies.reply),
+                    .open_reply = std::move(replies.open_reply),
+                    .begun = std::move(replies.begun)});
     return true;
   }
 
   Connection connection_;
   Outputs out_;
   modules::Counters counters_;
-  MessageId next_id_ = 1000;
+  MessageId next_id_{1000};
 };
 
 }  // namespace longhaul::smb::smb2::test

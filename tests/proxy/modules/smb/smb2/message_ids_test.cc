@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "tests/proxy/modules/smb/smb2/ids.h"
+
 using namespace longhaul::smb::smb2;
 
 namespace {
@@ -19,28 +21,28 @@ using Refusal = MessageIds::Refusal;
 // the lowest unused lies so far behind.
 class Server {
  public:
-  bool take(std::uint64_t id, std::uint16_t charge) {
-    for (std::uint64_t i = id; i < id + charge; ++i)
+  bool take(MessageId id, std::uint16_t charge) {
+    for (MessageId i = id; i < id + charge; ++i)
       if (!free_.contains(i)) return false;
-    for (std::uint64_t i = id; i < id + charge; ++i) free_.erase(i);
+    for (MessageId i = id; i < id + charge; ++i) free_.erase(i);
     return true;
   }
   std::uint16_t grant(std::uint16_t asked) {
-    const std::uint64_t low = free_.empty() ? high_ : *free_.begin();
+    const MessageId low = free_.empty() ? high_ : *free_.begin();
     const std::uint64_t room = kMostWindow - (high_ - low);
     const std::uint64_t granted = std::min<std::uint64_t>(room, asked);
-    for (std::uint64_t i = 0; i < granted; ++i) free_.insert(high_++);
+    for (std::uint64_t i = 0; i < granted; ++i) free_.insert(test::take_next(high_));
     return static_cast<std::uint16_t>(granted);
   }
   std::size_t free() const { return free_.size(); }
 
  private:
   static constexpr std::uint64_t kMostWindow = 8192;
-  std::set<std::uint64_t> free_{0};
-  std::uint64_t high_ = 1;
+  std::set<MessageId> free_{0_message};
+  MessageId high_ = 1_message;
 };
 
-std::optional<std::uint64_t> sent(const MessageIds::Forwarded& forwarded) {
+std::optional<MessageId> sent(const MessageIds::Forwarded& forwarded) {
   if (forwarded.refusal != Refusal::none) return std::nullopt;
   return forwarded.id;
 }
@@ -48,9 +50,9 @@ std::optional<std::uint64_t> sent(const MessageIds::Forwarded& forwarded) {
 // Ids below 1 + `credits` granted, id 0 used by NEGOTIATE.
 MessageIds with(std::uint16_t credits) {
   MessageIds ids;
-  REQUIRE(sent(ids.forward(0, 1, Renumber::forbidden)) == 0u);
+  REQUIRE(sent(ids.forward(0_message, 1, Renumber::forbidden)) == 0_message);
   ids.granted(credits);
-  ids.finished(0);
+  ids.finished(0_message);
   return ids;
 }
 
@@ -58,66 +60,67 @@ MessageIds with(std::uint16_t credits) {
 
 TEST_CASE("the client's ids reach the server unchanged") {
   MessageIds ids;
-  CHECK(ids.top() == 1);
-  CHECK(sent(ids.forward(0, 1, Renumber::forbidden)) == 0u);
-  CHECK(ids.forward(1, 1, Renumber::allowed).refusal == Refusal::wait);
+  CHECK(ids.top() == 1_message);
+  CHECK(sent(ids.forward(0_message, 1, Renumber::forbidden)) == 0_message);
+  CHECK(ids.forward(1_message, 1, Renumber::allowed).refusal == Refusal::wait);
   ids.granted(10);
-  CHECK(ids.top() == 11);
+  CHECK(ids.top() == 11_message);
   CHECK(ids.free_ids() == 10);
-  CHECK(sent(ids.forward(1, 1, Renumber::allowed)) == 1u);
-  CHECK(sent(ids.forward(2, 4, Renumber::forbidden)) == 2u);
-  CHECK(ids.client_id(2) == 2);
-  CHECK(ids.sent_as(2) == 2);
-  CHECK(ids.low() == 6);
+  CHECK(sent(ids.forward(1_message, 1, Renumber::allowed)) == 1_message);
+  CHECK(sent(ids.forward(2_message, 4, Renumber::forbidden)) == 2_message);
+  CHECK(ids.client_id(2_message) == 2_message);
+  CHECK(ids.sent_as(2_message) == 2_message);
+  CHECK(ids.low() == 6_message);
   CHECK(ids.free_ids() == 5);
   // Out of order, as multi-threaded clients send.
-  CHECK(sent(ids.forward(8, 1, Renumber::allowed)) == 8u);
-  CHECK(sent(ids.forward(6, 2, Renumber::allowed)) == 6u);
-  CHECK(ids.low() == 9);
+  CHECK(sent(ids.forward(8_message, 1, Renumber::allowed)) == 8_message);
+  CHECK(sent(ids.forward(6_message, 2, Renumber::allowed)) == 6_message);
+  CHECK(ids.low() == 9_message);
 }
 
 TEST_CASE("our requests first use the ids that the near half left") {
   MessageIds ids = with(20);
-  ids.bank(3, 1);
-  ids.bank(5, 2);
+  ids.bank(3_message, 1);
+  ids.bank(5_message, 2);
   CHECK(ids.banked() == 3);
-  CHECK(ids.take(2, 0) == 5u);  // in a row
-  CHECK(ids.take(1, 1'000) == 3u);
+  CHECK(ids.take(2, 0) == 5_message);  // in a row
+  CHECK(ids.take(1, 1'000) == 3_message);
   CHECK(ids.banked() == 0);
   // The bank is empty: from the top, as long as enough stay for the client.
   CHECK_FALSE(ids.take(1, 1'000));
   const auto top = ids.take(2, 4);
   REQUIRE(top);
-  CHECK(*top == 19);
+  CHECK(*top == 19_message);
   CHECK(ids.free_ids() <= 18);
 }
 
 TEST_CASE("adjacent ids in the bank make one request, in whichever order they were added") {
   MessageIds ids = with(20);
-  ids.bank(4, 1);
-  ids.bank(2, 1);
-  ids.bank(3, 1);
-  CHECK(ids.take(3, 1'000) == 2u);
+  ids.bank(4_message, 1);
+  ids.bank(2_message, 1);
+  ids.bank(3_message, 1);
+  CHECK(ids.take(3, 1'000) == 2_message);
   CHECK(ids.banked() == 0);
 }
 
 TEST_CASE("an id that we used is replaced when the client reaches it, and its answer is mapped back") {
   MessageIds ids = with(8);  // 1 to 8
   const auto ours = ids.take(2, 0);
-  REQUIRE(ours == 7u);
-  for (std::uint64_t id = 1; id < 7; ++id) REQUIRE(sent(ids.forward(id, 1, Renumber::allowed)) == id);
+  REQUIRE(ours == 7_message);
+  for (MessageId id = 1_message; id < 7_message; ++id)
+    REQUIRE(sent(ids.forward(id, 1, Renumber::allowed)) == id);
   // All are used up now; what the server grants next is beyond.
   ids.granted(8);
-  const auto moved = sent(ids.forward(7, 1, Renumber::allowed));
+  const auto moved = sent(ids.forward(7_message, 1, Renumber::allowed));
   REQUIRE(moved);
-  CHECK(*moved > 8);
+  CHECK(*moved > 8_message);
   CHECK_FALSE(ids.in_step());
-  CHECK(ids.client_id(*moved) == 7);
-  CHECK(ids.sent_as(7) == *moved);
+  CHECK(ids.client_id(*moved) == 7_message);
+  CHECK(ids.sent_as(7_message) == *moved);
   ids.finished(*moved);
-  CHECK(ids.sent_as(7) == 7);
+  CHECK(ids.sent_as(7_message) == 7_message);
 
-  CHECK(ids.forward(8, 1, Renumber::forbidden).refusal == Refusal::impossible);
+  CHECK(ids.forward(8_message, 1, Renumber::forbidden).refusal == Refusal::impossible);
 }
 
 TEST_CASE("a client and a proxy never use an id twice or without a grant, and neither starves") {
@@ -131,14 +134,15 @@ TEST_CASE("a client and a proxy never use an id twice or without a grant, and ne
     Server server;
     MessageIds ids;
     struct Sent {
-      std::uint64_t id;
+      MessageId id;
       std::uint16_t asked;
-      std::optional<std::uint64_t> client_id;
+      std::optional<MessageId> client_id;
     };
     std::vector<Sent> at_server;
-    std::uint64_t client_next = 0, client_credits = 1;
+    MessageId client_next;
+    std::uint64_t client_credits = 1;
     struct Waiting {
-      std::uint64_t id;
+      MessageId id;
       std::uint16_t charge;
     };
     std::deque<Waiting> waiting;
@@ -182,7 +186,7 @@ TEST_CASE("a client and a proxy never use an id twice or without a grant, and ne
       if (client_credits > 0 && !one_in(3)) {
         const auto charge =
             static_cast<std::uint16_t>(1 + random() % std::min<std::uint64_t>(most_charge, client_credits));
-        const std::uint64_t id = client_next;
+        const MessageId id = client_next;
         client_next += charge;
         client_credits -= charge;
         if (answered > 0 && random() % 10 < local_of_ten) {

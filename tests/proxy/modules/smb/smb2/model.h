@@ -6,6 +6,7 @@
 #include "proxy/modules/smb/smb2/far.h"
 #include "proxy/modules/smb/smb2/near.h"
 #include "proxy/modules/smb/smb2/storing_server.h"
+#include "tests/proxy/modules/smb/smb2/ids.h"
 
 namespace longhaul::smb::smb2::model {
 
@@ -342,7 +343,10 @@ class World {
                                                   const std::function<void(LittleEndianWriter&)>& second,
                                                   bool closes = false) {
     const std::string wide = utf16(name);
-    Header head{.credit_charge = 1, .command = Command::create, .credits = 5, .message_id = next_id_++};
+    Header head{.credit_charge = 1,
+                .command = Command::create,
+                .credits = 5,
+                .message_id = test::take_next(next_id_)};
     head.session_id = kSession, head.tree_id = kTree;
     Buffer frame, body;
     LittleEndianWriter w(body);
@@ -354,7 +358,8 @@ class World {
     head.next_command = static_cast<std::uint32_t>(kHeaderBytes + body.size());
     write_header(head, frame);
     append(frame, body);
-    Header next{.credit_charge = 1, .command = command, .credits = 5, .message_id = next_id_++};
+    Header next{
+        .credit_charge = 1, .command = command, .credits = 5, .message_id = test::take_next(next_id_)};
     next.flags = header_flags::related;
     next.session_id = kSession, next.tree_id = kTree;
     body.clear();
@@ -367,7 +372,7 @@ class World {
     append(frame, body);
     if (closes) {
       Header last = next;
-      last.command = Command::close, last.message_id = next_id_++, last.next_command = 0;
+      last.command = Command::close, last.message_id = test::take_next(next_id_), last.next_command = 0;
       body.clear();
       w.u16(24), w.u16(0), w.u32(0), w.u64(~0ull), w.u64(~0ull);
       write_header(last, frame);
@@ -430,7 +435,7 @@ class World {
   Far far_;
   smb::testing::Crossing up_, down_;
   FrameSplitter to_client_{Framing::direct_tcp}, from_server_{Framing::direct_tcp};
-  MessageId next_id_ = 0;
+  MessageId next_id_{};
 };
 
 inline bool promises_add_up(World& world) { return world.near().writes().audit().adds_up(); }

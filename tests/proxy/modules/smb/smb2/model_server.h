@@ -110,7 +110,7 @@ class ModelServer {
     if (folder == folders_.end()) return fail(message, Status::file_closed);
     Header header = answer_to(message.header(), Status::pending);
     header.flags |= header_flags::async;
-    header.async_id = message.header().message_id;
+    header.async_id = message.header().message_id.number();
     header.credits = grant(message.header());
     header.session_id = kSession;
     out.push_back(build_error_response(header));
@@ -135,7 +135,7 @@ class ModelServer {
     folder.changed.clear();
     Header header = answer_to(folder.asks->header(), Status::success);
     header.flags |= header_flags::async;
-    header.async_id = folder.asks->header().message_id;
+    header.async_id = folder.asks->header().message_id.number();
     header.credits = 0;
     header.session_id = kSession;
     folder.asks.reset();
@@ -144,7 +144,7 @@ class ModelServer {
 
   void take_ids(const Header& header, const Frame& frame) {
     if (header.command == Command::cancel) return;
-    for (std::uint64_t id = header.message_id; id < header.message_id + header.charge(); ++id)
+    for (std::uint64_t id = header.message_id.number(), end = id + header.charge(); id < end; ++id)
       if (free_.erase(id) == 0)
         violations.push_back("id " + std::to_string(id) + (id < top_ ? " twice: " : " not granted: ") +
                              describe(frame));

@@ -78,7 +78,7 @@ TEST_CASE("an open of a file that has lost writes is answered with the error, ot
   CHECK_FALSE(t.refuses(create_request(10, "kept")));
   CHECK(t.side.answered.empty());
   CHECK(t.refuses(create_request(11, "lost")));
-  CHECK(t.side.answered == std::vector<MessageId>{11});
+  CHECK(t.side.answered == std::vector{11_message});
   CHECK_FALSE(t.side.aborts());
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "tests/proxy/modules/smb/smb2/ids.h"
+
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
@@ -37,34 +39,35 @@ std::string question_about(std::uint8_t info_class) {
 
 TEST_CASE("usual queries are sent with the first opens, about the volume only where that is allowed") {
   OpeningQuestions openings;
-  const auto with = openings.opening(1, create_for(access::read_data), FileSystems::included);
+  const auto with = openings.opening(1_message, create_for(access::read_data), FileSystems::included);
   CHECK_FALSE(with.empty());
   CHECK(asks_about_volume(with));
-  const auto without = openings.opening(2, create_for(access::read_data), FileSystems::excluded);
+  const auto without = openings.opening(2_message, create_for(access::read_data), FileSystems::excluded);
   CHECK(without.size() == with.size() - 1);
   CHECK_FALSE(asks_about_volume(without));
-  CHECK(openings.opening(3, create_for(0, create_options::directory_file), FileSystems::included).empty());
+  CHECK(openings.opening(3_message, create_for(0, create_options::directory_file), FileSystems::included)
+            .empty());
 }
 
 TEST_CASE("the answer to a CREATE takes the queries that were sent with it") {
   OpeningQuestions openings;
-  const auto sent = openings.opening(1, create_for(access::read_attributes), FileSystems::excluded);
+  const auto sent = openings.opening(1_message, create_for(access::read_attributes), FileSystems::excluded);
   const std::vector<std::string> questions(sent.begin(), sent.end());
-  const auto opened = openings.opened(1);
+  const auto opened = openings.opened(1_message);
   REQUIRE(opened);
   CHECK(opened->kind == OpenKind::attributes);
   CHECK(opened->questions == questions);
-  CHECK_FALSE(openings.opened(1));
-  (void)openings.opening(2, create_for(access::read_data), FileSystems::excluded);
-  openings.answered(2);
-  CHECK_FALSE(openings.opened(2));
+  CHECK_FALSE(openings.opened(1_message));
+  (void)openings.opening(2_message, create_for(access::read_data), FileSystems::excluded);
+  openings.answered(2_message);
+  CHECK_FALSE(openings.opened(2_message));
 }
 
 TEST_CASE("an open made ahead has the queries that the far half has sent") {
   OpeningQuestions openings;
   const std::string question = question_about(file_info::internal);
-  openings.opening_with(1, create_for(access::write_data), {Slice::copy_of(as_bytes(question))});
-  const auto opened = openings.opened(1);
+  openings.opening_with(1_message, create_for(access::write_data), {Slice::copy_of(as_bytes(question))});
+  const auto opened = openings.opened(1_message);
   REQUIRE(opened);
   CHECK(opened->kind == OpenKind::data);
   CHECK(opened->questions == std::vector{question});
@@ -73,8 +76,8 @@ TEST_CASE("an open made ahead has the queries that the far half has sent") {
 TEST_CASE("queries follow the client's habits, for each kind of open") {
   OpeningQuestions openings;
   const std::string question = question_about(file_info::internal);
-  const auto sends = [&](MessageId id, std::uint32_t access) {
-    const auto questions = openings.opening(id, create_for(access), FileSystems::included);
+  const auto sends = [&](test::AnyId id, std::uint32_t access) {
+    const auto questions = openings.opening(MessageId{id}, create_for(access), FileSystems::included);
     return std::find(questions.begin(), questions.end(), question) != questions.end();
   };
   CHECK_FALSE(sends(1, access::read_attributes));
@@ -87,10 +90,10 @@ TEST_CASE("queries follow the client's habits, for each kind of open") {
 
 TEST_CASE("with too many CREATEs under way nothing is asked") {
   OpeningQuestions openings;
-  for (MessageId id = 0; id < OpeningQuestions::kMostOpening; ++id)
-    (void)openings.opening(id, create_for(access::read_data), FileSystems::excluded);
-  const MessageId beyond = OpeningQuestions::kMostOpening;
+  for (std::uint64_t id = 0; id < OpeningQuestions::kMostOpening; ++id)
+    (void)openings.opening(MessageId{id}, create_for(access::read_data), FileSystems::excluded);
+  const MessageId beyond{OpeningQuestions::kMostOpening};
   CHECK(openings.opening(beyond, create_for(access::read_data), FileSystems::excluded).empty());
   CHECK_FALSE(openings.opened(beyond));
-  CHECK(openings.opened(0));
+  CHECK(openings.opened(0_message));
 }

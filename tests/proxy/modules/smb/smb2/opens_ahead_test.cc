@@ -71,10 +71,10 @@ TEST_CASE("CREATEs that wait for an open made ahead are counted until they are t
   CHECK(table.opens.waiting() == 2);
   const auto waiting = table.opens.take_waiting(first);
   REQUIRE(waiting);
-  CHECK(waiting->header().message_id == 3);
+  CHECK(waiting->header().message_id == 3_message);
   CHECK_FALSE(table.opens.take_waiting(first));
   CHECK(table.opens.waiting() == 1);
-  CHECK(table.opens.remove(second).waiting->header().message_id == 4);
+  CHECK(table.opens.remove(second).waiting->header().message_id == 4_message);
   CHECK(table.opens.waiting() == 0);
 }
 

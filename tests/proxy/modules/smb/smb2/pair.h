@@ -205,7 +205,7 @@ class Client {
   }
 
   Pair& pair_;
-  MessageId next_ = 0;
+  MessageId next_{};
   std::size_t credits_ = 1;
   std::set<MessageId> asked_;
 };

@@ -3,13 +3,15 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/proxy/modules/smb/smb2/ids.h"
+
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
 
 namespace {
 
-Pending pending_of(MessageId id, Command command = Command::read) {
+Pending pending_of(test::AnyId id, Command command = Command::read) {
   Pending request;
   request.command = command;
   request.id = id;
@@ -20,7 +22,7 @@ Pending pending_of(MessageId id, Command command = Command::read) {
   return request;
 }
 
-Header response_to(MessageId id, Command command = Command::read) {
+Header response_to(test::AnyId id, Command command = Command::read) {
   Header header;
   header.flags = header_flags::response;
   header.command = command;
@@ -28,7 +30,7 @@ Header response_to(MessageId id, Command command = Command::read) {
   return header;
 }
 
-Header interim_response_to(MessageId id) {
+Header interim_response_to(test::AnyId id) {
   Header header = response_to(id);
   header.flags |= header_flags::async;
   header.status = Status::pending;
@@ -45,7 +47,7 @@ TEST_CASE("a final answer takes its request with all that was noted of it") {
   REQUIRE(match);
   CHECK_FALSE(match->interim);
   CHECK(match->request.length == 9);
-  CHECK_FALSE(requests.find(3));
+  CHECK_FALSE(requests.find(3_message));
   CHECK_FALSE(requests.answered(response_to(3)));
 }
 
@@ -54,7 +56,7 @@ TEST_CASE("an answer to another command answers nothing") {
   requests.add(pending_of(3));
   CHECK_FALSE(requests.answered(response_to(3, Command::write)));
   CHECK_FALSE(requests.answered(response_to(4)));
-  CHECK(requests.find(3));
+  CHECK(requests.find(3_message));
 }
 
 TEST_CASE("an interim answer leaves the request, which knows its async id from then on") {
@@ -63,15 +65,15 @@ TEST_CASE("an interim answer leaves the request, which knows its async id from t
   const auto match = requests.answered(interim_response_to(3));
   REQUIRE(match);
   CHECK(match->interim);
-  CHECK(match->request.id == 3);
+  CHECK(match->request.id == 3_message);
   CHECK(match->request.session == 5);
   CHECK(match->request.tree == 6);
   CHECK(match->request.file == FileId{7, 8});
   CHECK(match->request.length == 0);
-  REQUIRE(requests.find(3));
-  CHECK(requests.find(3)->async);
-  CHECK(requests.find(3)->async_id == 77);
-  CHECK(requests.find(3)->length == 9);
+  REQUIRE(requests.find(3_message));
+  CHECK(requests.find(3_message)->async);
+  CHECK(requests.find(3_message)->async_id == 77);
+  CHECK(requests.find(3_message)->length == 9);
 }
 
 TEST_CASE("what a request counts of its file ends with it") {
@@ -89,7 +91,7 @@ TEST_CASE("what a request counts of its file ends with it") {
   std::optional<Pending> taken;
   std::optional<PendingRequests::Match> match;
   SECTION("answered") { match = requests.answered(response_to(3, Command::create)); }
-  SECTION("taken") { taken = requests.take(3); }
+  SECTION("taken") { taken = requests.take(3_message); }
   SECTION("cleared") { requests.clear(); }
   SECTION("replaced") {
     add();
@@ -113,14 +115,14 @@ TEST_CASE("the memory of requests includes the names that they open, and ends wi
   add(u"ABCD");
   CHECK(requests.size() == 1);
   CHECK(requests.held_bytes() == with_one_letter + 3 * sizeof(char16_t));
-  CHECK(requests.take(3));
+  CHECK(requests.take(3_message));
   CHECK(requests.held_bytes() == 0);
-  CHECK_FALSE(requests.take(3));
+  CHECK_FALSE(requests.take(3_message));
 }
 
 TEST_CASE("there are too many requests beyond the limit") {
   PendingRequests requests;
-  for (MessageId id = 0; id < PendingRequests::kMost; ++id) requests.add(pending_of(id));
+  for (std::uint64_t id = 0; id < PendingRequests::kMost; ++id) requests.add(pending_of(id));
   CHECK_FALSE(requests.are_too_many());
   requests.add(pending_of(PendingRequests::kMost));
   CHECK(requests.are_too_many());

@@ -34,7 +34,7 @@ struct FileAhead {
   Asked asked(std::uint64_t from, std::uint64_t to) const {
     return {.open = file.key(), .stamp = {}, .message = 5, .missing_from = from, .missing_to = to};
   }
-  void swallow(MessageId id, const Asked& asked) {
+  void swallow(test::AnyId id, const Asked& asked) {
     file.swallow(request(Command::read, id, read_request_body({1, 2}, asked.missing_from, 100)),
                  file.missing_of(asked));
   }
@@ -85,7 +85,7 @@ TEST_CASE("a swallowed READ waits for what is fetched and is stranded without it
   CHECK(ahead.came(2, {}, Status::file_lock_conflict) == ReadAheadFile::Came::in_part);
   const auto stranded = ahead.file.take_stranded();
   REQUIRE(stranded.size() == 1);
-  CHECK(stranded[0].header().message_id == 7);
+  CHECK(stranded[0].header().message_id == 7_message);
   CHECK(ahead.sums.swallowed == 0);
   CHECK_FALSE(ahead.file.is_usable());  // the client must get that error itself
 }
@@ -125,9 +125,9 @@ TEST_CASE("more data than was asked for is not passed on") {
 
 TEST_CASE("a READ at the server is announced before data that could answer it, once") {
   FileAhead ahead;
-  ahead.file.sent_on(7);
-  ahead.file.sent_on(8);
-  ahead.file.answered_by_server(8);
+  ahead.file.sent_on(7_message);
+  ahead.file.sent_on(8_message);
+  ahead.file.answered_by_server(8_message);
   for (const std::uint64_t number : {1, 2}) {
     ahead.file.fetch(number, {0, 4});
     ahead.came(number, "data");

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "codecs/little_endian.h"
+#include "tests/proxy/modules/smb/smb2/ids.h"
 
 using namespace longhaul;
 using namespace longhaul::smb;
@@ -237,7 +238,7 @@ TEST_CASE("a final answer may be async: it has no tree, and its credits were gra
   CHECK(header.is_async());
   CHECK_FALSE(header.is_interim());
   CHECK(header.async_id == 8);
-  CHECK(header.message_id == 8);
+  CHECK(header.message_id == 8_message);
   CHECK(header.tree_id == 0);
   CHECK(header.credits == 0);
   CHECK(parse_empty(flush.element().bytes).has_value());

@@ -73,8 +73,8 @@ struct LegAlone {
     while (auto frame = splitter.next().value()) messages.push_back(parse_message(*frame).value());
     return messages;
   }
-  static Message flush(MessageId id) { return request(Command::flush, id, flush_request_body({1, 2})); }
-  static Message cancel(MessageId id) { return request(Command::cancel, id, empty_body()); }
+  static Message flush(test::AnyId id) { return request(Command::flush, id, flush_request_body({1, 2})); }
+  static Message cancel(test::AnyId id) { return request(Command::cancel, id, empty_body()); }
   bool inject() {
     return leg.inject(
         kSession, kTree, 1,
@@ -100,7 +100,7 @@ struct LegAlone {
   int replies = 0;
 };
 
-Message login(MessageId id, std::uint32_t marks) {
+Message login(test::AnyId id, std::uint32_t marks) {
   return request(Command::session_setup, id, session_setup_request_body(), {.flags = marks});
 }
 
@@ -137,13 +137,13 @@ TEST_CASE("SMB2: a first login, which both sides hash, cannot get another number
 TEST_CASE(
     "SMB2: a request of our own gets an id that the client used without the server, else one at the top") {
   LegAlone alone;
-  alone.leg.bank(1, 1);
+  alone.leg.bank(1_message, 1);
   REQUIRE(alone.inject());
   REQUIRE(alone.inject());
   const auto sent = alone.sent();
   REQUIRE(sent.size() == 2);
-  CHECK(sent[0].header().message_id == 1);
-  CHECK(sent[1].header().message_id == 40);
+  CHECK(sent[0].header().message_id == 1_message);
+  CHECK(sent[1].header().message_id == 40_message);
   CHECK(alone.counters.injected == 2);
   CHECK(alone.leg.has_own());
   for (const Message& each : sent)
@@ -172,7 +172,7 @@ TEST_CASE("SMB2: the answer to a request that went under another id has the clie
 
 TEST_CASE("SMB2: requests without ids wait in order, their CANCELs behind them") {
   LegAlone alone(2);  // ids up to 2
-  alone.leg.bank(1, 1);
+  alone.leg.bank(1_message, 1);
   alone.leg.send(LegAlone::flush(2));
   alone.leg.send(LegAlone::flush(3));  // takes the id that was banked
   CHECK(alone.sent().size() == 2);
@@ -188,8 +188,8 @@ TEST_CASE("SMB2: requests without ids wait in order, their CANCELs behind them")
   CHECK(alone.leg.send_waiting());
   const auto sent = alone.sent();
   REQUIRE(sent.size() == 3);
-  CHECK(sent[0].header().message_id == 4);
-  CHECK(sent[1].header().message_id == 5);
+  CHECK(sent[0].header().message_id == 4_message);
+  CHECK(sent[1].header().message_id == 5_message);
   CHECK(sent[2].header().command == Command::cancel);
   CHECK(alone.leg.queued_bytes() == 0);
 }

@@ -84,7 +84,7 @@ class Server {
       }
       for (const Element& element : message->elements) {
         const Header& header = element.header;
-        for (std::uint64_t id = header.message_id; id < header.message_id + header.charge(); ++id) {
+        for (std::uint64_t id = header.message_id.number(), end = id + header.charge(); id < end; ++id) {
           REQUIRE(id < window_);
           REQUIRE(used_.insert(id).second);
         }
@@ -174,7 +174,7 @@ class Server {
   void interim(const Header& request) {
     Header header = answer_to(request, Status::pending);
     header.flags |= header_flags::async;
-    header.async_id = request.message_id;
+    header.async_id = request.message_id.number();
     header.credits = grant(request);
     out_.push_back(build_error_response(header));
     async_.insert(request.message_id);
@@ -433,7 +433,7 @@ class Server {
   std::deque<Slice> out_;
   std::map<std::uint64_t, Open> opens_;
   std::set<std::uint64_t> used_;
-  std::set<std::uint64_t> async_;
+  std::set<MessageId> async_;
   std::uint64_t window_ = 1;
   std::uint64_t next_file_ = 100;
   int writes_ = 0;
