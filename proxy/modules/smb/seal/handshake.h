@@ -64,9 +64,9 @@ class Handshake {
   Agreement agreement_;
   PreauthValue client_{}, server_{};  // after NEGOTIATE
   KeyedMap<smb2::MessageId, Setup> asked_;    // by the request without an answer
-  KeyedMap<smb2::SessionId, Setup> between_;  // two requests
+  KeyedMap<smb2::SessionId, Setup> between_;  // by the session that waits for its next request
   std::uint64_t requests_ = 0;                // of logins
-  KeyedSet<smb2::SessionId> done_;    // logged in: later logins keep their keys
+  KeyedSet<smb2::SessionId> done_;            // logged in: later logins keep their keys
 };
 
 }  // namespace longhaul::smb::seal
