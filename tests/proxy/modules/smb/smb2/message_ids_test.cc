@@ -31,7 +31,7 @@ class Server {
     const MessageId low = free_.empty() ? high_ : *free_.begin();
     const std::uint64_t room = kMostWindow - (high_ - low);
     const std::uint64_t granted = std::min<std::uint64_t>(room, asked);
-    for (std::uint64_t i = 0; i < granted; ++i) free_.insert(test::take_next(high_));
+    for (std::uint64_t i = 0; i < granted; ++i) free_.insert(longhaul::smb::smb2::test::take_next(high_));
     return static_cast<std::uint16_t>(granted);
   }
   std::size_t free() const { return free_.size(); }
