@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told of a store's segments, and whose loads are under way. Listeners may come and go, also while
-// they are told something.
+// The listeners that a store notifies of its segments, and their loads under way. Listeners may come and go,
+// also during a notification.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -24,7 +24,7 @@ class Listeners {
     for (std::size_t i = 0; i < all_.size(); ++i)
       if (all_[i]) tell(*all_[i]);
   }
-  // Not while they are told something.
+  // Not during a notification.
   void sweep() { std::erase(all_, nullptr); }
 
   struct Load {

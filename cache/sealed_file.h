@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of both stores have in common (FORMAT.md, sections 3, 4 and 12): magic and salt in the clear,
-// a sealed header, and content in sealed pieces. What header and content mean, segment_file.h and
-// object_file.h know.
+// a sealed header, and content in sealed pieces. segment_file.h and object_file.h define what header and
+// content mean.
 #pragma once
 #include <memory>
 #include <span>

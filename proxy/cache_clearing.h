@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `cache clear`: drops stored responses and the dictionaries here and, through the links, at the
+// The command `clear-cache`: drops stored responses and the dictionaries here and, through the links, at the
 // peers.
 #pragma once
 #include <boost/asio/awaitable.hpp>

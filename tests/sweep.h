@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps over many values. tools/test takes the first and the last of each and one seed, tools/test --long all of them
-// (LONGHAUL_WHOLE_SWEEPS=1): what a change breaks is nearly always seen at the ends.
+// Sweeps over many values, which take minutes: tools/test runs the first and the last of each and one seed,
+// tools/test --long all of them (LONGHAUL_WHOLE_SWEEPS=1).
 #pragma once
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two disk tiers say to each other (PROTOCOL.md, section "Disks"): their messages, and the loads that a
-// block names. The wire forms, not their effects.
+// The messages between two disk tiers (PROTOCOL.md, section "Disks"), and the loads that a block names: their
+// wire forms, not their effects.
 #pragma once
 #include <array>
 #include <vector>

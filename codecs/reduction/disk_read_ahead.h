@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the encoder's history returns from disk: a stream whose blocks are found in a segment reads along it,
-// ahead of its next blocks. Which segments there are to read, common_segments.h knows; twin_loads.h brings
-// the same bytes at the twin.
+// ahead of its next blocks. common_segments.h has the segments that can be read; twin_loads.h loads the same
+// bytes at the twin.
 #pragma once
 #include <deque>
 #include <unordered_map>

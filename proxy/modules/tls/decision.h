@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a connection is terminated, and what its ClientHello asks for. Nothing is said to anybody
-// meanwhile.
+// Whether a connection is terminated, and what its ClientHello asks for. Nothing is sent before
+// the decision.
 #pragma once
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests with their responses between two HTTP/2 connections, which call the same one by different streams.
-// What becomes of them is for streams.h to say.
+// Requests with their responses between two HTTP/2 connections, on each of which the same request has a
+// different stream. streams.h decides what happens to them.
 #pragma once
 #include <map>
 #include <memory>

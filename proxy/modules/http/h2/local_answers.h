@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the near half answers itself, of the store, its disk and pushed objects, and what it stores of the
-// server's responses. Whom to ask otherwise, streams.h decides.
+// Requests that the near half answers itself, from the store, its disk and pushed objects, and the server's
+// responses that it stores. streams.h passes all other requests on.
 #pragma once
 #include <memory>
 #include <string_view>

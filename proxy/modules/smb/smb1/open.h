@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One open file of an SMB1 connection, as both halves know it: who opened it and how, what is granted now,
-// what was changed through it. Records only; connection.h says when that changes.
+// One open file of an SMB1 connection, as both halves know it: which process opened it and how, what is
+// granted now, what was changed through it. Records only; connection.h says when that changes.
 #pragma once
 #include <algorithm>
 #include <cstdint>

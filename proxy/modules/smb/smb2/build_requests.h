@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the SMB2 requests that a proxy sends itself, as whole frames with their head of four bytes. Never
-// signed, never in compounds: signed and encrypted sessions pass unchanged.
+// Makes the SMB2 requests that a proxy sends itself, as whole frames with their head of four bytes.
+// Neither signed nor in compounds: seal/ signs and encrypts them where a session needs that.
 #pragma once
 #include <span>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the SMB2 responses that a proxy sends itself, as whole frames with their head of four bytes, and
-// frames from stored bodies. Never signed, never in compounds: signed and encrypted sessions pass unchanged.
+// frames from stored bodies. Neither signed nor in compounds: seal/ signs and encrypts them where a session
+// needs that.
 #pragma once
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/header.h"

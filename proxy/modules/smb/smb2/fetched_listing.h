@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a directory's listing that the far half has fetched and the client has not got yet: its
-// entries, how the listing ends, and how old they are. near_listings.h decides who gets it.
+// entries, how the listing ends, and how old they are. near_listings.h decides when it may be used.
 #pragma once
 #include <deque>
 #include <optional>
