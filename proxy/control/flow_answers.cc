@@ -19,8 +19,8 @@ namespace {
 
 Answer no_such_flow(flows::FlowId id) {
   return refusal(status::not_found, "flow " + std::to_string(id) +
-                                        " is not live and has not ended recently; ask with "
-                                        "CLIENT:PORT-SERVER:PORT what would happen to a new connection");
+                                        " is not live and has not ended recently; use "
+                                        "CLIENT:PORT-SERVER:PORT to see what would happen to a new connection");
 }
 
 // A flow that is live or has ended recently.
@@ -102,7 +102,7 @@ Answer why_server(Controlled& daemon, std::string_view text) {
     tuple.destination.host = server->host;
   const auto client = daemon.likely_client(tuple.destination);
   if (!client)
-    return refusal(status::bad_request, "no network of clients is known for " + in_quotes(text) +
+    return refusal(status::bad_request, "no client network can reach " + in_quotes(text) +
                                             "; name a client: CLIENT-" + std::string(text));
   tuple.client = {*client, 0};
   auto object = view_forecast(tuple, daemon.forecast(tuple));
@@ -116,7 +116,7 @@ Answer why_server(Controlled& daemon, std::string_view text) {
 
 asio::awaitable<Answer> why(Controlled& daemon, const Target& target) {
   constexpr std::string_view kHow =
-      "ask with ?flow=NUMBER, ?tuple=CLIENT:PORT-SERVER:PORT or ?server=SERVER:PORT";
+      "use ?flow=NUMBER, ?tuple=CLIENT:PORT-SERVER:PORT or ?server=SERVER:PORT";
   if (target.parameters.size() != 1) co_return refusal(status::bad_request, kHow);
   const auto& [name, value] = target.parameters.front();
   if (name == "flow") {

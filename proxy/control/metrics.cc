@@ -144,7 +144,9 @@ void add_objects(Families& families, const Status& status) {
   families.gauge("disk_objects", "Stored responses on disk.").sample({}, objects.objects);
   families.gauge("disk_objects_ready", "1 when the directory of stored responses has been read.")
       .sample({}, objects.ready ? 1.0 : 0.0);
-  families.gauge("disk_objects_bytes", "Bytes of stored responses: on disk, limit, queued for writing, in memory for the disk.")
+  families
+      .gauge("disk_objects_bytes",
+             "Bytes of stored responses: on disk, limit, queued for writing, in memory for the disk.")
       .sample({{"kind", "stored"}}, objects.disk_bytes)
       .sample({{"kind", "limit"}}, objects.cap_bytes)
       .sample({{"kind", "queued"}}, objects.queued_bytes)
@@ -155,7 +157,8 @@ void add_objects(Families& families, const Status& status) {
       .sample({{"event", "failed"}}, objects.failed)
       .sample({{"event", "evicted"}}, objects.evicted)
       .sample({{"event", "damaged"}}, objects.damaged);
-  families.counter("disk_objects_moved_bytes_total", "Bytes of stored responses written to and read from disk.")
+  families
+      .counter("disk_objects_moved_bytes_total", "Bytes of stored responses written to and read from disk.")
       .sample({{"event", "put"}}, objects.put_bytes)
       .sample({{"event", "read"}}, objects.read_bytes);
   families.counter("disk_objects_reads_total", "Reads of stored responses from disk, by outcome.")
@@ -240,14 +243,14 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
   add_objects(families, status);
   add_ports(families, flows);
   add_modules(families, flows);
-  families.gauge("connections_ahead", "Open connections to servers that were made before a client asked.")
+  families.gauge("connections_ahead", "Open connections to servers that were made before a client connected.")
       .sample({}, status.connections_ahead);
   const auto& ahead = status.connections_ahead_so_far;
   families
-      .counter("connections_ahead_total",
-               "Connections to servers that were made before a client asked: made; of these used by a flow, "
-               "closed after "
-               "their time (unused), or closed by the server (lost); of those used, replaced by a new one.")
+      .counter(
+          "connections_ahead_total",
+          "Connections to servers that were made before a client connected: made; of these used by a flow, "
+          "closed unused after their time, or closed by the server (lost); of those used, replaced.")
       .sample({{"event", "made"}}, ahead.made)
       .sample({{"event", "used"}}, ahead.used)
       .sample({{"event", "replaced"}}, ahead.replaced)

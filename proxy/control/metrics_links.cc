@@ -131,16 +131,15 @@ void add_udp(Families& families, const Status& status) {
       "udp_repairs_total",
       "Repair packets of forward error correction: sent, received, wasted (nothing to repair), late.");
   auto recovered = families.counter("udp_recovered_total", "Lost packets recovered by repair packets.");
-  auto fallbacks =
-      families.counter("udp_fallbacks_total", "Fallbacks to TCP because UDP was no longer answered.");
+  auto fallbacks = families.counter("udp_fallbacks_total",
+                                    "Fallbacks to TCP because UDP packets were no longer acknowledged.");
   auto rtt = families.gauge("udp_rtt_seconds", "Smoothed round-trip time of the UDP path.");
   auto base = families.gauge("udp_base_rtt_seconds", "Round-trip time of the UDP path without a queue.");
   auto queue = families.gauge("udp_queue_seconds", "Time that packets wait in the queue of the line.");
   auto delivered =
       families.gauge("udp_delivery_rate_bits", "Measured delivery rate of UDP in bits per second.");
-  auto line =
-      families.gauge("udp_line_rate_bits",
-                     "Rate of the line as the rate law sees it, in bits per second; 0: not known yet.");
+  auto line = families.gauge("udp_line_rate_bits",
+                             "Estimated rate of the line in bits per second; 0: not known yet.");
   auto law = families.gauge("udp_rate_law",
                             "1 for the rate law in force: told (configured rate), guarded (below the "
                             "configured rate, because the line carries "
@@ -148,10 +147,12 @@ void add_udp(Families& families, const Status& status) {
   auto competes = families.gauge("udp_competes", "1 while other traffic keeps the queue of the line full.");
   auto policed =
       families.gauge("udp_policed", "1 while the line drops packets above its rate without queueing them.");
-  auto erasures =
-      families.gauge("udp_erasure_ratio", "Share of packets lost at random, as error correction sees it.");
-  auto bursts = families.gauge("udp_drops_bursts", "1 while packets are sent one by one because the path drops bursts.");
-  auto unanswered = families.gauge("udp_unanswered", "1 while nothing has come over UDP since the link came up.");
+  auto erasures = families.gauge("udp_erasure_ratio",
+                                 "Share of packets lost at random, as estimated for error correction.");
+  auto bursts = families.gauge("udp_drops_bursts",
+                               "1 while packets are sent one by one because the path drops bursts.");
+  auto unanswered =
+      families.gauge("udp_unanswered", "1 while no UDP packet was received since the link came up.");
   auto gso = families.gauge("udp_segments_in_kernel", "1 while the kernel segments UDP (GSO).");
   auto worst = families.gauge("udp_worst_timer_lateness_seconds", "Largest lateness of a pacing timer.");
   auto late = families.gauge("udp_timer_lateness_seconds", "Average lateness of the pacing timers.");

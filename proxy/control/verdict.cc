@@ -29,7 +29,7 @@ void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {
     if (path.role != link::PathRole::none) continue;
     if (path.udp.state == link::UdpState::probing && link.state_age < kTrial) continue;
     found.push_back({"The path \"" + path.name + "\" to " + of_peer(link) + " does not work.",
-                     "check this line, and that its firewalls pass UDP on the link's port; it is tried again by itself"});
+                     "check this line, and that its firewalls pass UDP on the link's port; it is probed again automatically"});
   }
 }
 
@@ -108,7 +108,7 @@ std::vector<Problem> problems(const Status& status, const config::Features& feat
   std::vector<Problem> found;
   if (const auto waiting = files_not_reported(status); waiting > 0)
     found.push_back({"Writes that were acknowledged early have been lost in " + std::to_string(waiting) +
-                         " files, and their clients do not know yet.",
+                         " files, and their clients have not been notified yet.",
                      "see the log (promise_lost) for the files", true});
   look_at_kernel(status, found);
   for (const auto& link : status.links) look_at_link(link, found);

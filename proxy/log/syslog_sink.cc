@@ -102,7 +102,7 @@ void SyslogSink::lose(int error) {
   detail::syslog_fails.store(true, std::memory_order_relaxed);
   if (Clock::now() < next_complaint_) return;
   next_complaint_ = Clock::now() + kComplaint;
-  warn("syslog", {{"to", to_.to_text()}, {"reason", std::strerror(error)}, {"effect", "lines are missing there"}});
+  warn("syslog", {{"to", to_.to_text()}, {"reason", std::strerror(error)}, {"effect", "lines are missing in its log"}});
 }
 
 }  // namespace longhaul::log

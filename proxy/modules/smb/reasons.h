@@ -42,17 +42,17 @@ inline constexpr ReasonText smb_old_ntlm{
     "have the client use Kerberos or NTLMv2 (LmCompatibilityLevel 3 or higher)"};
 inline constexpr ReasonText smb_anonymous{
     "smb_anonymous",
-    "The session is anonymous or a guest's, which has no key, so its requests save no round trips.",
+    "The session is anonymous or a guest session, which has no key, so its requests save no round trips.",
     "have the client log in as a user"};
 inline constexpr ReasonText smb_login{
     "smb_login",
-    "The server refused the client's login, or it uses a mechanism that this program does not open (IAKerb, PKU2U, NegoEx or "
-    "another), or was not seen whole, so its signed or encrypted requests save no round trips.",
+    "The server refused the client's login, or it uses a mechanism that is not supported (IAKerb, PKU2U, NegoEx or "
+    "another), or only a part of it was seen, so its signed or encrypted requests save no round trips.",
     "see the far side's log (flow_reason); have the client use Kerberos with a domain controller that it reaches"};
 inline constexpr ReasonText smb_clock{
     "smb_clock",
     "The server refused the client's Kerberos ticket, because their clocks differ by more than five minutes, or the "
-    "ticket is not valid yet, or no longer, by the server's clock, so nobody is logged in.",
+    "ticket is not yet or no longer valid by the server's clock, so the login failed.",
     "set the clocks of the client, the server and the domain controller (NTP); the clocks of the proxies do not matter"};
 inline constexpr ReasonText smb_wrong_key{
     "smb_wrong_key",
@@ -67,7 +67,7 @@ inline constexpr ReasonText smb_forged{
     "if it happens again: something between this proxy and its client or server changes the messages; find out what"};
 inline constexpr ReasonText smb_unprotected{
     "smb_unprotected",
-    "A message that this SMB session must sign or encrypt came without, so the connection was reset.",
+    "A message of this SMB session was not signed or encrypted although it must be, so the connection was reset.",
     "if it happens again, please report the client and server software"};
 inline constexpr ReasonText smb_multichannel{
     "smb_multichannel",
@@ -89,7 +89,7 @@ inline constexpr ReasonText smb_not_understood{
 inline constexpr ReasonText lost_writes{
     "lost_writes",
     "Writes of this client that were acknowledged early have been lost. The flow does not use the link, but "
-    "this proxy reads its requests and answers the next open of each such file with an error, once.",
+    "this proxy answers the next open of each such file with an error, once.",
     "see the log (promise_lost) for the files, and write them again; longhaul status says why the link "
     "is not used"};
 
@@ -110,14 +110,14 @@ inline constexpr ReasonText smb_other_paths{
     "began while the link was down use it once the client connects again"};
 inline constexpr ReasonText smb_not_recorded{
     "smb_not_recorded",
-    "The flow is optimised, but this proxy cannot record on its disk which files it acknowledges writes of, "
+    "The flow is optimised, but this proxy cannot record on its disk for which files it acknowledges writes early, "
     "so writes wait for the server.",
-    "see the log (promised_files): state_dir may be full or failing; none needed where a client has more "
+    "see the log (promised_files): state_dir may be full or failing; none needed if a client has more "
     "than a few hundred files open for writing"};
 inline constexpr ReasonText smb_hides_errors{
     "smb_hides_errors",
-    "The flow is optimised, but its client (jcifs, or Linux's kernel without oplocks) does not tell its "
-    "program when a file could not be closed, so its writes wait for the server.",
+    "The flow is optimised, but its client (jcifs, or Linux's kernel without oplocks) does not report to "
+    "programs that a file could not be closed, so its writes wait for the server.",
     "none needed"};
 
 inline constexpr std::array kAll{&smb_signed,

@@ -133,7 +133,7 @@ function showModules(status) {
   const all = status.modules.reduce((sum, module) => sum + outstanding(module.counters), 0);
   const waiting = status.lost_writes.waiting ?? 0;
   setText(get('promises'), `Promises are writes acknowledged before the server has them: ${all} outstanding now` +
-    (waiting > 0 ? `; ${waiting} files with lost writes whose clients do not know yet.` : '.'));
+    (waiting > 0 ? `; ${waiting} files with lost writes whose clients have not been notified yet.` : '.'));
 }
 
 const exportsTable = () => new Table(get('exports'), [
