@@ -167,5 +167,42 @@ class Rules(unittest.TestCase):
         self.check(together, lambda sent: sent["first"] > large and small / 4 < sent["second"] < small * 5 / 4)
 
 
+class Restart(unittest.TestCase):
+    @staticmethod
+    def file(site):
+        return site.folder / "state" / "paths"
+
+    def remembered(self, site):
+        """{name of the line: bits a second}."""
+        rows = [row.split(" ") for row in self.file(site).read_text().splitlines()[1:-1]]
+        self.assertTrue(all(row[0].startswith("sha256:") for row in rows))
+        return {row[4]: 8 * int(row[1]) for row in rows}
+
+    def test_the_measured_rates_of_all_lines_survive_a_restart(self):
+        lab = self.enterContext(Lab("25mbit,20", second="25mbit,40"))
+        pair = use_two_lines(Pair(lab), "sum")
+
+        def run(size):
+            with pair:
+                wait_paths(pair)
+                if size:
+                    with Copies(lab, size) as copies:
+                        self.assertEqual(copies.wait(), copies.expected())
+
+        run(8_000_000)
+        measured = [self.remembered(site) for site in pair.sites]
+        for rates in measured:
+            self.assertEqual(set(rates), {"first", "second"})
+        run(0)
+        self.assertEqual([self.remembered(site) for site in pair.sites], measured)  # nothing new was learnt
+        for site in pair.sites:
+            self.assertNotIn("warn paths", site.process.log())
+            self.file(site).write_text(self.file(site).read_text().replace("first", "other"))
+        run(8_000_000)
+        for site in pair.sites:
+            site.process.lines_with("warn paths", "damaged")
+            self.assertEqual(set(self.remembered(site)), {"first", "second"})
+
+
 if __name__ == "__main__":
     unittest.main()

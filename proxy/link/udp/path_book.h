@@ -44,8 +44,8 @@ class PathBook {
   // The same paths, and no difference that a transfer, or the next start, would notice.
   bool resembles(const PathBook& other) const;
 
-  // A line whose rate was measured so long ago may be another one.
-  static constexpr auto kRecent = std::chrono::hours(24), kOldest = std::chrono::days(7);
+  // A line whose rate was measured so long ago may be another one, and a start without memory loses nothing.
+  static constexpr auto kRecent = std::chrono::hours(1), kOldest = std::chrono::hours(24);
 
  private:
   struct Entry {

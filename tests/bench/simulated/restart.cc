@@ -61,8 +61,8 @@ void restarts(std::uint64_t seeds) {
   const PathBook::Path path{"sha256:0", ""};
   const Knowledge all[] = {{"nothing is remembered", {}},
                            {"remembered by this daemon", kThen, true},
-                           {"measured an hour before the start", kThen + 1h},
-                           {"measured three days before the start", kThen + 72h}};
+                           {"measured an hour before the start", kThen + PathBook::kRecent},
+                           {"measured a day before the start", kThen + PathBook::kOldest}};
   for (const Duration rtt : {Duration(40ms), Duration(250ms)})
     for (const double now_megabits : {kMegabits, 2 * kMegabits, kMegabits / 2, kMegabits / 5, kMegabits / 20})
       for (const Knowledge& knowledge : all) {

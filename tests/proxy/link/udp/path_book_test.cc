@@ -90,9 +90,9 @@ TEST_CASE("a path book never contains more paths than it can read") {
 TEST_CASE("small changes of a rate leave the path book unchanged") {
   PathBook changed = two_paths();
   CHECK(changed.resembles(two_paths()));
-  changed.put(kBranch, {6'300'000, 251ms}, kThen + 59min);
+  changed.put(kBranch, {6'300'000, 251ms}, kThen + 9min);
   CHECK(changed.resembles(two_paths()));
-  changed.put(kBranch, {6'300'000, 251ms}, kThen + 61min);
+  changed.put(kBranch, {6'300'000, 251ms}, kThen + 11min);
   CHECK_FALSE(changed.resembles(two_paths()));
   changed.put(kBranch, {5'000'000, 251ms}, kThen);
   CHECK_FALSE(changed.resembles(two_paths()));
@@ -107,10 +107,10 @@ TEST_CASE("the older a measurement is, the less of its rate a start begins with"
     if (memory) CHECK(memory->rate == 6'480'000);
     return memory ? memory->trust : 0;
   };
-  CHECK(trust(kThen) == 0.75);
-  CHECK(trust(kThen + PathBook::kRecent) == 0.75);
-  CHECK(trust(kThen + PathBook::kRecent + 1s) == 0.5);
-  CHECK(trust(kThen + PathBook::kOldest) == 0.5);
+  CHECK(trust(kThen) == 0.9);
+  CHECK(trust(kThen + PathBook::kRecent) == 0.9);
+  CHECK(trust(kThen + PathBook::kRecent + 1s) == 0.75);
+  CHECK(trust(kThen + PathBook::kOldest) == 0.75);
   CHECK(trust(kThen + PathBook::kOldest + 1s) == 0);
   CHECK(trust(kThen - 1s) == 0);  // the clock of one of the two starts was wrong
   CHECK(trust(PathBook::Time::max()) == 0);
