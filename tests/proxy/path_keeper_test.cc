@@ -59,7 +59,8 @@ TEST_CASE("a measurement keeps its date however often the daemon restarts") {
     return knew;
   };
   run(knows(6'000'000, {}), kToday);
-  for (auto hour = 1; hour <= 24; ++hour) CHECK(run(knows(6'000'000, {}), kToday + 1h * hour));  // as remembered
+  for (auto hour = 1; hour <= 24; ++hour)
+    CHECK(run(knows(6'000'000, {}), kToday + 1h * hour));  // as remembered
   CHECK_FALSE(run(knows(6'000'000, {}), kToday + 24h + 1s));
   // It was measured again, and the result differs by a byte.
   run(knows(6'000'001, {}), kToday + 24h);

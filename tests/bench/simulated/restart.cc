@@ -69,7 +69,8 @@ void restarts(std::uint64_t seeds) {
         PathBook book;
         book.put(path, {static_cast<std::uint64_t>(kMegabits * 1e6 / 8), rtt}, kThen);
         std::optional<PathMemory> memory;
-        if (knowledge.now) memory = knowledge.same_daemon ? book.find(path) : book.recall(path, *knowledge.now);
+        if (knowledge.now)
+          memory = knowledge.same_daemon ? book.find(path) : book.recall(path, *knowledge.now);
         std::vector<double> times, queues, drops;
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
           const First found = first_download(line_of(now_megabits, rtt), memory, seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rate that an earlier daemon measured is worth to the first download, on the same line and on one that
-// has changed since.
+// What a rate that an earlier daemon measured is worth to the first download, on the same line and on one
+// that has changed since.
 #pragma once
 #include <cstdint>
 
