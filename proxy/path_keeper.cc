@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/path_keeper.h"
 
+#include <chrono>
 #include <utility>
 
 #include "proxy/log/log.h"
@@ -19,13 +20,13 @@ constexpr auto kInterval = 10s;
 }  // namespace
 
 PathKeeper::PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
-                       std::function<PathBook()> collect)
-    : file_(std::move(file)), collect_(std::move(collect)), timer_(io) {
+                       std::function<PathBook()> collect, Clock clock)
+    : file_(std::move(file)), collect_(std::move(collect)), clock_(std::move(clock)), timer_(io) {
   const auto read = process::read_private_file(file_, PathBook::kMostBytes + 1);
   if (!read && read.error() == boost::system::errc::no_such_file_or_directory) return;
   auto book = read ? PathBook::parse(read->text) : std::nullopt;
   if (book)
-    written_ = std::move(*book);
+    written_ = latest_ = std::move(*book);
   else
     log::warn("paths",
               {{"file", file_.string()},
@@ -33,27 +34,43 @@ PathKeeper::PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
                {"effect", "the rates of all paths are measured again"}});
 }
 
+PathBook::Time PathKeeper::system_time() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+std::optional<link::udp::PathMemory> PathKeeper::recall(const PathBook::Path& path) const {
+  return written_.recall(path, clock_());
+}
+
 void PathKeeper::begin() { wait(); }
 
 void PathKeeper::stop() {
   timer_.cancel();
-  if (const PathBook book = collect_(); !book.empty()) save(book);
+  if (!look().empty()) save();
+}
+
+// A line that nothing was sent on keeps its measurement, and the date of it.
+const PathBook& PathKeeper::look() {
+  PathBook book = collect_();
+  book.date(latest_, clock_());
+  latest_ = std::move(book);
+  return latest_;
 }
 
 void PathKeeper::wait() {
   timer_.expires_after(kInterval);
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;
-    if (const PathBook book = collect_(); !book.resembles(written_)) save(book);
+    if (!look().resembles(written_)) save();
     wait();
   });
 }
 
 // Damage by a power cut is detected.
-void PathKeeper::save(const PathBook& book) {
-  const auto replaced = process::replace_private_file(file_, book.text());
+void PathKeeper::save() {
+  const auto replaced = process::replace_private_file(file_, latest_.text());
   if (replaced) {
-    written_ = book;
+    written_ = latest_;
     return;
   }
   if (std::exchange(complained_, true)) return;

@@ -83,8 +83,11 @@ void PeerLinks::add_configured(flows::Flows& flows, std::function<void()> on_dou
 
 void PeerLinks::add(const config::Peer& peer) {
   links_.push_back(std::make_unique<link::PeerLink>(shared_, peer, on_opened_));
-  for (const std::string& key : peer.fingerprints)
-    if (const auto memory = path_keeper_.known().find(key)) links_.back()->recall(*memory);
+  std::vector<std::string> lines{std::string()};  // by name; the first: without paths
+  for (const config::PeerPath& path : peer.paths) lines.push_back(path.name);
+  for (const std::string& line : lines)
+    for (const std::string& key : peer.fingerprints)
+      if (const auto memory = path_keeper_.recall({key, line})) links_.back()->recall({line, *memory});
 }
 
 void PeerLinks::listen() {
@@ -117,7 +120,8 @@ void PeerLinks::stop() {
 link::udp::PathBook PeerLinks::paths() const {
   link::udp::PathBook book;
   for (const auto& link : links_)
-    if (const auto memory = link->path_memory()) book.put(link->peer().fingerprints.front(), *memory);
+    for (const auto& [line, memory] : link->line_memories())
+      book.put({link->peer().fingerprints.front(), line}, memory);
   return book;
 }
 

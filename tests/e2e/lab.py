@@ -20,6 +20,7 @@ CLIENT, CLIENT6 = "10.10.1.2", "fd10:1::2"
 BRANCH, BRANCH6 = "10.10.1.1", "fd10:1::1"  # on its LAN
 BRANCH_WAN, BRANCH_WAN6 = "10.10.100.1", "fd10:100::1"
 DATACENTER_WAN, DATACENTER_WAN6 = "10.10.100.2", "fd10:100::2"
+BRANCH_SECOND, DATACENTER_SECOND = "10.10.101.1", "10.10.101.2"  # on the second line, of a lab that has one
 DATACENTER, DATACENTER6 = "10.10.2.1", "fd10:2::1"  # on its LAN
 SERVER, SERVER6 = "10.10.2.2", "fd10:2::2"
 
@@ -118,17 +119,18 @@ class Process:
 
 
 class Lab:
-    """`Lab()` joins the sites by a bridge without limits; `Lab("51.84mbit,100,0.01", "queue=20ms")` by a line.
-    Use as a context: `lab = self.enterContext(Lab())`. It goes away with this process, even after kill -9."""
+    """`Lab()` joins the sites by a bridge without limits; `Lab("51.84mbit,100,0.01", "queue=20ms")` by a line;
+    `second="20mbit,90"` adds another line. Use as a context: `lab = self.enterContext(Lab())`. It goes away with this process, even after kill -9."""
 
     running = []  # for reports of a failure
     numbers = itertools.count(1)
 
-    def __init__(self, line=None, *settings, options=(), prefix="e2e"):
+    def __init__(self, line=None, *settings, second=None, options=(), prefix="e2e"):
         self.name = f"{prefix}-{os.getpid()}-{next(Lab.numbers)}"
         self.line = line
+        self.second = second
         self.words = ["--with-pid", str(os.getpid()), *options, *(["--link", line] if line else ["--no-emulator"]),
-                      *settings]
+                      *(["--second", second] if second else []), *settings]
         self.counter = itertools.count(1)
         self.processes = []
 
@@ -159,8 +161,9 @@ class Lab:
             raise AssertionError(f"tools/lab {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout
 
-    def link(self, line, *settings):
-        self.command("link", line, *settings)
+    def link(self, line, *settings, which="line"):
+        """Changes the line, or which="second"."""
+        self.command("link", line, *settings, *(["--second"] if which == "second" else []))
 
     def lose(self, **ways):
         """The next packets of the line: lose(b_to_a=1)."""
@@ -169,8 +172,9 @@ class Lab:
     def status(self):
         return json.loads(self.command("status", "--json"))
 
-    def stats(self, reset=False):
-        return json.loads(self.command("stats", *(["--reset"] if reset else [])))
+    def stats(self, reset=False, which="line"):
+        return json.loads(self.command("stats", *(["--reset"] if reset else []),
+                                       *(["--second"] if which == "second" else [])))
 
     # -- in a node
 

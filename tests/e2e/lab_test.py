@@ -16,12 +16,12 @@ import iperf
 import smb
 import tcp
 import web
-from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, traces_of, until
+from lab import CLIENT, CLIENT6, DATACENTER_SECOND, DATACENTER_WAN, SERVER, SERVER6, Lab, traces_of, until
 
 
-def round_trips(lab, address=SERVER, count=3, size=56):
+def round_trips(lab, address=SERVER, count=3, size=56, node="client"):
     """In milliseconds; of packets that came back within a second."""
-    done = lab.run("client", "ping", "-n", "-c", count, "-i", "0.2", "-W", "1", "-s", size, address, check=False)
+    done = lab.run(node, "ping", "-n", "-c", count, "-i", "0.2", "-W", "1", "-s", size, address, check=False)
     return [float(found) for found in re.findall(r"time=([\d.]+) ms", done.stdout)]
 
 
@@ -98,6 +98,22 @@ class EmulatedLine(unittest.TestCase):
         self.assertEqual(round_trips(lab), [])
         lab.link("51.84mbit,20")
         self.assertLess(min(round_trips(lab)), 100)
+
+    def test_a_second_line_has_settings_and_counters_of_its_own(self):
+        lab = self.enterContext(Lab("51.84mbit,2", second="51.84mbit,60"))
+        self.assertGreaterEqual(min(round_trips(lab, DATACENTER_SECOND, node="branch")), 60)
+        self.assertLess(min(round_trips(lab, DATACENTER_WAN, node="branch")), 60)
+        lab.link("51.84mbit,2", "a-to-b-loss=1", which="second")
+        self.assertEqual(round_trips(lab, DATACENTER_SECOND, node="branch"), [])
+        self.assertEqual(len(round_trips(lab, DATACENTER_WAN, node="branch")), 3)
+        self.assertEqual(len(round_trips(lab)), 3)
+        self.assertGreaterEqual(lab.stats(which="second")["a_to_b"]["lost"], 3)
+        self.assertEqual(lab.stats()["a_to_b"]["lost"], 0)
+
+    def test_a_lab_with_one_line_has_no_second_one(self):
+        lab = self.enterContext(Lab("51.84mbit,2"))
+        with self.assertRaisesRegex(AssertionError, "one line"):
+            lab.link("51.84mbit,2", which="second")
 
     def test_a_transfer_is_no_faster_than_the_line(self):
         lab = self.enterContext(Lab("10mbit,20"))

@@ -10,7 +10,7 @@ import re
 import shutil
 import unittest
 
-from lab import BRANCH_WAN, BUILD, DATACENTER_WAN, DATACENTER_WAN6, Lab, until
+from lab import BRANCH_SECOND, BRANCH_WAN, BUILD, DATACENTER_SECOND, DATACENTER_WAN, DATACENTER_WAN6, Lab, until
 
 PROGRAM = BUILD / "proxy" / "longhaul"
 NETWORKS = {"branch": ["10.10.1.0/24", "fd10:1::/64"], "datacenter": ["10.10.2.0/24", "fd10:2::/64"]}
@@ -259,6 +259,20 @@ def use_two_paths(pair, policy, rate="25mbit"):
     branch["path"] = [{"name": "four", "address": f"{DATACENTER_WAN}:{LINK_PORT}", "local": BRANCH_WAN, "rate": rate},
                       {"name": "six", "address": f"[{DATACENTER_WAN6}]:{LINK_PORT}", "local": "wan0", "rate": rate}]
     datacenter["path"] = [{"name": name, "rate": rate} for name in ("four", "six")]
+    for peer in (branch, datacenter):
+        peer["policy"] = policy
+    return pair
+
+
+def use_two_lines(pair, policy, rates=(None, None)):
+    """Before its start, in a lab with a second line: the paths `first` and `second`, one on each line. Rates that are
+    not given are measured."""
+    branch, datacenter = (site.settings["peer"][0] for site in pair.sites)
+    del branch["address"]
+    ends = (("first", BRANCH_WAN, DATACENTER_WAN), ("second", BRANCH_SECOND, DATACENTER_SECOND))
+    branch["path"] = [{"name": name, "address": f"{there}:{LINK_PORT}", "local": here, "rate": rate}
+                      for (name, here, there), rate in zip(ends, rates)]
+    datacenter["path"] = [{"name": name, "rate": rate} for (name, *_), rate in zip(ends, rates)]
     for peer in (branch, datacenter):
         peer["policy"] = policy
     return pair

@@ -31,7 +31,7 @@ class Lab:
         self.network = Network(name)
         self.folder = RUN / name
         self.state_file = self.folder / "state.json"
-        self.socket = self.folder / "wan.sock"
+        self.sockets = {"line": self.folder / "wan.sock", "second": self.folder / "wan2.sock"}  # the emulators'
         self.keeper_file = self.folder / "keeper"  # holds its pid
         self.scratch_file = self.folder / "scratch"  # holds a path: the files may be larger than /run
 
@@ -70,7 +70,11 @@ class Lab:
     # -- up
 
     def up(self, options):
-        line = parse_line(options.link, options.setting)
+        lines = {"line": parse_line(options.link, options.setting)}
+        if options.second:
+            lines["second"] = parse_line(options.second)
+            if options.no_emulator:
+                raise Failure("a second line needs the emulator: omit --no-emulator")
         emulator = None if options.no_emulator else find_emulator()
         known = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
         for choice in (options.cc, options.proxy_cc):
@@ -90,11 +94,11 @@ class Lab:
                 os.chmod(scratch, 0o711)  # daemons run as their own user, which must be able to traverse it
                 self.scratch_file.write_text(scratch)
                 self.network.make(options.cc, options.proxy_cc, options.buffers, options.mtu,
-                                  bridge=options.no_emulator)
-                state = {"line": line, "emulator": emulator is not None, "with_pid": options.with_pid,
-                         "scratch": scratch}
+                                  bridge=options.no_emulator, second="second" in lines)
+                state = {**lines, "emulator": emulator is not None, "with_pid": options.with_pid, "scratch": scratch}
                 if emulator:
-                    state["emulator_pid"] = self._start_emulator(emulator, line, options.seed)
+                    state["emulator_pids"] = [self._start_emulator(emulator, which, number, line, options.seed + number)
+                                              for number, (which, line) in enumerate(lines.items())]
                 self._save(state)
             except BaseException:
                 self._remove()
@@ -105,15 +109,16 @@ class Lab:
             return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/",
                                     start_new_session=True).pid
 
-    def _start_emulator(self, program, line, seed):
+    def _start_emulator(self, program, which, number, line, seed):
         settings = [word for name, value in line.items() for word in (f"--{name}", value)]
-        pid = self._start("wan.log", *self.network.inside("wan", program, "run", "--a", "branch0", "--b",
-                                                          "datacenter0", *settings, "--seed", str(seed), "--control",
-                                                          str(self.socket)))
+        log, socket = f"wan{number}.log", str(self.sockets[which])
+        pid = self._start(log, *self.network.inside("wan", program, "run", "--a", f"branch{number}", "--b",
+                                                    f"datacenter{number}", *settings, "--seed", str(seed),
+                                                    "--control", socket))
         deadline = time.monotonic() + 10
-        while run(program, "stats", "--control", str(self.socket), check=False) == "":
+        while run(program, "stats", "--control", socket, check=False) == "":
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) or time.monotonic() > deadline:
-                raise Failure(f"the emulator did not start: {(self.folder / 'wan.log').read_text().strip()}")
+                raise Failure(f"the emulator did not start: {(self.folder / log).read_text().strip()}")
             time.sleep(0.01)
         return pid
 
@@ -170,29 +175,33 @@ class Lab:
         command = self.network.inside(node, *words)
         os.execvp(command[0], command)
 
-    def link(self, text, more):
+    # `which`: "line" or "second"
+
+    def link(self, which, text, more):
         line = parse_line(text, more)
         with self._locked():
             state = self.state()
-            self._ask_emulator(state, "set", *(f"{name}={value}" for name, value in line.items()))
-            self._save(state | {"line": line})
+            self._ask_emulator(state, which, "set", *(f"{name}={value}" for name, value in line.items()))
+            self._save(state | {which: line})
 
-    def lose(self, words):
-        self._ask_emulator(self.state(), "lose", *words)
+    def lose(self, which, words):
+        self._ask_emulator(self.state(), which, "lose", *words)
 
-    def stats(self, reset):
-        return self._ask_emulator(self.state(), "stats", *(["--reset"] if reset else []))
+    def stats(self, which, reset):
+        return self._ask_emulator(self.state(), which, "stats", *(["--reset"] if reset else []))
 
-    def _ask_emulator(self, state, command, *words):
+    def _ask_emulator(self, state, which, command, *words):
         if not state["emulator"]:
             raise Failure("this lab was created with --no-emulator: its line has no settings and no counters")
-        return run(find_emulator(), command, "--control", str(self.socket), *words)
+        if which not in state:
+            raise Failure("this lab has one line: create it with up --second RATE,RTT[,LOSS]")
+        return run(find_emulator(), command, "--control", str(self.sockets[which]), *words)
 
     def status(self):
         state = self.state()
         return {"lab": self.name, "scratch": state["scratch"], "with_pid": state["with_pid"],
-                "line": state["line"] if state["emulator"] else None,
-                "emulator_running": state["emulator_pid"] in self.network.pids() if state["emulator"] else None,
+                "line": state["line"] if state["emulator"] else None, "second": state.get("second"),
+                "emulator_running": (self.network.pids() >= set(state["emulator_pids"])) if state["emulator"] else None,
                 "nodes": {node: self.network.facts(node) for node in self.network.nodes()}}
 
 

@@ -19,12 +19,21 @@ LINKS = (
     (("wan", "datacenter0"), ("datacenter", "wan0", "10.10.100.2/24", "fd10:100::2/64")),
     (("datacenter", "lan0", "10.10.2.1/24", "fd10:2::1/64"), ("server", "eth0", "10.10.2.2/24", "fd10:2::2/64")),
 )
+# The same for a second line beside the first. The hosts' routes know nothing of it: it carries what is sent to its own
+# addresses, or what a caller routes there.
+SECOND_LINKS = (
+    (("branch", "wan1", "10.10.101.1/24", "fd10:101::1/64"), ("wan", "branch1")),
+    (("wan", "datacenter1"), ("datacenter", "wan1", "10.10.101.2/24", "fd10:101::2/64")),
+)
 OFFLOADS = ("tx", "tso", "gso", "gro", "tx-udp-segmentation")
 
 # A leased line has no address resolution, which would cost a round trip and could be lost. Node and address there.
-WAN_MAC = {"branch": "02:10:64:00:00:01", "datacenter": "02:10:64:00:00:02"}
-WAN_NEIGHBOURS = (("branch", "datacenter", "10.10.100.2", "fd10:100::2"),
-                  ("datacenter", "branch", "10.10.100.1", "fd10:100::1"))
+WAN_MAC = {("branch", "wan0"): "02:10:64:00:00:01", ("datacenter", "wan0"): "02:10:64:00:00:02",
+           ("branch", "wan1"): "02:10:65:00:00:01", ("datacenter", "wan1"): "02:10:65:00:00:02"}
+WAN_NEIGHBOURS = (("branch", "wan0", "datacenter", "10.10.100.2", "fd10:100::2"),
+                  ("datacenter", "wan0", "branch", "10.10.100.1", "fd10:100::1"))
+SECOND_NEIGHBOURS = (("branch", "wan1", "datacenter", "10.10.101.2", "fd10:101::2"),
+                     ("datacenter", "wan1", "branch", "10.10.101.1", "fd10:101::1"))
 
 # Node, destinations, ways, and whether our congestion control applies. Not between the proxies' own addresses:
 # there the daemon chooses it for each socket, and a route's would override that. It is the routes that say it,
@@ -41,6 +50,10 @@ ROUTES = (
     ("datacenter", ("10.10.1.0/24", "fd10:1::/64"), ("via 10.10.100.1", "via fd10:100::1"), True),
     ("server", ("10.10.2.0/24", "fd10:2::/64"), ("dev eth0",) * 2, True),
     ("server", ("default", "default"), ("via 10.10.2.1", "via fd10:2::1"), True),
+)
+SECOND_ROUTES = (
+    ("branch", ("10.10.101.0/24", "fd10:101::/64"), ("dev wan1",) * 2, False),
+    ("datacenter", ("10.10.101.0/24", "fd10:101::/64"), ("dev wan1",) * 2, False),
 )
 PROXY_BUFFER_BYTES = 64 << 20  # most that one connection of a proxy may use; the kernel grows to it as needed
 
@@ -71,15 +84,21 @@ class Network:
 
     # -- making it
 
-    def make(self, cc, proxy_cc, buffers, mtu, bridge):
+    def make(self, cc, proxy_cc, buffers, mtu, bridge, second):
+        """`bridge`: a line without limits; `second`: another line beside the first."""
+        links = LINKS + (SECOND_LINKS if second else ())
+        routes = ROUTES + (SECOND_ROUTES if second else ())
+        neighbours = WAN_NEIGHBOURS + (SECOND_NEIGHBOURS if second else ())
         for node in NODES:
             run("ip", "netns", "add", self.namespace(node))
             self._set_sysctls(node, buffers)
-        for left, right in LINKS:
+        for left, right in links:
             run("ip", "link", "add", left[1], "netns", self.namespace(left[0]), "type", "veth",
                 "peer", "name", right[1], "netns", self.namespace(right[0]))
         for node in NODES:
-            four, six = self._commands(node, cc if node in HOSTS else proxy_cc, mtu)
+            four, six = self._interfaces(node, links, mtu)
+            self._add_routes(node, routes, cc if node in HOSTS else proxy_cc, four, six)
+            self._add_neighbours(node, neighbours, four)
             if bridge and node == "wan":
                 four += ["link add line0 type bridge", "link set branch0 master line0",
                          "link set datacenter0 master line0", "link set line0 up"]
@@ -87,29 +106,33 @@ class Network:
             if six:  # a batch is of one family
                 run("ip", "-6", "-n", self.namespace(node), "-batch", "-", stdin="\n".join(six) + "\n")
 
-    def _commands(self, node, cc, mtu):
+    def _interfaces(self, node, links, mtu):
         four, six = ["link set lo up"], []
-        for link in LINKS:
+        for link in links:
             for end, interface, *addresses in link:
                 if end != node:
                     continue
                 if "wan" in (link[0][0], link[1][0]):
                     self._switch_offloads_off(node, interface)
-                if interface == "wan0":
-                    four.append(f"link set wan0 address {WAN_MAC[node]}")
+                if mac := WAN_MAC.get((node, interface)):
+                    four.append(f"link set {interface} address {mac}")
                 for address in addresses:
                     duplicates = " nodad" if ":" in address else ""  # duplicate address detection would delay the address
                     four.append(f"address add {address} dev {interface} noprefixroute{duplicates}")
                 four.append(f"link set {interface} mtu {mtu} up")
-        for end, destinations, ways, ours in ROUTES:
+        return four, six
+
+    def _add_routes(self, node, routes, cc, four, six):
+        for end, destinations, ways, ours in routes:
             if end == node:
                 for batch, destination, way in zip((four, six), destinations, ways):
                     batch.append(f"route add {destination} {way}" + (f" congctl {cc}" if ours else ""))
-        for end, neighbour, *addresses in WAN_NEIGHBOURS:
+
+    def _add_neighbours(self, node, neighbours, four):
+        for end, interface, neighbour, *addresses in neighbours:
             if end == node:
-                four += [f"neighbour replace {address} dev wan0 lladdr {WAN_MAC[neighbour]} nud permanent"
-                         for address in addresses]
-        return four, six
+                four += [f"neighbour replace {address} dev {interface} lladdr {WAN_MAC[neighbour, interface]} "
+                         "nud permanent" for address in addresses]
 
     def _switch_offloads_off(self, node, interface):
         words = [word for offload in OFFLOADS for word in (offload, "off")]

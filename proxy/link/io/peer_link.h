@@ -61,9 +61,9 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   void release(StreamId stream);
   // Something was written, consumed or opened.
   void kick() override;
-  // An earlier daemon's measurements of the line to this peer, and the current ones.
-  std::optional<udp::PathMemory> path_memory() const { return carriers_.udp().memory(); }
-  void recall(const udp::PathMemory& memory) { carriers_.udp().recall(memory); }
+  // The current measurements of the lines to this peer, and an earlier daemon's.
+  std::vector<udp::LineMemory> line_memories() const { return carriers_.udp().memories(); }
+  void recall(const udp::LineMemory& line) { carriers_.udp().recall(line); }
 
   // Another one after a session was lost.
   const Token& session_id() const { return host_.id(); }

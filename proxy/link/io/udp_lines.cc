@@ -58,6 +58,13 @@ std::optional<TimePoint> UdpLines::next_timeout(const UdpPath* sending) const {
   return next;
 }
 
+std::vector<LineMemory> UdpLines::memories() const {
+  std::vector<LineMemory> known;
+  for (const auto& line : lines_)
+    if (const auto memory = line->memory()) known.push_back({line->name(), *memory});
+  return known;
+}
+
 void UdpLines::fill(LinkStatus& status, const PathShares& shares, const std::vector<bool>& takes_part) const {
   UdpStatus& udp = status.udp;
   UdpCounters all;

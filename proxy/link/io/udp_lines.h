@@ -11,6 +11,12 @@
 
 namespace longhaul::link::udp {
 
+// What was measured on the line of that name; empty: the only line.
+struct LineMemory {
+  std::string name;
+  PathMemory memory;
+};
+
 class UdpLines {
  public:
   // With the line without a name, which is the first.
@@ -38,6 +44,7 @@ class UdpLines {
   bool keys_worn_out() const;
   bool drops_bursts() const;
   std::optional<TimePoint> next_timeout(const UdpPath* sending) const;
+  std::vector<LineMemory> memories() const;  // of those that were ever measured
 
   // `takes_part`: for each line, whether something of the session is sent there.
   void fill(LinkStatus& status, const PathShares& shares, const std::vector<bool>& takes_part) const;

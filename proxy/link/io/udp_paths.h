@@ -58,9 +58,9 @@ class UdpPaths final : private UdpPathOwner {
   void probe_now(TimePoint now);
   void kick();
 
-  // Measurements of the only line, from a carrier or an earlier daemon.
-  std::optional<PathMemory> memory() const { return lines_.front().memory(); }
-  void recall(const PathMemory& memory) { lines_.front().recall(memory); }
+  // Measurements by the lines' names, from a carrier or an earlier daemon.
+  std::vector<LineMemory> memories() const { return lines_.memories(); }
+  void recall(const LineMemory& line) { lines_.named(line.name).recall(line.memory); }
 
   bool carrying() const { return sending_ != nullptr; }
   // Packets on the line of that name are acknowledged.

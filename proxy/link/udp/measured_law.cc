@@ -17,7 +17,7 @@ bool knows_rate(const MeasuredConfig& config) { return config.memory && config.m
 LineTerms terms_of(const MeasuredConfig& config) {
   // If a remembered line is slower now, its queue shows it within a round trip.
   const double rate = knows_rate(config)
-                          ? 0.95 * static_cast<double>(config.memory->rate)
+                          ? 0.95 * config.memory->trust * static_cast<double>(config.memory->rate)
                           : StartRamp::kTrainPackets * config.packet_bytes / seconds(StartRamp::kTrainTime);
   return {.packet_bytes = config.packet_bytes,
           .max_rate = config.max_rate,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for each peer: fingerprint, bytes per second, nanoseconds. The first line names the format, the
-// last one is a checksum of everything before it.
+// One row for each line to a peer: fingerprint, bytes per second, nanoseconds, when it was measured in
+// seconds since 1970, the line's name. The first row names the format, the last one is a checksum of
+// everything before it.
 #include "proxy/link/udp/path_book.h"
 
 #include <xxhash.h>
@@ -13,10 +14,21 @@
 namespace longhaul::link::udp {
 namespace {
 
-constexpr std::string_view kTitle = "longhaul paths 1\n";
+using namespace std::chrono_literals;
+
+constexpr std::string_view kTitle = "longhaul paths 2\n";
 constexpr std::size_t kSumBytes = 4 + 16 + 1;              // "sum ", hex digits, line break
 constexpr std::uint64_t kMaxRate = 1'000'000'000'000 / 8;  // also the largest configurable one
 constexpr Duration kMaxRtt = std::chrono::seconds(60);
+constexpr std::size_t kMaxPeerBytes = 128, kMaxLineBytes = 64;
+// The share of a remembered rate that a new start begins with. With less, a start without memory is faster.
+constexpr double kRecentTrust = 0.9, kOldTrust = 0.75;
+// As much as StartRamp sends in a round trip after its first train: what is lost if the line has become much
+// slower. On shorter round trips the answers come soon anyway.
+constexpr double kMostInFirstRoundTrip = 32 * 32 * 1500;
+constexpr Duration kShortestRoundTrip = 10ms;
+// Rates are written again if their dates differ by this much.
+constexpr auto kSameTime = 10min;
 
 std::string sum_line(std::string_view text) {
   char line[kSumBytes + 1];
@@ -25,12 +37,18 @@ std::string sum_line(std::string_view text) {
   return line;
 }
 
-bool is_possible(const std::string& fingerprint, const PathMemory& memory) {
-  const bool printable =
-      std::all_of(fingerprint.begin(), fingerprint.end(), [](char c) { return c > ' ' && c < 127; });
-  return printable && !fingerprint.empty() && memory.rate > 0 && memory.rate <= kMaxRate &&
-         memory.min_rtt > Duration{0} && memory.min_rtt <= kMaxRtt;
+bool is_word(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
 }
+
+bool is_possible(const PathBook::Path& path, const PathMemory& memory, PathBook::Time measured) {
+  return is_word(path.peer) && !path.peer.empty() && path.peer.size() <= kMaxPeerBytes &&
+         is_word(path.line) && path.line.size() <= kMaxLineBytes && memory.rate > 0 &&
+         memory.rate <= kMaxRate && memory.min_rtt > Duration{0} && memory.min_rtt <= kMaxRtt &&
+         measured.time_since_epoch() >= 0s;
+}
+
+bool is_same(const PathMemory& a, const PathMemory& b) { return a.rate == b.rate && a.min_rtt == b.min_rtt; }
 
 // Up to the next `end`, which is taken, too.
 std::optional<std::string_view> take(std::string_view& text, char end) {
@@ -67,15 +85,19 @@ std::optional<PathBook> PathBook::parse(std::string_view text) {
   for (auto rest = summed.substr(kTitle.size()); !rest.empty();) {
     const auto fingerprint = take(rest, ' ');
     const auto rate = take(rest, ' ');
-    const auto rtt = take(rest, '\n');
-    if (!fingerprint || !rate || !rtt) return std::nullopt;
+    const auto rtt = take(rest, ' ');
+    const auto date = take(rest, ' ');
+    const auto line = take(rest, '\n');
+    if (!fingerprint || !rate || !rtt || !date || !line) return std::nullopt;
     const auto bytes = number<std::uint64_t>(*rate);
     const auto nanoseconds = number<std::int64_t>(*rtt);
-    if (!bytes || !nanoseconds) return std::nullopt;
+    const auto since_1970 = number<std::int64_t>(*date);
+    if (!bytes || !nanoseconds || !since_1970) return std::nullopt;
     const PathMemory memory{*bytes, std::chrono::nanoseconds(*nanoseconds)};
-    const std::string name(*fingerprint);
-    if (!is_possible(name, memory) || book.paths_.size() == kMostPaths ||
-        !book.paths_.emplace(name, memory).second)
+    const Time measured{std::chrono::seconds(*since_1970)};
+    const Path path{std::string(*fingerprint), std::string(*line)};
+    if (!is_possible(path, memory, measured) || book.paths_.size() == kMostPaths ||
+        !book.paths_.emplace(path, Entry{memory, measured}).second)
       return std::nullopt;
   }
   return book;
@@ -83,28 +105,52 @@ std::optional<PathBook> PathBook::parse(std::string_view text) {
 
 std::string PathBook::text() const {
   std::string text(kTitle);
-  for (const auto& [fingerprint, memory] : paths_)
-    text += fingerprint + ' ' + std::to_string(memory.rate) + ' ' +
-            std::to_string(std::chrono::nanoseconds(memory.min_rtt).count()) + '\n';
+  for (const auto& [path, entry] : paths_)
+    text += path.peer + ' ' + std::to_string(entry.memory.rate) + ' ' +
+            std::to_string(std::chrono::nanoseconds(entry.memory.min_rtt).count()) + ' ' +
+            std::to_string(entry.measured.time_since_epoch().count()) + ' ' + path.line + '\n';
   return text + sum_line(text);
 }
 
-std::optional<PathMemory> PathBook::find(const std::string& fingerprint) const {
-  const auto found = paths_.find(fingerprint);
+std::optional<PathMemory> PathBook::find(const Path& path) const {
+  const auto found = paths_.find(path);
   if (found == paths_.end()) return std::nullopt;
-  return found->second;
+  return found->second.memory;
 }
 
-void PathBook::put(const std::string& fingerprint, const PathMemory& memory) {
-  if (!is_possible(fingerprint, memory)) return;
-  if (paths_.size() < kMostPaths || paths_.contains(fingerprint)) paths_[fingerprint] = memory;
+std::optional<PathMemory> PathBook::recall(const Path& path, Time now) const {
+  const auto found = paths_.find(path);
+  if (found == paths_.end()) return std::nullopt;
+  const auto& [memory, measured] = found->second;
+  if (measured > now || now - measured > kOldest) return std::nullopt;
+  PathMemory recalled = memory;
+  const double most = kMostInFirstRoundTrip / seconds(std::max(memory.min_rtt, kShortestRoundTrip));
+  recalled.trust =
+      std::min(now - measured <= kRecent ? kRecentTrust : kOldTrust, most / static_cast<double>(memory.rate));
+  return recalled;
+}
+
+void PathBook::put(const Path& path, const PathMemory& memory, Time measured) {
+  if (!is_possible(path, memory, measured)) return;
+  if (paths_.size() < kMostPaths || paths_.contains(path))
+    paths_.insert_or_assign(path, Entry{memory, measured});
+}
+
+void PathBook::date(const PathBook& before, Time now) {
+  for (auto& [path, entry] : paths_) {
+    const auto old = before.paths_.find(path);
+    const bool is_old = old != before.paths_.end() && is_same(old->second.memory, entry.memory);
+    entry.measured = is_old ? old->second.measured : std::max(now, Time{});
+  }
 }
 
 bool PathBook::resembles(const PathBook& other) const {
   return std::equal(paths_.begin(), paths_.end(), other.paths_.begin(), other.paths_.end(),
                     [](const auto& a, const auto& b) {
-                      return a.first == b.first && close_to(a.second.rate, b.second.rate) &&
-                             close_to(a.second.min_rtt.count(), b.second.min_rtt.count());
+                      const auto &x = a.second, &y = b.second;
+                      return a.first == b.first && close_to(x.memory.rate, y.memory.rate) &&
+                             close_to(x.memory.min_rtt.count(), y.memory.min_rtt.count()) &&
+                             std::chrono::abs(x.measured - y.measured) < kSameTime;
                     });
 }
 

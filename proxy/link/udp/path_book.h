@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of the paths to peers as text, for the next start of the daemon. It is accepted as a whole or
-// not at all. proxy/path_keeper.h handles the file.
+// Measurements of the lines to peers as text, for the next start of the daemon. It is accepted as a whole or
+// not at all. proxy/path_keeper.h handles the file and reads the clock.
 #pragma once
+#include <chrono>
+#include <compare>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,25 +14,45 @@ namespace longhaul::link::udp {
 
 class PathBook {
  public:
-  // Far more than a daemon has peers; bounds what is read.
+  // Far more than daemons have peers and lines; bounds what is read.
   static constexpr std::size_t kMostPaths = 4096;
   static constexpr std::size_t kMostBytes = 1 << 20;
+
+  using Time = std::chrono::sys_seconds;
+
+  struct Path {
+    std::string peer;  // its fingerprint, as the configuration has it
+    std::string line;  // the name of its [[peer.path]]; empty: the only line
+    auto operator<=>(const Path&) const = default;
+  };
 
   // No result for any text that text() did not produce: truncated, damaged or edited.
   static std::optional<PathBook> parse(std::string_view text);
   std::string text() const;
 
-  // By the peer's fingerprint, as the configuration has it.
-  std::optional<PathMemory> find(const std::string& fingerprint) const;
+  std::optional<PathMemory> find(const Path& path) const;
+  // For a start at `now`: the older the measurement is, the less of its rate to begin with; nothing if it is
+  // too old, or of the future. Its rate never fills a line with more than a few hundred packets before the
+  // first answer.
+  std::optional<PathMemory> recall(const Path& path, Time now) const;
   // Impossible values are left out.
-  void put(const std::string& fingerprint, const PathMemory& memory);
+  void put(const Path& path, const PathMemory& memory, Time measured = {});
+  // What `before` has, too, was measured then, everything else now.
+  void date(const PathBook& before, Time now);
 
   bool empty() const { return paths_.empty(); }
-  // The same peers, and no difference that a transfer would notice.
+  // The same paths, and no difference that a transfer, or the next start, would notice.
   bool resembles(const PathBook& other) const;
 
+  // A line whose rate was measured so long ago may be another one, and a start without memory loses nothing.
+  static constexpr auto kRecent = std::chrono::hours(1), kOldest = std::chrono::hours(24);
+
  private:
-  std::map<std::string, PathMemory> paths_;
+  struct Entry {
+    PathMemory memory;
+    Time measured;
+  };
+  std::map<Path, Entry> paths_;
 };
 
 }  // namespace longhaul::link::udp

@@ -87,6 +87,7 @@ class RateLaw {
 struct PathMemory {
   std::uint64_t rate = 0;  // bytes per second
   Duration min_rtt{0};
+  double trust = 1;  // share of the rate to begin with: less if it was measured before the daemon's start
 };
 
 }  // namespace longhaul::link::udp

@@ -9,6 +9,7 @@
 
 #include "tests/bench/simulated/changing.h"
 #include "tests/bench/simulated/paths.h"
+#include "tests/bench/simulated/restart.h"
 #include "tests/bench/simulated/transfer.h"
 
 namespace longhaul::bench {
@@ -342,6 +343,7 @@ constexpr Group kGroups[] = {
     {"wrong", wrong_rates},
     {"changing", [] { changing_lines(options.seeds); }},
     {"slow", [] { slow_lines(options.seeds); }},
+    {"restart", [] { restarts(options.seeds); }},
     {"paths", [] { two_paths(options.seeds); }},
     {"failing", failing_path},
     {"doubtful", [] { doubtful_paths(options.seeds); }},

@@ -189,18 +189,39 @@ TEST_CASE("a path known to an earlier daemon starts at its rate, and stays known
     end->rate_bits = 0;
     end->transport = Transport::udp;
   }
-  CHECK_FALSE(pair.a.paths.memory());
-  pair.a.paths.recall({.rate = kRate / 8, .min_rtt = 1ms});
+  CHECK(pair.a.paths.memories().empty());
+  pair.a.paths.recall({"", {.rate = kRate / 8, .min_rtt = 1ms}});
+  pair.a.paths.recall({"another", {.rate = 1000, .min_rtt = 2ms}});
+  const auto remembered = [&](const std::string& line) -> std::uint64_t {
+    for (const auto& [name, memory] : pair.a.paths.memories())
+      if (name == line) return memory.rate;
+    return 0;
+  };
   for (int epoch = 1; epoch <= 3; ++epoch) {
     pair.new_keys(epoch);
     REQUIRE(pair.both_on_udp());
     CHECK(status_of(pair.a).udp.pacing_rate_bits > kRate * 9 / 10);
     CHECK(status_of(pair.a).udp.pacing_rate_bits < kRate * 11 / 10);
-    REQUIRE(pair.a.paths.memory());
-    CHECK(pair.a.paths.memory()->rate == kRate / 8);
+    CHECK(remembered("") == kRate / 8);
   }
   pair.a.paths.end();
-  CHECK(pair.a.paths.memory()->rate == kRate / 8);
+  CHECK(remembered("") == kRate / 8);
+  CHECK(remembered("another") == 1000);
+}
+
+TEST_CASE("a rate that an earlier daemon measured is remembered whole, and begun with a share of it") {
+  Pair pair;
+  for (End* end : {&pair.a, &pair.b}) {
+    end->rate_bits = 0;
+    end->transport = Transport::udp;
+  }
+  pair.a.paths.recall({"", {.rate = kRate / 8, .min_rtt = 1ms, .trust = 0.5}});
+  pair.new_keys(1);
+  REQUIRE(pair.both_on_udp());
+  CHECK(status_of(pair.a).udp.pacing_rate_bits > kRate * 4 / 10);
+  CHECK(status_of(pair.a).udp.pacing_rate_bits < kRate * 6 / 10);
+  REQUIRE(pair.a.paths.memories().size() == 1);
+  CHECK(pair.a.paths.memories().front().memory.rate == kRate / 8);
 }
 
 }  // namespace
