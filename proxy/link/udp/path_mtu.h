@@ -23,8 +23,8 @@ class PathMtu {
   // The limit for a packet with data.
   std::size_t current() const { return current_; }
 
-  // A probe of this size should be sent now. At most one is in flight; it carries no data, its loss says
-  // nothing about the line, and each one sent is reported as acknowledged or lost, once.
+  // The size of a probe that should be sent now. At most one is in flight; it carries no data, its loss does
+  // not affect the rate, and each one sent is reported as acknowledged or lost, once.
   std::optional<std::size_t> probe_due(TimePoint now) const;
   void on_probe_sent(std::size_t size, TimePoint now);
   void on_probe_acked(std::size_t size, TimePoint now);
