@@ -46,8 +46,8 @@ class Marks final : public modules::Journal {
   // For LostWrites: the client has been informed, or has replaced the file. Its old marks are no longer
   // needed.
   void record_gone(const File& file);
-  // And what lies below it, if it is a folder. Marks that have no room for their new names are given up, and
-  // so are further promises through their opens.
+  // The file was renamed, with everything below it if it is a folder. Marks that have no room for their new
+  // names are given up, and so are further promises for their opens.
   void moved(const File& file, const File& to);
 
   // When the file grows beyond kMostFileBytes, it is replaced by the marks that still count. The total is

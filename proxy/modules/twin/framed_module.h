@@ -18,7 +18,7 @@
 //     Half* half() const;    // null if it was not created yet
 //     std::size_t held_bytes() const;
 //
-//     // All or none of these: if the LAN's bytes differ from those of the halves, for example with encryption.
+//     // All or none of these: if the LAN's bytes differ from those of the halves, as with encryption.
 //     // for_half() returns nullopt if the frame is dropped and the flow has been aborted.
 //     std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way,
 //                                   Outputs<Message>& out);
