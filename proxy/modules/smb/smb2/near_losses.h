@@ -31,11 +31,11 @@ class NearLosses {
   // then the whole message was answered with the error for lost writes, or the flow was aborted because no
   // response was possible.
   bool refuses(TimePoint now, const Message& message);
-  // Answers of the server, or the far half, that report a loss.
+  // Responses of the server, or the far half, that report a loss.
   void on_outcome(const Connection::Outcome& outcome);
-  // A frame of the client has come, whether or not it must wait here, or its end in order.
+  // A frame of the client has arrived, whether or not it must wait here, or its end in order.
   void client_goes_on();
-  // What the client sends may open any file, and nothing can answer it: it is reset for all that was lost.
+  // The client may send an open of any file that cannot be answered: it is reset for all its losses.
   void goes_unread();
   // From now on none of its frames is parsed.
   void goes_unguarded() { unguarded_.begin(); }
