@@ -34,7 +34,7 @@ class NearOpens final : public NearPart {
   // Offer and Revoke; and messages about opens that no client has received.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
 
-  // True: the far half may withdraw offers without our confirmation, so no client gets them.
+  // If `nothing`: the far half may withdraw offers without our confirmation, so no client gets them.
   void offer_nothing(bool nothing) { nothing_ = nothing; }
   void give_up_all();
   std::size_t held_bytes() const { return state_bytes_; }
