@@ -54,9 +54,9 @@ class Telling {
   // How many of all these were sent so far, and how many of them have arrived at the client's host.
   std::uint64_t awaited() const { return awaited_; }
   void arrived(std::uint64_t answers) { arrived_ = std::max(arrived_, answers); }
-  // The client has continued, or ended in order: it has read what has arrived. Not to be called for data that
-  // was held here: the client may have gone meanwhile. Returns responses of passes() to be reported to the
-  // far half (LossRead).
+  // The client has continued, or ended in order: it has read what has arrived. To be called when its data
+  // arrives, not when held data is processed: then the client may have gone meanwhile. Returns responses of
+  // passes() to be reported to the far half (LossRead).
   std::vector<twin::MessageNumber> client_goes_on() {
     std::erase_if(told_, [&](const Sent& sent) {
       if (sent.number > arrived_) return false;

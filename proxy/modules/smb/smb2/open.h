@@ -18,7 +18,7 @@ struct Open {
   SessionId session = 0;
   TreeId tree = 0;
   FileName name;
-  // The path as spelled by the client, with which it can be opened again. Empty: the same as in `name`.
+  // The path as spelled by the client, with which it can be opened again. Empty if there is none (by id, DFS).
   std::u16string spelled;
   std::u16string moved_to;   // new name, relative to its share, after a rename through this open
   bool dfs = false;          // `name` may begin with server and share

@@ -17,7 +17,7 @@ namespace longhaul::smb::smb2 {
 
 class ReadAheadFile {
  public:
-  // Sums over all files of a connection; the files outlive none of them.
+  // Sums over all files of a connection; they outlive the files.
   struct Sums {
     std::uint64_t ahead_bytes = 0;  // fetched, and not read
     std::size_t swallowed = 0;      // number of waiting READs
