@@ -32,7 +32,7 @@ bool is_possible(const std::string& fingerprint, const PathMemory& memory) {
          memory.min_rtt > Duration{0} && memory.min_rtt <= kMaxRtt;
 }
 
-// Takes everything up to the next `end`, and `end` itself.
+// Up to the next `end`, which is taken, too.
 std::optional<std::string_view> take(std::string_view& text, char end) {
   const auto size = text.find(end);
   if (size == std::string_view::npos) return std::nullopt;

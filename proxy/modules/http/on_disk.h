@@ -21,7 +21,7 @@ class OnDisk final : public BehindStore {
   OnDisk(modules::Objects& objects, ObjectStore& memory, std::function<Clocks()> clocks);
   ~OnDisk() override;
 
-  // Starts reading the response to such a request into memory. Returns nullopt if there is none on disk.
+  // Has the response that answers requests like this read into memory, unless there is none.
   std::optional<Asked> ask(const std::string& key, const RequestHead& request);
   bool is_coming(Asked asked) const { return reading_.contains(asked); }
 
@@ -39,7 +39,7 @@ class OnDisk final : public BehindStore {
   ObjectStore& memory_;
   std::function<Clocks()> clocks_;
   std::set<Asked> reading_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>();  // later completions of reads do nothing
+  std::shared_ptr<int> alive_ = std::make_shared<int>();  // reads that return later do nothing
 };
 
 // Lets a request wait for the disk, no longer than a nearby server would take to respond.

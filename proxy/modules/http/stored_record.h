@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stored response as bytes, and the tag that shows which requests it answers. No field of a request is
-// written: the tag has only the names of the fields with which a response varies, and one digest of their
-// values.
+// A stored response as bytes, and the tag that says which requests it answers. No field of a request is written: of the fields
+// that a response varies with, the tag has names and one digest of their values.
 #pragma once
 #include "codecs/byte_writer.h"
 #include "proxy/modules/http/caching.h"

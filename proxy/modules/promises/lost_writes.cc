@@ -52,7 +52,7 @@ void LostWrites::refused(const File& file, Interval range, std::uint32_t status)
 void LostWrites::told_late(const File& file, Told how) {
   ++counters_.reported[static_cast<std::size_t>(how)];
   if (!journal_) return;
-  Loss loss{.cause = Cause::refused};  // for a file that was truncated or forgotten since
+  Loss loss{.cause = Cause::refused};  // of a file that was emptied since, or was forgotten for want of room
   if (const Record* const record = records_.find(file)) loss = record->loss;
   journal_->reported(file, loss, how);
 }

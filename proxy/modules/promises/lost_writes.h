@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that have lost promised writes, until their client has been informed: stored for all flows of a
-// daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
-// LossJournal logs and stores the events; the protocol decides how a client is informed. lost_records.h has
-// the records, live_flows.h the flows that may lose writes.
+// Files that have lost promised writes, until the client of those promises has been told: kept for all flows
+// of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
+// LossJournal logs and stores the events; the protocol decides how a client is told. The records are in
+// lost_records.h, the flows that may lose writes in live_flows.h.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -47,7 +47,7 @@ class LostWrites {
   // The flows that may lose writes.
   LiveFlows& live() { return live_; }
   const LiveFlows& live() const { return live_; }
-  // None by default. The journal outlives this object, or is removed before.
+  // None by default. It outlives this object, or is removed before.
   void set_journal(LossJournal* journal) { journal_ = journal; }
   // By default time stands still.
   using Clock = std::function<link::TimePoint()>;
@@ -94,7 +94,7 @@ class LostWrites {
   bool may_lose(const Ends& ends) const;
   // All clients for which any() is true.
   std::vector<Ends> all_ends() const;
-  // `call` is called whenever that may have changed. None by default.
+  // Called whenever that may have changed. None by default.
   void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
   // State that is stored across restarts. add() and take() are reported to the journal, restore() is not.
@@ -103,12 +103,12 @@ class LostWrites {
 
   struct Counters {
     std::array<std::uint64_t, kCauseNames.size()> lost{};       // files of promises, by cause
-    std::array<std::uint64_t, kCauseNames.size()> suspected{};  // by a half that does not know, by cause
-    std::array<std::uint64_t, kToldNames.size()> reported{};    // by kind of report
-    std::uint64_t evicted = 0;                                  // never reported: there were too many
+    std::array<std::uint64_t, kCauseNames.size()> suspected{};  // not by a half that knows, by cause
+    std::array<std::uint64_t, kToldNames.size()> reported{};    // by how
+    std::uint64_t evicted = 0;                                  // never reported: too many
   };
   const Counters& counters() const { return counters_; }
-  std::size_t waiting() const { return records_.size(); }  // files whose client was not informed yet
+  std::size_t waiting() const { return records_.size(); }  // files whose client was not told yet
   std::size_t name_bytes() const { return records_.name_bytes(); }
 
  private:
@@ -153,7 +153,7 @@ class Unguarded {
   bool has_begun_ = false;
 };
 
-// Logs events, and stores losses that are not reported yet. Called on the loop; never blocks.
+// Logs events, and stores losses that are not reported yet. Called on the loop; never waits.
 class LossJournal {
  public:
   virtual ~LossJournal() = default;

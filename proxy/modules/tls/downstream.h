@@ -17,8 +17,8 @@ namespace longhaul::tls {
 
 class Downstream final : private LegUser {
  public:
-  // `leg`: from Decision; `entry`: of the policy. The client gets `leaf` if there is one, otherwise the
-  // table's certificate. `server` has completed its handshake; it and `leaf` outlive this object.
+  // `leg` as Decision leaves it, `entry` the policy's. The client gets `leaf` if there is one, otherwise the
+  // table's certificate. `server` has shaken hands; it and `leaf` outlive this.
   Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> policy, const Entry& entry,
              const Upstream& server, X509* leaf);
 

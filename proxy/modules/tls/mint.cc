@@ -155,7 +155,7 @@ Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::s
   if (std::string why = why_not(); !why.empty()) return {.leaf = nullptr, .why_not = std::move(why)};
   std::string digest = digest_of(server);
   auto found = kept_.find(digest);
-  // Also until its own end: the host's clock may have been set meanwhile.
+  // Until its own end, too: the host's clock may have been set meanwhile.
   const auto is_good = [&](const Kept& kept) {
     return now < kept.until && X509_cmp_current_time(X509_get0_notAfter(kept.leaf.get())) > 0;
   };
@@ -186,7 +186,7 @@ Mint::Minted Mint::make_leaf(const X509* server, const std::string& name) const 
   if (common.contains(name) && std::ranges::find(names, name) == names.end()) return none("the authority's name constraints do not permit it");
   if (names.empty()) return none("the server's certificate has no alternative name (SAN) that may be copied");
   Certificate leaf = sign(names, server);
-  // Clients would refuse it: the authority's chain is invalid.
+  // Clients would refuse it: the authority's chain is not what it should be.
   if (!leaf || !verifies(leaf.get())) return none("the certificate made for it is not valid by its own authority");
   return {.leaf = std::move(leaf), .why_not = {}};
 }

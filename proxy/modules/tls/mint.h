@@ -26,8 +26,8 @@ class Mint {
   static constexpr std::chrono::hours kValid{7 * 24}, kMadeAnew{24};
   static constexpr std::chrono::hours kClocksDiffer{24};  // differences of clients' clocks
 
-  // `chain`: the authority, then those between it and its root, not empty; messages call it `file`. An error
-  // explains why it cannot be used. Throws std::bad_alloc.
+  // `chain`: the authority, then those between it and its root, not empty; it is called `file` in messages. An error says
+  // why it cannot be used. Throws std::bad_alloc.
   static config::TextResult<std::unique_ptr<Mint>> make(std::vector<Certificate> chain, Key key, const std::string& file,
                                                         std::vector<config::NamePattern> listed);
 
@@ -35,10 +35,9 @@ class Mint {
     Certificate leaf;     // null if there is none
     std::string why_not;  // for display, if there is none
   };
-  // For a server whose certificate was verified for that name. The leaf's key is key(). Throws
-  // std::bad_alloc.
+  // For a server whose certificate was verified for that name. The leaf's key is key(). Throws std::bad_alloc.
   Minted leaf(modules::TimePoint now, const X509* server, const std::string& name);
-  // Why no leaf can be made now for any server: the authority's validity. Empty if one can be made.
+  // Why no leaf is made now, whatever the server: the authority's time. Empty: it can be.
   std::string why_not() const;
 
   EVP_PKEY* key() const { return leaf_key_.get(); }
@@ -50,7 +49,7 @@ class Mint {
   Mint(std::vector<Certificate> chain, Key key, std::vector<config::NamePattern> listed);
 
   Minted make_leaf(const X509* server, const std::string& name) const;
-  // Returns null if OpenSSL refuses.
+  // Null: OpenSSL refuses.
   Certificate sign(std::span<const std::string> names, const X509* server) const;
   bool permits(const std::string& name) const;
   bool verifies(X509* leaf) const;
@@ -64,7 +63,7 @@ class Mint {
     modules::TimePoint until;
   };
   std::map<std::string, Kept> kept_;  // by the digest of the server's certificate
-  std::deque<std::string> order_;     // keys of kept_, the oldest first
+  std::deque<std::string> order_;     // of kept_, the oldest first
 };
 
 }  // namespace longhaul::tls

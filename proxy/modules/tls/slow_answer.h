@@ -18,7 +18,7 @@ class SlowAnswer final : private LegUser, public std::enable_shared_from_this<Sl
   struct Said {
     Buffer protocol, status;  // LegUser::choose_protocol(), certificate_status()
   };
-  // `entry`: of the policy.
+  // `entry` is the policy's.
   SlowAnswer(std::shared_ptr<const Policy> policy, const Entry& entry, std::unique_ptr<Leg> leg, TrafficSecrets secrets, Said said)
       : policy_(std::move(policy)), entry_(entry), leg_(std::move(leg)), said_(std::move(said)), secrets_(std::move(secrets)) {}
 

@@ -31,7 +31,7 @@ struct OpenKeyHash {
   }
 };
 
-// The number of a request on its connection.
+// A request's own number on its connection.
 using MessageNumber = std::uint64_t;
 
 // How often each half had dropped cached data of the open when data was requested from the server, or a READ

@@ -41,7 +41,7 @@ Signer::Signer(Signing signing, const Secret<16>& key)
   if (!context_ || EVP_MAC_CTX_set_params(context_.get(), params) != 1) throw std::bad_alloc();
 }
 
-// 3.1.4.1: AES-GMAC's nonce is the MessageId, with the sender's flags: bit 0 the server, bit 1 a CANCEL.
+// 3.1.4.1: AES-GMAC's nonce is the MessageId, and who sends: bit 0 the server, bit 1 a CANCEL.
 Signature Signer::sign(Bytes header, std::span<const Bytes> rest) {
   assert(header.size() == smb2::kHeaderBytes);
   std::array<std::byte, smb2::kHeaderBytes> head;

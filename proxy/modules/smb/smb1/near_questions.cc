@@ -136,7 +136,7 @@ void NearQuestions::learn(const Message& message, const Transaction& part, const
       openings_.asked(file.kind, question);
 }
 
-// Until the response arrives, if there is room.
+// Until an answer that will come, if there is room.
 bool NearQuestions::holds(File& file, const Frame& frame, const Header& header, const std::string& question) {
   const auto coming = file.coming.find(question);
   if (coming == file.coming.end() || coming->second.is_void || holds_ >= kMostHeld ||

@@ -86,8 +86,8 @@ class NearQuestions {
     std::string question;
     TimePoint sent{};
   };
-  static constexpr std::size_t kFileBytes = 2048;  // approximate size with some responses
-  // Limits of waiting queries, for all files; longer ones do not wait.
+  static constexpr std::size_t kFileBytes = 2048;  // with some answers, about
+  // Limits of waiting queries, of all files; longer ones do not wait.
   static constexpr std::size_t kMostHeld = 256, kMostHeldFrame = 1024;
   static constexpr std::size_t kMostQueries = 4096, kMostAsked = 64;
 

@@ -16,8 +16,7 @@ class ChangesSince {
   bool any(const Open& open) const;
   // Whether there were WRITEs without a later answered FLUSH, or other changes.
   bool may_be_unfinished(const Open& open) const;
-  // A FLUSH was answered; that many WRITEs had been counted when it was sent, and nothing else has changed
-  // since.
+  // A FLUSH was answered; so many WRITEs had been counted when it was sent, and nothing else changed since.
   void flushed(std::uint64_t writes) { writes_ = writes; }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// Whether the handle is cached, and no change of the file through this connection may be unfinished.
+// The handle is cached, and no change of the file through this connection may be unfinished.
 bool may_be_closed_locally(const Open& open, const ChangesSince& since);
 
 // The server's response to a CLOSE with these flags, provided that everything known of the open has not
