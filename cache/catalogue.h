@@ -11,7 +11,7 @@ namespace longhaul::cache {
 struct Record {
   std::uint64_t number = 0;
   std::uint64_t file_bytes = 0;
-  std::uint64_t stamp = 0;  // of the last use, 0: none
+  std::uint64_t stamp = 0;  // of the last use; 0: none
   SegmentName name;
   std::vector<Hook> hooks;
 };
@@ -27,17 +27,17 @@ class Catalogue {
   virtual Result<void> remove(std::uint64_t number) = 0;
 };
 
-// Opens the catalogue in `folder`, or creates it. Its records are encrypted with `key`. `why` gets the reason
-// of a failure.
+// Opens the catalogue in `folder`, or creates it. Its records are encrypted with `key`. `why` receives the
+// reason of a failure.
 using CatalogueOpener = std::function<Result<std::unique_ptr<Catalogue>>(
     const std::string& folder, const DictionaryKey& key, std::string& why)>;
 Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, const DictionaryKey& key,
                                                           std::string& why);
 
-// The value of a record, encrypted; number and stamp are not in it. `salt` comes from draw_salt(), for this
-// call alone. No result if OpenSSL failed.
+// The value of a record, encrypted; it does not contain number and stamp. `salt` comes from draw_salt(), for
+// this call alone. Returns nullopt if OpenSSL failed.
 std::optional<Buffer> encode_record(const DictionaryKey& key, const Salt& salt, const Record& record);
-// No result: it is damaged, encrypted with another key, or belongs to another number.
+// Returns nullopt if it is damaged, encrypted with another key, or belongs to another number.
 std::optional<Record> decode_record(const DictionaryKey& key, std::uint64_t number, Bytes value);
 
 }  // namespace longhaul::cache

@@ -12,7 +12,8 @@
 
 namespace longhaul::cache {
 
-// Random, and different for every file and record: under its key each part's number is used as a nonce once.
+// Random, and different for every file and record: under the resulting key each part's number is used as a
+// nonce once.
 using Salt = std::array<std::byte, 32>;
 Result<Salt> draw_salt();
 
@@ -21,8 +22,8 @@ class DictionaryKey {
   static constexpr std::size_t kBytes = 32;
   explicit DictionaryKey(const Secret<kBytes>& bytes) : bytes_(bytes) {}
 
-  // AES-256-GCM for a file or record that begins with this magic, which names its kind and version, and this
-  // salt. For the calling thread alone. Throws std::bad_alloc.
+  // AES-256-GCM for a file or record that begins with this magic, which identifies its kind and version, and
+  // this salt. For the calling thread alone. Throws std::bad_alloc.
   std::unique_ptr<Aead> cipher(std::string_view magic, const Salt& salt, Aead::Use use) const;
 
  private:

@@ -9,7 +9,7 @@ enum class StoreError {
   truncated = 1,  // a file ends before its expected end
   damaged,        // the content is invalid, or encrypted with another key
   wrong_digest,   // the bytes do not match their name
-  no_randomness,  // for a key or a salt
+  no_randomness,  // no random bytes for a key or a salt
   no_cipher,      // OpenSSL has failed
   catalogue,      // an error of RocksDB; the note has its message
 };

@@ -25,8 +25,7 @@ using FileContent = std::function<Result<Bytes>()>;
 class Files {
  public:
   virtual ~Files() = default;
-  // Creates a file that must not exist. After an error, including one from the content, a part of it may
-  // exist.
+  // Creates a file that must not exist. After an error, including one from `content`, a part of it may exist.
   virtual Result<void> write(const std::string& path, const FileContent& content) = 0;
   // Fills all of `into`, one after the other, with the bytes from `offset` on.
   virtual Result<void> read(const std::string& path, std::uint64_t offset,
@@ -34,7 +33,7 @@ class Files {
   virtual Result<void> remove(const std::string& path) = 0;
   // The regular files in a folder, in no order.
   virtual Result<std::vector<FileEntry>> list(const std::string& folder) = 0;
-  // Does nothing if it exists.
+  // Does nothing if the folder exists.
   virtual Result<void> make_folder(const std::string& path) = 0;
 };
 
@@ -46,7 +45,7 @@ constexpr std::uint64_t disk_bytes(std::uint64_t bytes) { return (bytes + 4095) 
 // Locks a directory against every other process, and every other holder in this one, during its lifetime.
 class DirectoryLock {
  public:
-  // `taken_by` is set if another process holds it: the content of the file, a pid.
+  // If another process holds the lock, sets `taken_by` to the content of the file, a pid.
   static Result<DirectoryLock> take(const std::string& path, std::string& taken_by);
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;

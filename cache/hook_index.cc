@@ -50,7 +50,7 @@ std::size_t HookIndex::find(std::uint64_t fingerprint, std::array<Place, kBucket
 void HookIndex::retire(Slot slot) {
   if (dead_.size() <= slot) dead_.resize(slot + 1);
   dead_[slot] = true;
-  // The sweep may be half way through that part.
+  // The sweep may be in the middle of that part.
   retired_.push_back({slot, swept_ + 1 + parts_.size()});
 }
 
@@ -90,7 +90,7 @@ void HookIndex::grow(Part& part) {
       if (room == bucket + kBucket) continue;
       *room = entry;
       ++larger.filled;
-      break;  // or one hint is lost
+      break;  // otherwise one hint is lost
     }
   }
   if (&part == &parts_[swept_ % parts_.size()]) sweep_entry_ = 0;
@@ -100,7 +100,7 @@ void HookIndex::grow(Part& part) {
 void HookIndex::sweep() {
   if (retired_.empty()) return;
   std::size_t looked_at = 0;
-  // A part without entries counts as one, otherwise a small index would never complete a round.
+  // A part without entries counts as one; otherwise a small index would never complete a round.
   while (looked_at < kSweep) {
     Part& part = parts_[swept_ % parts_.size()];
     std::size_t end = part.buckets * kBucket;

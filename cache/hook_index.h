@@ -21,13 +21,13 @@ class HookIndex {
   static constexpr std::size_t kBucket = 8;  // entries: one cache line
 
   void insert(std::uint64_t fingerprint, Slot slot, std::uint32_t offset);
-  // Returns how many of `places` it has filled.
+  // Fills `places`, and returns how many.
   std::size_t find(std::uint64_t fingerprint, std::array<Place, kBucket>& places) const;
 
-  // From now on its hooks are not found. The slot must not be used for another segment before poll_swept()
-  // returns it, which takes as many insertions as there are hooks, divided by kSweep.
+  // From now on its hooks are not found. The slot must not be reused before poll_swept() returns it, which
+  // takes as many insertions as there are hooks, divided by kSweep.
   void retire(Slot slot);
-  Slot poll_swept();  // none: not yet
+  Slot poll_swept();  // kNoSlot: not yet
   void clear();
 
   std::size_t memory_bytes() const;
@@ -68,13 +68,13 @@ class HookIndex {
 
   struct Retired {
     Slot slot;
-    std::uint64_t until;  // becomes swept_ when no entry names it any more
+    std::uint64_t until;  // value of swept_ from which no entry refers to it
   };
 
   std::array<Part, 1u << kPartBits> parts_;
   std::vector<bool> dead_;
   std::deque<Retired> retired_;
-  std::uint64_t swept_ = 0;      // parts, all rounds
+  std::uint64_t swept_ = 0;      // parts, in all rounds
   std::size_t sweep_entry_ = 0;  // in the part that is being swept
 };
 

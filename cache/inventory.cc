@@ -9,7 +9,7 @@
 
 namespace longhaul::cache {
 
-// A peer chooses all of these: its histories' epochs, and so the digests at each offset.
+// A peer chooses all of these: the epochs of its histories, and so the digests at each offset.
 std::size_t Inventory::Hash::operator()(const reduction::SegmentName& name) const {
   std::uint64_t digest = 0;
   std::memcpy(&digest, name.digest.data(), sizeof digest);
@@ -99,8 +99,7 @@ void Inventory::discount_useful(Slot slot) {
   --useful_count_;
 }
 
-// Of the link with most of them, the ones unused for longest are treated like those that were never used:
-// they were not requested for a long time.
+// Of the link with most of them, those unused for longest are treated like those that were never used.
 void Inventory::bound_useful() {
   while ((useful_bytes_ > useful_limit_ || useful_count_ > useful_most_) && useful_count_ > 1) {
     const bool bytes = useful_bytes_ > useful_limit_;

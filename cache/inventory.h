@@ -10,7 +10,7 @@
 
 namespace longhaul::cache {
 
-// A small number for a segment while it is known; 0 is none.
+// A small number for a segment while it is known; 0: none.
 using Slot = std::uint32_t;
 inline constexpr Slot kNoSlot = 0;
 inline constexpr Slot kMaxSlot = (1u << 24) - 1;  // what fits into a hook's entry
@@ -32,9 +32,9 @@ class Inventory {
  public:
   enum class State : std::uint8_t {
     free,
-    writing,  // has its place and size, cannot be read yet
+    writing,  // has its position and size, but cannot be read yet
     readable,
-    retired,  // removed, but hooks may still name its slot
+    retired,  // removed, but hooks may still refer to its slot
   };
   struct Segment {
     reduction::SegmentName name;
@@ -44,7 +44,7 @@ class Inventory {
     State state = State::free;
     Slot before = kNoSlot;  // neighbours in the list of its state
     Slot after = kNoSlot;
-    Shelf* shelf = nullptr;  // of its link, while it is known
+    Shelf* shelf = nullptr;  // of its link, while the segment is known
   };
   // The resource that is exceeded.
   enum class Short { bytes, segments };
@@ -57,7 +57,7 @@ class Inventory {
   Inventory(const Inventory&) = delete;  // the set of names refers to this one
   Inventory& operator=(const Inventory&) = delete;
 
-  // The name must be new. No result if there is no free slot.
+  // The name must be new. Returns kNoSlot if there is no free slot.
   Slot add(const reduction::SegmentName& name, std::uint64_t number, std::uint32_t disk_bytes, State state);
   Slot find(const reduction::SegmentName& name) const;
   const Segment& at(Slot slot) const { return slots_[slot]; }
@@ -65,14 +65,14 @@ class Inventory {
   bool is(Slot slot, std::uint64_t number) const;
   void make_readable(Slot slot) { slots_[slot].state = State::readable; }
 
-  // Stamps grow. False if it was the newest use already, and nothing has changed.
+  // Stamps grow. Returns false if it was the newest use already, so that nothing has changed.
   bool use(Slot slot, std::uint64_t stamp);
-  // The same for stamps in any order, as at a start; call order() once afterwards.
+  // The same for stamps in any order, as when reading the directory; call order() once afterwards.
   void was_used(Slot slot, std::uint64_t stamp) { slots_[slot].stamp = stamp; }
   void order();
 
-  // From the link that uses most of the exceeded resource: so no link takes more than an equal share from
-  // others.
+  // A segment of the link that uses most of the exceeded resource, so that no link takes more than an equal
+  // share from others.
   Slot next_to_go(Short what = Short::bytes) const;
   Slot next_to_go_of(const reduction::SitePair& link) const;
   std::size_t count_of(const reduction::SitePair& link) const;

@@ -125,7 +125,7 @@ Result<void> KeyFile::destroy() const {
   Descriptor file(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file && errno == ENOENT) return {};
   // Random bytes rather than zeros: a crash before the file is removed must not leave a publicly known key. A
-  // file of another kind, or with another name, is not ours to overwrite.
+  // file of another kind, or with another name, must not be overwritten.
   struct stat about {};
   KeyBytes noise;
   if (file && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 1 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of hooks for several links: keyed by link, so that other links' hooks are neither found nor
+// The index of hooks for several links. It is keyed by link, so that other links' hooks are neither found nor
 // evicted, and by a secret, so that no outsider can choose collisions.
 #pragma once
 #include <span>
@@ -15,8 +15,8 @@ class LinkHooks {
   using Place = HookIndex::Place;
 
   void insert(const reduction::SitePair& link, Slot slot, std::span<const reduction::Hook> hooks);
-  // Calls found(index of the fingerprint, link, place) for each place that may have it: a wrong one may be
-  // another link's.
+  // Calls found(index of the fingerprint, link, place) for each place that may have it. A wrong place may
+  // belong to another link.
   template <class Found>
   void find(std::span<const std::uint64_t> fingerprints, std::span<const reduction::SitePair> links,
             Found found) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The listeners that a store notifies of its segments, and their loads under way. Listeners may come and go,
-// also during a notification.
+// The listeners that a store notifies of its segments, and their loads in progress. Listeners may be attached
+// and detached during a notification.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@ namespace longhaul::cache {
 class Listeners {
  public:
   void attach(reduction::SegmentListener& listener) { all_.push_back(&listener); }
-  // A null stays behind, because this may happen during a notification of all listeners.
+  // Leaves a null entry, because this may happen during a notification of all listeners.
   void detach(reduction::SegmentListener& listener) {
     std::replace(all_.begin(), all_.end(), &listener, static_cast<reduction::SegmentListener*>(nullptr));
     for (auto& [id, load] : loads_)
@@ -24,12 +24,12 @@ class Listeners {
     for (std::size_t i = 0; i < all_.size(); ++i)
       if (all_[i]) tell(*all_[i]);
   }
-  // Not during a notification.
+  // Must not be called during a notification.
   void sweep() { std::erase(all_, nullptr); }
 
   struct Load {
     reduction::SegmentListener* listener;  // null: detached
-    std::uint32_t size;                    // that is counted; 0: nothing was requested of the disk
+    std::uint32_t size;                    // counted size; 0: nothing was requested from the disk
   };
   reduction::LoadId begin_load(reduction::SegmentListener& listener, std::uint32_t size) {
     loads_[++last_load_] = {&listener, size};

@@ -105,7 +105,7 @@ void MemoryStore::damage(const reduction::SegmentName& name) {
   if (auto found = held_.find(name); found != held_.end()) found->second.damaged = true;
 }
 
-// Of the link with most bytes, first the oldest that were never used, then the least recently used.
+// From the link with most bytes: first the oldest that were never used, then the least recently used.
 void MemoryStore::make_room(std::uint64_t bytes) {
   while (bytes_ + bytes > cap_bytes_) {
     std::map<reduction::SitePair, std::uint64_t> taken;

@@ -26,7 +26,7 @@ class MemoryStore final : public reduction::SegmentStore {
   reduction::LoadId load(const reduction::SegmentName& name, std::uint32_t offset, std::uint32_t size,
                          reduction::SegmentListener& listener) override;
 
-  // Carries out one pending request; false if there is none.
+  // Carries out one pending request; returns false if there is none.
   bool poll();
   void settle() {
     while (poll()) {

@@ -54,7 +54,7 @@ Buffer label_text(const ObjectLabel& label) {
   return text;
 }
 
-// An object's file as it is written.
+// The content of an object's file to be written.
 class ObjectContent {
  public:
   ObjectContent(const DictionaryKey& key, const Salt& salt, std::uint64_t number, const ObjectLabel& label,
@@ -144,7 +144,7 @@ Result<Slice> read_object(Files& files, const std::string& path, const Dictionar
   std::vector<MutableBytes> into{magic, salt, label};
   pieces.add_to(into);
   if (auto read = files.read(path, 0, into); !read) return read.error();
-  // Another salt: another file, which was put in the place of this one.
+  // Another salt: another file, which has replaced this one.
   if (as_text(magic) != kObjectMagic || salt != expected.salt) return make_error_code(StoreError::damaged);
   const auto cipher = key.cipher(kObjectMagic, salt, Aead::Use::open);
   if (!pieces.open(*cipher, kFirstObjectPiece, bound_to_number(number)))

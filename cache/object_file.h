@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of whole objects: one object, and the list of objects that a clean end leaves (FORMAT.md,
+// The files of whole objects: one object, and the list of objects that a clean shutdown writes (FORMAT.md,
 // sections 11 to 13). object_folder.h decides where they are, disk_objects.h which are kept.
 #pragma once
 #include <array>
@@ -19,12 +19,12 @@ inline constexpr std::uint32_t kMostObjectBytes = 64u << 20;
 inline constexpr std::size_t kMostBootBytes = 64;
 inline constexpr std::uint32_t kMostListed = 1u << 20;
 
-// What the owner of an object calls it, as SHA-256: names are as long as the owner wishes.
+// The owner's name of an object, as SHA-256: names may have any length.
 using ObjectName = std::array<std::byte, 32>;
 ObjectName object_name(std::string_view name);
 
-// What the store knows of an object without its content. Objects of one name differ by their tags, which only
-// the owner understands.
+// The store's description of an object, without its content. Objects with the same name differ by their tags,
+// which only the owner interprets.
 struct ObjectLabel {
   ObjectName name{};
   Buffer tag;
@@ -39,15 +39,15 @@ std::uint64_t object_file_bytes(std::uint32_t bytes);
 Result<void> write_object(Files& files, const std::string& path, const DictionaryKey& key, const Salt& salt,
                           std::uint64_t number, const ObjectLabel& label, std::span<const Slice> parts);
 
-// An error if the file is torn, not ours, of another number, or encrypted with another key. The content is
-// not read.
+// Returns an error if the file is truncated, foreign, of another number, or encrypted with another key. The
+// content is not read.
 struct SaltedLabel {
   Salt salt{};
   ObjectLabel label;
 };
 Result<SaltedLabel> read_label(Files& files, const std::string& path, const DictionaryKey& key,
                                std::uint64_t number, std::uint64_t file_bytes);
-// All of it is authenticated, as the content of that file and of no other.
+// All of the content is authenticated, as that of this file and of no other.
 Result<Slice> read_object(Files& files, const std::string& path, const DictionaryKey& key,
                           std::uint64_t number, const SaltedLabel& expected);
 
@@ -56,8 +56,8 @@ struct ListedObject {
   Salt salt{};
   bool operator==(const ListedObject&) const = default;
 };
-// What a daemon that ended in order had stored, the least recently used first; `boot` identifies the start of
-// the system in which it ran.
+// What a daemon that shut down cleanly had stored, the least recently used first; `boot` identifies the start
+// of the system in which it ran.
 struct ObjectList {
   std::string boot;
   std::vector<ListedObject> objects;
@@ -67,7 +67,7 @@ Result<void> write_list(Files& files, const std::string& path, const DictionaryK
 Result<ObjectList> read_list(Files& files, const std::string& path, const DictionaryKey& key,
                              std::uint64_t file_bytes);
 
-// Of a decrypted description or list: nothing if it is invalid.
+// Parse a decrypted description or list. Return nullopt if it is invalid.
 std::optional<ObjectLabel> parse_label(Bytes text);
 std::optional<ObjectList> parse_list(Bytes text);
 

@@ -113,7 +113,7 @@ bool ObjectFolder::start(const std::function<void(Found&&)>& found, const std::a
   for (const FileEntry& entry : *files)
     if (const auto number = object_number_of(entry.name)) sizes[*number] = entry.bytes;
   usable_ = true;
-  // By use: first those of unknown use, in the order in which they were written.
+  // By use: first those whose use is unknown, in the order in which they were written.
   std::vector<std::uint64_t> order;
   std::map<std::uint64_t, const Salt*> salts;
   for (const ListedObject& object : listed) salts[object.number] = &object.salt;
@@ -153,7 +153,7 @@ bool ObjectFolder::write(std::uint64_t number, const SaltedLabel& object, std::s
   if (!written) {
     if (!std::exchange(write_failed_, true))
       note("an object cannot be written to " + options_.path + ": " + written.error().message());
-    // A file that was there before is not ours to remove.
+    // A file that existed before must not be removed.
     if (written.error() != boost::system::errc::file_exists)
       remove(number, object_file_bytes(object.label.bytes));
     return false;

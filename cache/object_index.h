@@ -30,13 +30,13 @@ class ObjectIndex {
   // The object must not be there yet; it is the most recently used one.
   void add(Id id, Entry entry);
   void remove(Id id);
-  // Null: there is none.
+  // Null if there is none.
   const Entry* find(Id id) const;
   const Entry& at(Id id) const { return entries_.at(id).entry; }
   std::vector<Id> of_name(const ObjectName& name) const;  // the oldest first
-  // There must be one.
+  // There must be an object.
   Id least_recently_used() const { return by_use_.front(); }
-  const std::list<Id>& by_use() const { return by_use_; }  // the latest last
+  const std::list<Id>& by_use() const { return by_use_; }  // the latest is last
 
   void was_used(Id id);
   void was_written(Id id) { entries_.at(id).entry.is_written = true; }

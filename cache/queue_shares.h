@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much each link may have in a queue of writes: a link alone gets three quarters of it, two get three
-// sevenths each, and so on, so that a further link always finds room, however much others want to write
-// (dynamic thresholds; A. K. Choudhury, E. L. Hahne, 1998).
+// Limits each link's share of a queue of writes: a link alone gets three quarters of it, two get three
+// sevenths each, and so on, so that a further link always finds room, however much others write (dynamic
+// thresholds; A. K. Choudhury, E. L. Hahne, 1998).
 #pragma once
 #include <map>
 
@@ -23,7 +23,7 @@ class QueueShares {
     queued_ += bytes;
     of_link_[link] += bytes;
   }
-  // As many as were added.
+  // As many bytes as were added.
   void remove(const reduction::SitePair& link, std::uint64_t bytes) {
     queued_ -= bytes;
     const auto queued = of_link_.find(link);

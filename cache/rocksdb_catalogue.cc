@@ -41,7 +41,7 @@ rocksdb::Options options() {
   // Records lost in a crash are found by their files.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::BlockBasedTableOptions table;
-  table.no_block_cache = true;  // read once, at a start, from one end to the other
+  table.no_block_cache = true;  // read once, at a start, from beginning to end
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of both stores have in common (FORMAT.md, sections 3, 4 and 12): magic and salt in the clear,
-// a sealed header, and content in sealed pieces. segment_file.h and object_file.h define what header and
-// content mean.
+// The common format of the files of both stores (FORMAT.md, sections 3, 4 and 12): magic and salt in the
+// clear, a sealed header, and content in sealed pieces. segment_file.h and object_file.h define the meaning
+// of header and content.
 #pragma once
 #include <memory>
 #include <span>
@@ -20,31 +20,31 @@ inline constexpr std::size_t kMagicBytes = 8;
 inline constexpr std::size_t kSaltedBytes = kMagicBytes + sizeof(Salt);  // the unencrypted part
 inline constexpr std::uint32_t kHeaderPart = 0;                          // the number of that part
 
-// Of the file: salt, header and its tag.
+// Size in the file: salt, header and its tag.
 constexpr std::size_t sealed_header_bytes(std::size_t text) { return kSaltedBytes + kAeadTagBytes + text; }
 constexpr std::size_t pieces_of(std::size_t content) { return (content + kPieceBytes - 1) / kPieceBytes; }
-// Of the file: all pieces with their tags.
+// Size in the file: all pieces with their tags.
 constexpr std::size_t sealed_content_bytes(std::size_t content) {
   return content + pieces_of(content) * kAeadTagBytes;
 }
 
-// The parts of a file as it is written, in any order of their numbers, each number once.
+// Seals the parts of a file to be written, in any order of their numbers, each number once.
 class SealedFile {
  public:
   SealedFile(const DictionaryKey& key, std::string_view magic, const Salt& salt)
       : magic_(magic), salt_(salt), cipher_(key.cipher(magic, salt, Aead::Use::seal)) {}
 
-  // All append, and are false if OpenSSL failed. `bound`: is authenticated with the part.
+  // All functions append, and return false if OpenSSL failed. `bound` is authenticated with the part.
   bool header(Bytes text, Bytes bound, Buffer& out);
   bool part(std::uint32_t number, Bytes text, Bytes bound, Buffer& out);
 
-  // Content, piece after piece: a few at a time, which stay in the processor's cache until they are written.
+  // Seals the content, a few pieces at a time, which stay in the processor's cache until they are written.
   class Content {
    public:
-    // The first piece has this number. `bound` and `parts` outlive this.
+    // The first piece has this number. `bound` and `parts` outlive this object.
     Content(SealedFile& file, std::uint32_t first_piece, Bytes bound, std::span<const Slice> parts);
     bool is_done() const { return left_ == 0; }
-    // `seen` gets all bytes in their order.
+    // `seen` receives all bytes in order.
     template <class Seen>
     bool next(Buffer& out, Seen seen) {
       const std::size_t most = kAtOnce * (kAeadTagBytes + kPieceBytes), begin = out.size();
@@ -78,9 +78,9 @@ class SealedFile {
     SealedFile& file_;
     std::uint32_t piece_;
     Bytes bound_;
-    std::span<const Slice> parts_;  // from the one that is being encrypted on
-    std::size_t taken_ = 0;         // of that one
-    std::size_t left_ = 0;          // of all
+    std::span<const Slice> parts_;  // starting with the one that is being encrypted
+    std::size_t taken_ = 0;         // of the first one
+    std::size_t left_ = 0;          // of all parts
   };
 
  private:
@@ -89,24 +89,24 @@ class SealedFile {
   std::unique_ptr<Aead> cipher_;
 };
 
-// Reads the header's text, and the salt. The result decrypts the other parts. An error: the file is too
-// short, of another kind, damaged, or encrypted with another key.
+// Reads the header's text, and the salt. The result decrypts the other parts. Returns an error if the file is
+// too short, of another kind, damaged, or encrypted with another key.
 Result<std::unique_ptr<Aead>> open_header(Files& files, const std::string& path, const DictionaryKey& key,
                                           std::string_view magic, Bytes bound, MutableBytes text, Salt& salt);
-// One part in memory, decrypted in its place.
+// Decrypts one part in memory, in place.
 using SealTag = std::array<std::byte, kAeadTagBytes>;
 [[nodiscard]] bool open_part(Aead& cipher, std::uint32_t number, Bytes bound, MutableBytes text,
                              SealTag& tag);
 
-// Consecutive pieces as they are read.
+// Reads consecutive pieces.
 class OpenedPieces {
  public:
-  // `bytes` of content: whole pieces, but for the file's last one.
+  // `bytes` of content: whole pieces, except for the file's last one.
   explicit OpenedPieces(std::size_t bytes);
 
-  // Where the file's bytes go, in their order.
+  // Appends the buffers for the file's bytes, in order.
   void add_to(std::vector<MutableBytes>& into);
-  // After they were read. False: damaged, or of another file or place.
+  // To be called after they were read. Returns false if they are damaged, or of another file or position.
   [[nodiscard]] bool open(Aead& cipher, std::uint32_t first_piece, Bytes bound);
   Slice take() { return std::move(content_); }
 

@@ -38,7 +38,7 @@ Buffer description_text(const SegmentName& name, std::size_t hooks) {
   return text;
 }
 
-// A segment's file as it is written, part after part.
+// The content of a segment's file to be written, part after part.
 class SegmentContent {
  public:
   SegmentContent(const DictionaryKey& key, const Salt& salt, const SegmentName& name,

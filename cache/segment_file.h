@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One segment in one file, FORMAT.md section 4: encrypted and written from front to back, read in verified
+// One segment in one file (FORMAT.md, section 4): encrypted and written from front to back, read in verified
 // parts. segment_folder.h has the files, dictionary_key.h the key.
 #pragma once
 #include "cache/dictionary_key.h"
@@ -27,12 +27,12 @@ Result<void> write_segment(Files& files, const std::string& path, const Dictiona
                            const SegmentName& name, std::span<const Slice> parts,
                            std::span<const Hook> hooks);
 
-// The range must not be empty and must lie in the segment. Every piece that it touches is authenticated, for
+// The range must not be empty and must be in the segment. Every piece that it touches is authenticated, for
 // this segment and this position.
 Result<Slice> read_segment(Files& files, const std::string& path, const DictionaryKey& key,
                            const SegmentName& name, std::uint32_t offset, std::uint32_t size);
 
-// Reads the description from a file of `file_bytes`; an error if the file is truncated, not ours, or
+// Reads the description from a file of `file_bytes`; returns an error if the file is truncated, foreign, or
 // encrypted with another key. Pieces are not read.
 Result<Description> read_description(Files& files, const std::string& path, const DictionaryKey& key,
                                      std::uint64_t file_bytes);

@@ -113,7 +113,7 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
 
   std::vector<Record> records;
   if (!open_catalogue() || !read_catalogue(records)) {
-    // It contains nothing that the files do not.
+    // The catalogue contains nothing that the files do not.
     records.clear();
     make_catalogue_anew();
   }
@@ -175,7 +175,7 @@ void SegmentFolder::make_catalogue_anew() {
   (void)open_catalogue();
 }
 
-// The store continues without it: the files hold everything for the next start.
+// The store continues without the catalogue: the files have everything for the next start.
 void SegmentFolder::close_catalogue(const std::string& why) {
   note("the catalogue in " + catalogue_path_ + " failed (" + why + "); segments are kept without it");
   catalogue_.reset();
@@ -212,7 +212,7 @@ SegmentFolder::Written SegmentFolder::write(const Record& record, std::span<cons
     note("the directory " + options_.path + " went away: everything in it is forgotten");
     usable_ = false;
     catalogue_.reset();
-    lock_.reset();  // of a file that no other process can see any more
+    lock_.reset();  // of a file that no other process can find any more
     return Written::lost;
   }
   if (!written) {

@@ -5,14 +5,14 @@
 
 namespace longhaul::cache {
 
-// The result of destroying the key when the store was last cleared. Pending: the disk has not answered yet;
+// The result of destroying the key when the store was last cleared. pending: the disk has not responded yet;
 // kept: it refused, and the log has the reason.
 enum class ClearedKey : std::uint8_t { none, pending, destroyed, kept };
 
 struct StoreCounters {
   bool ready = false;  // the directory was read
   std::uint64_t cap_bytes = 0;
-  std::uint64_t disk_bytes = 0;    // of segments, those in the queue included, and of the catalogue
+  std::uint64_t disk_bytes = 0;    // of segments, including those in the queue, and of the catalogue
   std::uint64_t memory_bytes = 0;  // of the index
   std::uint64_t queued_bytes = 0;
   std::uint64_t segments = 0;
@@ -31,7 +31,7 @@ struct StoreCounters {
 struct ObjectCounters {
   bool ready = false;  // the directory was read
   std::uint64_t cap_bytes = 0;
-  std::uint64_t disk_bytes = 0;    // of files, those in the queue included
+  std::uint64_t disk_bytes = 0;    // of files, including those in the queue
   std::uint64_t memory_bytes = 0;  // of the index, the queue, and what is being read
   std::uint64_t queued_bytes = 0;
   std::uint64_t objects = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a store cannot begin: one sentence for the operator.
+// Why a store cannot be opened: one sentence for the operator.
 #pragma once
 #include <stdexcept>
 
@@ -11,7 +11,7 @@ class StoreUnusable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Another process has it.
+// Another process uses the directory.
 class StoreInUse : public StoreUnusable {
  public:
   using StoreUnusable::StoreUnusable;

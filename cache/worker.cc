@@ -11,7 +11,7 @@
 namespace longhaul::cache {
 
 Worker::Worker(const char* name, int niceness) {
-  // Another thread waits for signals; threads that RocksDB starts from here inherit this mask.
+  // Signals are handled by another thread; threads that RocksDB starts from here inherit this mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

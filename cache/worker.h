@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that runs jobs in order, and a queue in which it leaves results for another thread. The caller
-// bounds the number of posted jobs.
+// A thread that runs jobs in order, and a queue of results for another thread. The caller limits the number
+// of posted jobs.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -15,7 +15,7 @@ class Worker {
  public:
   // `name`: at most 15 characters, for top and gdb. `niceness`, 0 to 19, as in nice(2).
   explicit Worker(const char* name, int niceness = 0);
-  ~Worker();  // after the last job that was posted
+  ~Worker();  // returns after the last posted job
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -36,7 +36,7 @@ class Worker {
 template <class Event>
 class Mailbox {
  public:
-  // `wake` is called by the thread that puts something into an empty box.
+  // `wake` is called by the thread that puts an event into an empty box.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void put(Event event) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads wire integers and bytes from a borrowed span and never past its end. A read that does not fit returns
-// nothing and consumes nothing; the caller decides whether to wait for more or to fail.
+// Reads wire integers and bytes from a borrowed span and never beyond its end. A read that does not fit
+// returns nullopt and consumes nothing; the caller decides whether to wait for more or to fail.
 #pragma once
 #include <optional>
 #include <string_view>

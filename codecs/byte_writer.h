@@ -32,7 +32,7 @@ struct UnfilledAllocator : std::allocator<T> {
 
 using Buffer = std::vector<std::byte, UnfilledAllocator<std::byte>>;
 
-// As fast as memcpy; with a custom allocator, vector::insert copies byte by byte.
+// As fast as memcpy; with a custom allocator, vector::insert would copy byte by byte.
 inline void append(Buffer& out, Bytes bytes) {
   if (bytes.empty()) return;
   std::size_t filled = out.size();

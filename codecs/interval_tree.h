@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of numbers like IntervalSet, for sets in which a peer decides the number of gaps: every change takes
-// logarithmic time. IntervalSet is smaller and faster if gaps are few.
+// A set of numbers like IntervalSet, for sets in which a peer determines the number of gaps: every change
+// takes logarithmic time. IntervalSet is smaller and faster if gaps are few.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +23,7 @@ class IntervalTree {
     return after != intervals_.begin() && value < std::prev(after)->second;
   }
 
-  // Joins the neighbours that it touches: each of those was added once, so the time is logarithmic on
-  // average.
+  // Joins neighbours that touch: each of those was added once, so the time is logarithmic on average.
   void add(Interval added) {
     if (added.begin >= added.end) return;
     auto next = intervals_.upper_bound(added.begin);

@@ -18,7 +18,7 @@ struct HashSecret {
   Wide factor = 0, summand = 0;
 
   static HashSecret random() { return made_by(std::random_device{}); }
-  // The same each time, for tests and fuzz targets.
+  // The same for each run, for tests and fuzz targets.
   static HashSecret from(std::uint64_t seed) { return made_by(std::mt19937_64(seed)); }
   static HashSecret& of_process() {
     static HashSecret secret = random();
@@ -48,7 +48,7 @@ struct KeyedHash {
     const HashSecret& secret = HashSecret::of_process();
     return static_cast<std::size_t>((secret.factor * key + secret.summand) >> 64);
   }
-  // For numbers with a type of their own.
+  // For numbers with their own type.
   template <class Id>
   requires requires(const Id& id) { std::uint64_t{id.number()}; }
   std::size_t operator()(const Id& id) const noexcept { return (*this)(std::uint64_t{id.number()}); }

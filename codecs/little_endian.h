@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian wire integers, as SMB has them: read from a borrowed span, never past its end, and appended
-// to a buffer. Big-endian ones and variable lengths are byte_reader.h and byte_writer.h.
+// Little-endian wire integers, as in SMB: read from a borrowed span, never beyond its end, and appended to a
+// buffer. byte_reader.h and byte_writer.h have big-endian ones and variable lengths.
 #pragma once
 #include <concepts>
 
@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// The integer at `at`, which must lie inside.
+// The integer at `at`, which must be inside.
 template <std::unsigned_integral Int>
 Int load_le(Bytes bytes, std::size_t at) {
   assert(at <= bytes.size() && sizeof(Int) <= bytes.size() - at);
@@ -23,8 +23,8 @@ void store_le(std::byte* at, Int value) {
   for (std::size_t i = 0; i < sizeof(Int); ++i) at[i] = std::byte(std::uint64_t{value} >> 8 * i & 0xff);
 }
 
-// For layouts of many fixed fields, read in one go and checked once: a read that does not fit returns zero or
-// nothing, and so does every later read; ok() tells.
+// For layouts of many fixed fields, which are read in one go and checked once: a read that does not fit, and
+// every later one, returns zero or nothing; ok() reports it.
 class LittleEndianReader {
  public:
   explicit LittleEndianReader(Bytes bytes) : rest_(bytes) {}
@@ -48,7 +48,7 @@ class LittleEndianReader {
     return taken;
   }
   void skip(std::uint64_t size) { (void)bytes(size); }
-  // The caller rejects the value: treated like a read that did not fit.
+  // The caller rejects the value, with the same effect as a read that did not fit.
   void fail() {
     ok_ = false;
     rest_ = {};

@@ -46,8 +46,8 @@ class Slice {
     return slice;
   }
 
-  // A copy of `bytes` in memory for at least `capacity` of them; `room` is where the next may be written
-  // before extend() adds them to the slice.
+  // A copy of `bytes` in memory for at least `capacity` bytes. More may be written at `room`, before extend()
+  // adds them to the slice.
   static Slice with_room(Bytes bytes, std::size_t capacity, std::byte*& room) {
     assert(bytes.size() <= capacity);
     Slice slice = unfilled(capacity, room);
@@ -62,7 +62,7 @@ class Slice {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // The bytes [offset, offset + length) of this slice, sharing its memory. The range must lie inside.
+  // The bytes [offset, offset + length) of this slice, sharing its memory. The range must be inside.
   Slice sub(std::size_t offset, std::size_t length) const {
     assert(offset <= size_ && length <= size_ - offset);
     Slice part = *this;

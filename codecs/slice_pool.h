@@ -18,7 +18,7 @@ class SlicePool {
     shelf_->most = most_kept;
   }
 
-  // A slice of the pool's size, not filled; `memory` is where, as with Slice::unfilled.
+  // A slice of the pool's size, not filled; `memory` points to its bytes, as with Slice::unfilled.
   Slice take(std::byte*& memory) {
     std::unique_ptr<std::byte[]> owned = shelf_->take();
     if (!owned) owned = std::make_unique_for_overwrite<std::byte[]>(bytes_);
@@ -27,7 +27,7 @@ class SlicePool {
   }
   std::size_t bytes() const { return bytes_; }
 
-  // Releases the memory that is kept.
+  // Releases the kept memory.
   void release() { shelf_->clear(); }
 
  private:

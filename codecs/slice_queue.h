@@ -14,7 +14,7 @@ namespace longhaul {
 class SliceQueue {
  public:
   SliceQueue() = default;
-  SliceQueue(const SliceQueue&) = delete;  // two would write into the same room
+  SliceQueue(const SliceQueue&) = delete;  // two would write to the same memory
   SliceQueue& operator=(const SliceQueue&) = delete;
 
   std::uint64_t begin_offset() const { return begin_; }
@@ -56,7 +56,7 @@ class SliceQueue {
     room_bytes_ = capacity - bytes.size();
   }
 
-  // Forgets everything before `offset`, which must not lie past the end.
+  // Drops everything before `offset`, which must not be beyond the end.
   void drop_until(std::uint64_t offset) {
     assert(offset <= end_);
     if (offset <= begin_) return;
@@ -73,7 +73,7 @@ class SliceQueue {
     }
   }
 
-  // The first bytes held, as far as they are contiguous, sharing their memory. The queue must not be empty.
+  // The first bytes held that are contiguous, sharing their memory. The queue must not be empty.
   Slice front() const {
     const Entry& first = entries_[head_];
     return first.slice.from(static_cast<std::size_t>(begin_ - first.start));
@@ -116,7 +116,7 @@ class SliceQueue {
 
   std::vector<Entry> entries_;
   std::size_t head_ = 0;
-  std::byte* room_ = nullptr;  // behind the last slice, in its memory
+  std::byte* room_ = nullptr;  // after the last slice, in its memory
   std::size_t room_bytes_ = 0;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;

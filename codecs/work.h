@@ -20,7 +20,7 @@ class WorkBudget {
   explicit WorkBudget(std::uint64_t per_turn = kUnlimited) : per_turn_(per_turn) {}
 
   void begin_turn() { spent_ = 0; }
-  // Exceeded by one step at most: a block, a message, a stream that is opened.
+  // Exceeded by at most one step: a block, a message, a stream that is opened.
   bool used_up() const { return spent_ + (inside_ ? work_done - entered_ : 0) >= per_turn_; }
 
   class Scope {

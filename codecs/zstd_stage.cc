@@ -44,15 +44,15 @@ std::size_t least_saving(std::size_t content_bytes) { return 4 + content_bytes /
 }  // namespace
 
 std::size_t ZstdEffort::context_for(std::size_t content_bytes) const {
-  constexpr std::size_t kLeast = 4096;  // a message of 100 bytes says little new
+  constexpr std::size_t kLeast = 4096;  // a message of 100 bytes shows little
   return std::min(context_bytes, std::max(kLeast, content_bytes * context_per_byte));
 }
 
 ZstdEffort zstd_effort(std::uint64_t rate, unsigned relief) {
-  // Levels that pay, measured on documentation, headers and kernel modules: the seventh saves a tenth of the
-  // bytes of the first, at a tenth of its speed. Each must keep ahead of its lines on one core, with all
-  // other work on a block, and a byte on the line stands for two to four of them: on the fastest lines the
-  // processor is the bottleneck.
+  // Levels chosen by measurements with documentation, headers and kernel modules: the seventh saves a tenth
+  // of the bytes of the first, at a tenth of its speed. Each must be faster than its lines on one core,
+  // including all other work on a block, and a byte on the line stands for two to four of them: on the
+  // fastest lines the processor is the bottleneck.
   static constexpr std::array<ZstdEffort, 10> kEfforts = {{
       {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8, .opens_deflated = true},
       {.level = 7, .context_bytes = 384 * 1024, .context_per_byte = 6, .opens_deflated = true},
@@ -89,7 +89,7 @@ bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffe
   }
   ZSTD_CCtx* zstd = compressor();
   ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, effort.level_for(content.size()));
-  // Indexing a context is half of the work of high levels: faster where the index stays in the cache.
+  // Indexing a context is half of the work of high levels: it is faster if the index fits into the cache.
   constexpr int kIndexLog = 18;
   ZSTD_CCtx_setParameter(zstd, ZSTD_c_hashLog, effort.level > 4 && content.size() >= 4096 ? kIndexLog : 0);
   if (!context.empty()) ZSTD_CCtx_refPrefix(zstd, context.data(), context.size());
@@ -104,7 +104,7 @@ bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffe
 
 std::optional<std::size_t> zstd_decompress(Bytes context, Bytes frames, MutableBytes plain) {
   ZSTD_DCtx* zstd = decompressor();
-  // Also forgets the context of the previous call, and any state after an error.
+  // Also discards the context of the previous call, and any state after an error.
   if (ZSTD_isError(ZSTD_DCtx_reset(zstd, ZSTD_reset_session_only))) return std::nullopt;
   if (ZSTD_isError(ZSTD_DCtx_refPrefix(zstd, context.empty() ? nullptr : context.data(), context.size())))
     return std::nullopt;

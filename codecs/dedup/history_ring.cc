@@ -39,7 +39,7 @@ MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
 }
 
 void HistoryRing::make_ahead(std::uint64_t bytes, PageFiller::When when) {
-  made_to_ = std::max(made_to_, head_);  // where the head jumped
+  made_to_ = std::max(made_to_, head_);  // if the head jumped
   const std::uint64_t lap_end = made_to_ - made_to_ % size() + size();
   const std::uint64_t end = std::min({head_ + bytes, lap_end, make_to_});
   if (end > made_to_) {

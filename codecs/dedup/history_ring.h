@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most recent bytes of one direction of a session, at 64-bit offsets that only grow; both sides
-// keep the same bytes at the same offsets. shared_history.h knows which of them the twin has.
+// The most recent bytes of one direction of a session, at 64-bit offsets that only grow; both sides store the
+// same bytes at the same offsets. shared_history.h tracks which of them the twin has.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -10,15 +10,15 @@
 
 namespace longhaul::dedup {
 
-// The first byte's offset: 0 means "not in the ring".
+// The offset of the first byte: 0 means "not in the ring".
 inline constexpr std::uint64_t kRingStart = 65'536;
-// Sizes are multiples of this, which is also the maximum size of a block: a block never straddles a multiple
+// Sizes are multiples of this, which is also the maximum size of a block. A block never straddles a multiple
 // of the size, so its bytes are contiguous.
 inline constexpr std::size_t kRingStep = 65'536;
 
 class HistoryRing {
  public:
-  // `bytes`: a multiple of kRingStep, two of them at least. An error if there is no memory.
+  // `bytes`: a multiple of kRingStep, at least two of them. Returns an error if there is not enough memory.
   static Result<HistoryRing> make(std::size_t bytes);
 
   std::size_t size() const { return memory_.size(); }
@@ -34,23 +34,23 @@ class HistoryRing {
   MutableBytes reserve(std::uint64_t offset, std::size_t size);
 
   // Whether the range can be read: within the last size() bytes, not forgotten or left out, and contiguous.
-  // Bytes that place() skipped, or that were not written yet, are not distinguished.
+  // Does not detect bytes that place() skipped, or that were not written yet.
   bool holds(std::uint64_t offset, std::uint64_t size) const {
     if (offset < floor() || offset > head_ || size > head_ - offset) return false;
     if (!left_out_.empty() && left_out_.overlaps({offset, offset + size})) return false;
     return size <= this->size() - at(offset);
   }
-  // The bytes of a range that the ring holds, until they are overwritten. LazyMemory::kMargin bytes before
-  // and after it may be read too; their values have no meaning.
+  // The bytes of a range that the ring holds, valid until they are overwritten. LazyMemory::kMargin bytes
+  // before and after it may be read too; their values have no meaning.
   Bytes read(std::uint64_t offset, std::size_t size) const {
     assert(holds(offset, size));
     return {memory_.data() + at(offset), size};
   }
 
-  // The range will not be written and is not held until it is. The range must fit.
+  // The range will not be written and is not held until it is written again. The range must fit.
   void leave_out(Interval range);
 
-  // Everything below is dropped; whole pages are returned to the kernel.
+  // Drops everything below `floor`; whole pages are returned to the kernel.
   void forget_before(std::uint64_t floor);
 
   // Nothing was written for a while: allocates memory for the next writes.
@@ -62,7 +62,7 @@ class HistoryRing {
  private:
   explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
   void make_ahead(std::uint64_t bytes, PageFiller::When when);
-  // The place of an offset in memory; needs a division only for offsets ahead of this lap.
+  // The position of an offset in memory; needs a division only for offsets beyond this lap.
   std::size_t at(std::uint64_t offset) const {
     if (offset >= lap_) return offset - lap_ < size() ? offset - lap_ : offset % size();
     return lap_ - offset <= size() ? offset + size() - lap_ : offset % size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large piece of zeroed memory that costs address space only until it is touched, in huge pages where the
+// A large piece of zeroed memory that costs only address space until it is touched; in huge pages if the
 // kernel has them.
 #pragma once
 #include <utility>
@@ -17,7 +17,7 @@ class LazyMemory {
   // Readable beyond both ends, so that wide loads need no special case there.
   static constexpr std::size_t kMargin = 4096;
 
-  // Gives not_enough_memory if the address space or the kernel's limits do not allow it.
+  // Returns not_enough_memory if the address space or the kernel's limits do not allow it.
   static Result<LazyMemory> make(std::size_t bytes);
 
   LazyMemory(LazyMemory&& other) noexcept

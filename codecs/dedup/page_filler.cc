@@ -62,7 +62,7 @@ void PageFiller::cancel(const std::byte* begin, std::size_t bytes) {
 
 void PageFiller::run() {
   (void)::pthread_setname_np(::pthread_self(), "page-filler");
-  // On Linux this applies to this thread alone: threads that move bytes go first, and allocate what they
+  // On Linux this applies to this thread alone: threads that move bytes have priority, and allocate what they
   // need.
   const auto self = static_cast<id_t>(::gettid());
   (void)::setpriority(PRIO_PROCESS, self, std::max(::getpriority(PRIO_PROCESS, self), kNiceness));

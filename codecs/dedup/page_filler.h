@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocates pages before they are needed: in a virtual machine the first touch of a huge page can take 5 ms
-// and more, which would delay a writer of the history. One thread for all, started by the first request.
+// or more, which would delay a writer of the history. One thread for all, started by the first request.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -14,11 +14,11 @@ class PageFiller {
  public:
   static PageFiller& instance();
 
-  // Whole pages of anonymous memory; returns at once. A hint: requests beyond the limit, and those that the
-  // kernel cannot serve (before Linux 5.14), are dropped.
+  // For whole pages of anonymous memory; returns at once. A hint: requests beyond the limit, and those that
+  // the kernel cannot serve (before Linux 5.14), are dropped.
   enum class When { soon, sometime };  // urgent requests go first
   void fill(std::byte* begin, std::size_t bytes, When when);
-  // After it returns no page within is filled any more: call it before the memory is released.
+  // When it returns, no page of the range is filled any more. To be called before the memory is released.
   void cancel(const std::byte* begin, std::size_t bytes);
 
  private:

@@ -25,7 +25,7 @@ class Category final : public boost::system::error_category {
   }
 };
 
-// A token's first byte: three bits for the bytes that tell the change of distance, five for the literals
+// A token's first byte: three bits for the number of bytes of the change of distance, five for the literals
 // before the copy.
 constexpr unsigned kLiteralBits = 5;
 constexpr std::uint64_t kManyLiterals = (1u << kLiteralBits) - 1;  // and the rest as varint
@@ -79,8 +79,8 @@ const boost::system::error_category& reference_category() {
 }
 
 void encode_references(std::uint64_t offset, Bytes plain, const std::vector<Copy>& copies, Buffer& out) {
-  // The tokens are preceded by their length: they are written behind a gap for the longest head, then moved
-  // up to it.
+  // The tokens are preceded by their length: they are written after a gap for the longest head, then moved
+  // forward to the head.
   const std::size_t start = out.size();
   constexpr std::size_t kGap = 4;
   std::size_t literals = plain.size();
@@ -166,8 +166,8 @@ Result<Bytes> parse_references(Bytes encoded, std::uint64_t offset, std::size_t 
 
 namespace {
 
-// Source and destination have not been used for long: the processor's own prefetch is too short for that, and
-// memcpy alone is a sixth slower.
+// Source and destination are not in the cache: the processor's own prefetch is too short for that, and memcpy
+// alone is a sixth slower.
 void copy_from_history(std::byte* to, const std::byte* from, std::size_t size) {
   constexpr std::size_t kLine = 64, kPiece = 4 * kLine, kAhead = 1024;
   std::size_t done = 0;
@@ -202,7 +202,7 @@ Result<void> restore_block(const HistoryRing& ring, const std::vector<Copy>& cop
 
 Result<void> decode_references(const HistoryRing& ring, Bytes encoded, std::uint64_t offset,
                                MutableBytes plain) {
-  // One per thread: an idle peer keeps nothing for its next block.
+  // One per thread: an idle peer stores nothing for its next block.
   thread_local std::vector<Copy> copies;
   auto literals = parse_references(encoded, offset, plain.size(), copies);
   // Each copy may come from another part of the memory.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block written as references into the history and the bytes that are new: the token format of section 14
-// of proxy/link/PROTOCOL.md. The match finder finds the references; the caller knows which history the
-// twin has.
+// of proxy/link/PROTOCOL.md. The match finder finds the references; the caller tracks which history the twin
+// has.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace longhaul::dedup {
 
-// block[position, position + length) is what the ring has at `source`.
+// block[position, position + length) equals the ring's bytes at `source`.
 struct Copy {
   std::uint32_t position = 0;  // from the block's first byte
   std::uint32_t length = 0;
@@ -18,7 +18,7 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
-// The shortest copy that a token can name; shorter repeats are cheaper as literals.
+// The shortest copy that a token can express; shorter repeats are cheaper as literals.
 inline constexpr std::uint32_t kMinCopy = 8;
 
 enum class ReferenceError {
@@ -44,7 +44,7 @@ Result<Bytes> parse_references(Bytes encoded, std::uint64_t offset, std::size_t 
 Result<void> restore_block(const HistoryRing& ring, const std::vector<Copy>& copies, Bytes literals,
                            MutableBytes plain);
 
-// Both in one: `plain` has the size the block's header gives.
+// Both of these; `plain` has the size in the block's header.
 Result<void> decode_references(const HistoryRing& ring, Bytes encoded, std::uint64_t offset,
                                MutableBytes plain);
 

@@ -35,7 +35,7 @@ std::size_t sample(const std::byte* data, std::size_t count, std::uint32_t* out)
   constexpr Words kMask = Words{} + std::uint16_t{kSampleMask << 8};
   constexpr Words kBits = Words{} + std::uint16_t{kSampleBits << 8};
   std::size_t samples = 0;
-  std::size_t last = ~std::size_t{0} - kSampleDistance;  // the last position that was chosen, counted or not
+  std::size_t last = ~std::size_t{0} - kSampleDistance;  // the last chosen position, counted or not
   for (std::size_t base = 0; base < count; base += 16) {
     const Words even = (sums(data + base) & kMask) == kBits;
     const Words odd = (sums(data + base + 1) & kMask) == kBits;

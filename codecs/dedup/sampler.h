@@ -20,8 +20,8 @@ inline constexpr std::uint16_t kSampleFactors[4] = {0x9e37, 0x6a09, 0xbb67, 0x3c
 inline constexpr std::uint8_t kSampleMask = 0xfc;
 inline constexpr std::uint8_t kSampleBits = 0xb0;
 
-// Memory at this distance behind the sampled bytes is prefetched for writing: in a ring the next block will
-// go there, and memory delivers it while the processor looks for samples. Only a hint; the address may be
+// Memory at this distance after the sampled bytes is prefetched for writing: in a ring the next block will be
+// written there, and the memory is loaded while the processor samples. Only a hint; the address may be
 // invalid.
 inline constexpr std::size_t kWrittenNext = 65'536;
 
@@ -44,10 +44,10 @@ struct Kernels {
   std::size_t (*equal_again)(const std::byte* a, const std::byte* b, std::size_t most, unsigned run);
 };
 
-// Whether this machine has the instructions.
+// Whether this processor has the instructions.
 bool available(Vectors vectors);
 const Kernels& kernels(Vectors vectors);
-// The best that this machine has.
+// The best that this processor has.
 const Kernels& kernels();
 
 namespace detail {

@@ -75,7 +75,7 @@ LONGHAUL_AVX512 std::size_t equal_ahead(const std::byte* a, const std::byte* b, 
     return std::min(most, static_cast<std::size_t>(at));
   }
   std::size_t i = 128;
-  // Four at a time from here: most matches that matter are long.
+  // Four at a time from here: most of the important matches are long.
   for (; i < most && i < 256; i += 64) {
     if (const std::uint64_t mask = differ(a + i, b + i)) {
       i += static_cast<unsigned>(__builtin_ctzll(mask));
@@ -112,7 +112,7 @@ LONGHAUL_AVX512 std::size_t equal_behind(const std::byte* a, const std::byte* b,
   return most;
 }
 
-// The first run that begins in the 64 bytes from `i` on, as far as these show it; `most` if there is none.
+// The first run that begins in the 64 bytes from `i` on, as far as visible there; `most` if there is none.
 LONGHAUL_AVX512 inline std::size_t run_from(const std::byte* a, const std::byte* b, std::size_t i,
                                             std::size_t most, unsigned run) {
   std::uint64_t same = ~differ(a + i, b + i);
@@ -132,7 +132,7 @@ LONGHAUL_AVX512 std::size_t equal_again(const std::byte* a, const std::byte* b, 
       i += 64;
       continue;
     }
-    // A run that was not seen yet has none of the eight that end before `i` in full.
+    // A new run has none of the eight that end before `i` completely.
     const std::size_t from = has_eight && i >= 7 ? i - 7 : i;
     const std::size_t to = std::min(most, has_eight ? i + 64 : i + 1);
     for (std::size_t at = from; at < to; at += step)

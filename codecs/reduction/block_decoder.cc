@@ -53,7 +53,7 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
     return plain;
   }
   if (outcome == Outcome::mismatch) ++counters_.mismatches;
-  // The twin cannot send again what its history does not hold; two blocks at one place are invalid.
+  // The twin cannot resend what its history does not hold; two blocks at one place are invalid.
   if (!in_ring || !waiting_at_.emplace(header.ring_offset, stream).second) {
     ++counters_.failed;
     return Error::not_restorable;
@@ -66,8 +66,8 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
   return std::nullopt;
 }
 
-// Requests of ended streams are dropped once they outnumber the others, so that a twin which reads no
-// messages cannot make this side keep more requests than it has streams.
+// Requests of ended streams are dropped once they outnumber the others, so that a twin that reads no messages
+// cannot make this side store more requests than it has streams.
 void BlockDecoder::ask_for(const BlockHeader& header, Need::Reason reason) {
   constexpr std::size_t kFew = 64;
   if (needs_.size() >= 2 * waiting_.size() + kFew)
@@ -86,7 +86,7 @@ Result<BlockHeader> BlockDecoder::placed(std::uint64_t stream, BlockHeader heade
   return header;
 }
 
-// Fills `plain` with the block's bytes; nothing is trusted before the checksum.
+// Fills `plain` with the block's bytes, which are verified only by the checksum.
 BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, EncodedBlock& block,
                                             MutableBytes plain) {
   Bytes content = block.body;
@@ -123,14 +123,14 @@ BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, EncodedBl
 }
 
 void BlockDecoder::store(std::uint64_t offset, Bytes plain, From from) {
-  // Newer blocks may have taken the place of a late one: then it is delivered and not kept.
+  // Newer blocks may have replaced a late one: then it is delivered and not stored.
   if (!ring_->fits(offset, plain.size()) || held_.count() >= kMaxUntold) return;
   MutableBytes memory = ring_->reserve(offset, plain.size());
   std::memcpy(memory.data(), plain.data(), plain.size());
   held_.add({offset, offset + plain.size()});
   held_bytes_ += plain.size();
   if (from == From::disk) return;
-  // Honest blocks are contiguous. If there are many ranges, the older half is in no segment.
+  // Honest blocks are contiguous. If there are many ranges, the older half never becomes a segment.
   const auto& ranges = unsealed_.intervals();
   if (ranges.size() >= kMaxUnsealed) unsealed_.remove({0, ranges[ranges.size() / 2].begin});
   unsealed_.add({offset, offset + plain.size()});

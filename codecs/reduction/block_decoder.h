@@ -42,26 +42,26 @@ class BlockDecoder {
 
   // Resolves kFollows; an error if there is no previous block.
   Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
-  // History that came from disk; false if the ring has passed its place.
+  // History from disk; returns false if the ring has moved past its place.
   bool bring(std::uint64_t ring_offset, Bytes history);
-  // History that is not available: references to it cannot be resolved.
+  // This history is not available: references to it cannot be resolved.
   void leave_out(Interval range);
   // Whether the range may become a segment: blocks delivered all of it, it is still here, and none of it was
-  // requested before. If so none of it may be requested again.
+  // requested before. If so, none of it may be requested again.
   bool take_unsealed(Interval range);
 
   DecoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }
 
-  // Nothing before the twin said HELLO.
+  // Null before the twin's HELLO.
   dedup::HistoryRing* ring() { return ring_ ? &*ring_ : nullptr; }
 
  private:
-  // Ranges that wait to be reported. An encoder never has more unanswered blocks than that
-  // (SharedHistory::kMaxBlocks), so only a twin that leaves gaps on purpose reaches this; its further blocks
-  // are decoded and not kept.
+  // Limit of ranges that wait to be reported. An encoder never has more unanswered blocks than that
+  // (SharedHistory::kMaxBlocks), so only a twin that deliberately leaves gaps reaches it; its further blocks
+  // are decoded but not stored.
   static constexpr std::size_t kMaxUntold = 65'536;
-  // Answers are sent with ACKs, unless a large part of the ring waits for one: an eighth of the horizon.
+  // Reports are sent with ACKs, unless a large part of the ring waits for one: an eighth of the horizon.
   static constexpr std::uint64_t kHeldPerRing = 32;
 
   enum class Outcome : std::uint8_t { restored, unreachable, mismatch };
@@ -91,7 +91,7 @@ class BlockDecoder {
   KeyedMap<std::uint64_t, std::uint64_t> ends_;        // of each stream's last block in the history
   std::deque<std::uint64_t> ready_;
   std::deque<Need> needs_;
-  IntervalTree held_;  // and not reported yet
+  IntervalTree held_;  // not reported yet
   std::uint64_t held_bytes_ = 0;
   IntervalSet unsealed_;  // delivered by blocks, and not yet in a segment
   DecoderCounters counters_;

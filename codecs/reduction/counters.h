@@ -8,7 +8,7 @@
 
 namespace longhaul::reduction {
 
-// Bytes per stage. On the wire a block takes `encoded` and its head.
+// Bytes per stage. On the wire a block takes `encoded` bytes and its head.
 struct BlockFigures {
   std::uint64_t plain_bytes = 0;
   std::uint64_t after_dedup_bytes = 0;  // tokens and literals

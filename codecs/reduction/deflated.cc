@@ -18,12 +18,13 @@ namespace longhaul::reduction {
 namespace {
 
 constexpr int kBestLevel = 9;
-// Smaller streams save less than their map takes.
+// Smaller streams save less than their map costs.
 constexpr std::size_t kLeastDeflated = 64;
-// Limits on the cost of a block, in bytes inflated: a sender that chooses its bytes must not choose how long
-// it takes. Packing takes longer than unpacking, even in vain; an invalid stream mostly shows early.
+// Limits on the cost of a block, in bytes inflated: a sender that chooses its bytes must not be able to
+// determine how long it takes. Packing takes longer than unpacking, even if it fails; an invalid stream is
+// usually detected early.
 constexpr std::size_t kMostWork = 6 * kMaxOpenedBytes, kClosingWork = 4, kAttemptWork = 512;
-constexpr std::uint64_t kWorkPerClosedByte = 10;  // beside the comparisons
+constexpr std::uint64_t kWorkPerClosedByte = 10;  // in addition to the comparisons
 
 Bytef* to_zlib(const std::byte* bytes) {
   // zlib's interface takes input as non-const although it does not write to it.
@@ -49,7 +50,7 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-// The stream, in memory that the next call reuses; no result if it is longer than `most`.
+// The stream, in memory that the next call reuses; nullopt if it is longer than `most`.
 std::optional<Bytes> deflate_all(int level, Bytes plain, std::size_t most) {
   thread_local std::array<std::unique_ptr<Deflater>, kBestLevel + 1> deflaters;
   thread_local std::vector<std::byte> out;
@@ -70,7 +71,7 @@ struct Inflated {
   std::size_t deflated = 0, plain = 0;
 };
 
-// A stream that ends in `from`, and expands to no more than there is room for. `work` counts inflated bytes.
+// A stream that ends in `from`, and expands to at most the available room. `work` counts inflated bytes.
 std::optional<Inflated> inflate_all(Bytes from, MutableBytes out, std::size_t& work) {
   thread_local Inflater inflater;
   z_stream& stream = inflater.stream;
@@ -137,7 +138,7 @@ std::optional<Candidate> zip_at(Bytes content, std::size_t position) {
   return Candidate{begin, {effort == 1 ? 9 : effort >= 2 ? 1 : 6, effort == 0 ? 9 : 0}};
 }
 
-// RFC 1950: two bytes, the second of which says the level, nearly.
+// RFC 1950: two bytes; the second one indicates the level, approximately.
 std::optional<Candidate> zlib_at(Bytes content, std::size_t position) {
   if (content.size() - position < 2 + kLeastDeflated) return std::nullopt;
   switch (at(content, position + 1)) {
@@ -172,8 +173,8 @@ std::byte* scratch() {
   return memory.get();
 }
 
-// The level that turns `plain` into exactly these bytes; 0: none of them, or finding out costs more than the
-// `steps` left.
+// The level that turns `plain` into exactly these bytes; 0: none, or the test costs more than the remaining
+// `steps`.
 int level_of(const Candidate& candidate, Bytes plain, Bytes deflated, std::uint64_t& steps) {
   for (int level : candidate.levels) {
     if (level == 0) break;
@@ -207,7 +208,7 @@ std::uint64_t closing_steps(Bytes plain, int level) {
     if (i >= counted) {
       steps += std::min<std::uint32_t>(count[hash], most);
       while (run_end < plain.size() && (run_end <= i || plain[run_end] == plain[i])) ++run_end;
-      // In a run of one byte the nearest candidate is the longest possible match, and zlib continues behind
+      // In a run of one byte the nearest candidate is the longest possible match, and zlib continues after
       // it.
       if (run_end - i > kLongest) counted = i + 1 + kLongest;
     }
@@ -294,7 +295,8 @@ std::optional<std::size_t> close_deflated(Bytes opened, MutableBytes content) {
 
 std::uint64_t deflate_print() {
   static const std::uint64_t print = [] {
-    // Words that repeat at all distances, and bytes that hardly do: they exercise the choice between matches.
+    // Words that repeat at all distances, and bytes that hardly repeat: they exercise the choice between
+    // matches.
     std::string text;
     std::uint32_t state = 1;
     auto random = [&] { return (state = state * 1664525 + 1013904223) >> 8; };

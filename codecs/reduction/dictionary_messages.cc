@@ -15,7 +15,7 @@ std::optional<Message> parse_hello(ByteReader& in) {
   auto epoch = in.fixed64();
   auto ring = in.varint();
   if (!version || !epoch || !ring) return std::nullopt;
-  in.bytes(in.remaining());  // room for additions of later versions
+  in.bytes(in.remaining());  // reserved for additions of later versions
   return Hello{*version, *epoch, *ring};
 }
 

@@ -24,7 +24,7 @@ struct PlainBlock {  // requested by NEED
   std::uint64_t ring_offset = 0;
   Bytes plain;
 };
-struct Gone {  // it is no longer there
+struct Gone {  // the block is no longer available
   std::uint64_t ring_offset = 0;
   bool operator==(const Gone&) const = default;
 };
@@ -55,7 +55,7 @@ struct Clear {
   bool operator==(const Clear&) const = default;
 };
 
-// A type that is unknown here: skipped, or handled by another part.
+// A type that is unknown here: skipped, or processed by another part.
 struct OtherMessage {
   std::uint8_t type = 0;
   Bytes body;

@@ -10,7 +10,7 @@
 namespace longhaul::reduction {
 namespace {
 
-constexpr std::size_t kHookBytes = 32;  // that the fingerprint covers
+constexpr std::size_t kHookBytes = 32;  // covered by the fingerprint
 constexpr std::size_t kStep = 65'536;   // sampled at a time
 
 // One sample in 64, by the window that was sampled: a multiplication for those that are not hooks.

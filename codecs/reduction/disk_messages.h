@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between two disk tiers (PROTOCOL.md, section "Disks"), and the loads that a block names: their
-// wire forms, not their effects.
+// The messages between two disk tiers (PROTOCOL.md, section "Disks"), and the loads in a block: their wire
+// forms, not their effects.
 #pragma once
 #include <array>
 #include <vector>
@@ -27,10 +27,10 @@ enum class DiskMessage : std::uint8_t {
 using SegmentId = std::uint64_t;
 
 inline constexpr std::uint32_t kLoadBytes = 1u << 20;  // maximum of one load
-inline constexpr std::size_t kMaxLoads = 64;           // maximum that one block may name
+inline constexpr std::size_t kMaxLoads = 64;           // maximum in one block
 inline constexpr std::uint64_t kMaxLoadedBytes = 16u << 20;
 
-// A piece of a segment, and its place in the history.
+// A piece of a segment, and its position in the history.
 struct Load {
   SegmentId segment = 0;
   std::uint32_t offset = 0, length = 0;
@@ -38,7 +38,7 @@ struct Load {
   bool operator==(const Load&) const = default;
 };
 void write_load(const Load& load, Buffer& out);
-// `before` is the ring offset of the block that names them: they lie in front of it.
+// `before`: the ring offset of the block that contains them; all of them must be before it.
 Result<std::vector<Load>> parse_loads(Bytes loads, std::uint64_t before);
 
 struct SealedRange {
@@ -50,14 +50,14 @@ struct SealedRange {
 Slice sealed_message(const SealedRange& range);
 Result<SealedRange> parse_sealed(Bytes body);
 
-// The place of a load that failed; its offset in the segment is not sent.
+// Reports a load that failed; its offset in the segment is not sent.
 Slice cannot_message(const Load& load);
 Result<Load> parse_cannot(Bytes body);
 
 Slice forgotten_message(std::uint64_t bytes);
 Result<std::uint64_t> parse_forgotten(Bytes body);
 
-// One without a body.
+// A message without a body.
 Slice plain_message(DiskMessage type);
 
 }  // namespace longhaul::reduction

@@ -46,7 +46,8 @@ void DiskReadAhead::drop_come(Flow& flow) {
   flow.cursor.reset();
 }
 
-// When too much was loaded for flows, those idle for longest lose theirs, and find their places again.
+// If too much was loaded for flows, those idle for longest lose their data, and search for their positions
+// again.
 void DiskReadAhead::make_room(const Flow& flow, std::uint64_t bytes) {
   while (come_bytes_ + bytes > most_waiting()) {
     Flow* idlest = nullptr;
@@ -116,8 +117,8 @@ void DiskReadAhead::follow(Cursor& cursor) {
     cursor.pieces.pop_front();
 }
 
-// Content that the history holds need not be loaded: the encoder has looked there and found better matches.
-// On a session's first pass most hits on disk are content that it has just stored there.
+// Content that the history holds need not be loaded: the encoder has searched it and found better matches. On
+// a session's first pass most hits on disk are content that it has just stored there.
 bool DiskReadAhead::in_memory(SegmentId id, const HookHit& hit) const {
   const SharedHistory& shared = *encoder_.shared();
   if (hit.name.writer == own_.writer && hit.name.epoch == own_.epoch)
@@ -131,7 +132,7 @@ void DiskReadAhead::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   hits_.clear();
   for (const Hook& hook : hooks_) fingerprints_.push_back(hook.fingerprint);
   store_.find(fingerprints_, common_.links(), hits_);
-  // The segment with the most hits, the last one if several: the content behind it is likely to come next.
+  // The segment with the most hits, the last one if several: the content after it is likely to come next.
   std::map<SegmentId, std::pair<std::size_t, const HookHit*>> votes;
   std::pair<std::size_t, const HookHit*> best{0, nullptr};
   for (const HookHit& hit : hits_) {
@@ -142,7 +143,7 @@ void DiskReadAhead::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
     vote = {vote.first + 1, &hit};
     if (vote.first >= best.first) best = vote;
   }
-  // A stream with useless hits needs more of them.
+  // A stream with useless hits needs more hits.
   if (!best.second || best.first < (std::size_t{1} << std::min(flow.useless, 3u))) return;
   const HookHit& hit = *best.second;
   std::uint64_t start = hit.offset + (plain.size() - hooks_[hit.index].offset);
@@ -159,7 +160,7 @@ void DiskReadAhead::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   ask_ahead(stream, flow);
 }
 
-// Keeps `ahead` bytes before the next block; twice as many while they are of use.
+// Keeps `ahead` bytes before the next block; twice as many while they are useful.
 void DiskReadAhead::ask_ahead(std::uint64_t stream, Flow& flow) {
   Cursor& cursor = *flow.cursor;
   std::uint64_t most = std::min(kMostAhead, encoder_.ring()->size() / 16);
@@ -179,7 +180,7 @@ void DiskReadAhead::ask_ahead(std::uint64_t stream, Flow& flow) {
     }
     std::uint32_t size = std::min(kLoadBytes, cursor.segment.length - cursor.next);
     const SegmentId id = CommonSegments::id_of(cursor.segment);
-    if (!common_.common(id)) {  // any more
+    if (!common_.common(id)) {  // no longer
       cursor.over = true;
       return;
     }

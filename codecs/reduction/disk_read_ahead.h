@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the encoder's history returns from disk: a stream whose blocks are found in a segment reads along it,
-// ahead of its next blocks. common_segments.h has the segments that can be read; twin_loads.h loads the same
-// bytes at the twin.
+// Loads the encoder's history from disk: a stream whose blocks are found in a segment reads along it, ahead
+// of its next blocks. common_segments.h has the segments that can be read; twin_loads.h loads the same bytes
+// at the twin.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -16,30 +16,30 @@ namespace longhaul::reduction {
 
 class DiskReadAhead {
  public:
-  // Names the encoder's own history.
+  // Identifies the encoder's own history.
   struct History {
     SiteId writer{};
     std::uint64_t epoch = 0;
   };
 
-  // All outlive this.
+  // All outlive this object.
   DiskReadAhead(PeerSegments& store, const CommonSegments& common, const History& own, BlockEncoder& encoder)
       : store_(store), common_(common), own_(own), encoder_(encoder) {}
 
-  // The stream's next block is about to be encoded: what was read for it goes into the history.
+  // The stream's next block is about to be encoded: data read for it enters the history.
   void before_encoding(std::uint64_t stream, const ReductionStages& stages);
-  // The block was just encoded. It may be one that uses no disk, or no history.
+  // The block was just encoded. It may use no disk, or no history.
   enum class Disk { unused, used };
   void on_encoded(std::uint64_t stream, const BlockHeader& header, Disk disk);
   void on_loaded(LoadId load, std::optional<Slice> bytes);
-  // The twin cannot make a load that a block named.
+  // The twin cannot perform a load that a block requested.
   void on_cannot(const Load& load);
 
   void forget(std::uint64_t stream);
-  // Nothing was sent for a while: what waits for blocks is dropped. A stream that continues later finds its
-  // place again.
+  // Nothing was sent for a while: data that waits for blocks is dropped. A stream that continues later finds
+  // its position again.
   void on_quiet();
-  // The history starts again.
+  // The history is restarted.
   void clear();
 
   // Data from disk that waits for a block of its stream, at most an eighth of the history.
@@ -48,10 +48,10 @@ class DiskReadAhead {
  private:
   struct Piece {  // of the data that a cursor has loaded
     std::uint64_t ring_offset;
-    std::uint64_t position;  // counted from the cursor's start
+    std::uint64_t position;  // relative to the cursor's start
     std::uint64_t length;
   };
-  // A stream reads along segments.
+  // The position of a stream that reads along segments.
   struct Cursor {
     std::uint64_t serial = 0;
     SegmentName segment;
@@ -59,7 +59,7 @@ class DiskReadAhead {
     std::uint64_t asked = 0, brought = 0, used = 0;  // positions
     std::uint64_t ahead = 0;
     std::deque<Piece> pieces;
-    bool over = false;  // nothing follows
+    bool over = false;  // no more data follows
   };
   struct Asked {
     std::uint64_t stream, serial;
@@ -72,14 +72,13 @@ class DiskReadAhead {
   };
   struct Flow {
     std::optional<Cursor> cursor;
-    unsigned useless = 0;   // cursors in a row without use
-    std::size_t asked = 0;  // loads under way
+    unsigned useless = 0;   // consecutive cursors without use
+    std::size_t asked = 0;  // loads in progress
     // Completed loads, in order. They enter the history with a block that names them and not earlier: history
-    // that the twin is not told about is useless, and would only take the place of useful history.
+    // that the twin is not informed about is useless, and would only replace useful history.
     std::deque<Come> come;
     std::uint64_t latest_block = 0;  // in the order of all streams' blocks
-    // Loads that the next block names, whichever cursor requested them: at most kMaxLoads, of
-    // kMaxLoadedBytes.
+    // Loads for the next block, whichever cursor requested them: at most kMaxLoads, of kMaxLoadedBytes.
     std::size_t announced = 0;
     std::uint64_t announced_bytes = 0;
   };

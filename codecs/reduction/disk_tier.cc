@@ -13,7 +13,7 @@ constexpr std::size_t kIdsPerMessage = 1'000;
 constexpr std::size_t kMaxAnswers = 16'384;
 constexpr std::size_t kForgottenPerTurn = 64;
 
-// A block that is wholly a repeat adds nothing: content is stored once. One with a little new content is
+// A block that is entirely a repeat adds nothing: content is stored once. One with a little new content is
 // stored whole, so that reading along the segment later finds no holes.
 bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
 
@@ -36,7 +36,7 @@ DiskTier::DiskTier(SegmentStore& store, const Sites& sites, SegmentRights rights
   store_.tell_all();
 }
 
-// The twin has stored the same; a session that ends in order has completed this before.
+// The twin has stored the same; a session that ended in order has completed this before.
 DiskTier::~DiskTier() { go_on(SealingQueue::kPerTurn); }
 
 // ------------------------------------------------------------------------------------ what both have
@@ -88,7 +88,7 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
       answer_what_is_done();
       return {};
     case DiskMessage::remembered:
-      // Everything under way when the twin was asked was answered before this message.
+      // Everything under way at the time of the request was answered before this message.
       if (!remembering_ || remembered_) return Error::unexpected_message;
       remembered_ = true;
       seal_all();
@@ -113,7 +113,7 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
 Result<void> DiskTier::on_sealed(Bytes body) {
   auto sealed = parse_sealed(body);
   if (!sealed) return sealed.error();
-  // Requested before the twin learned that everything is to be forgotten.
+  // Requested before the twin was informed that everything is to be forgotten.
   if (forget_asked_) return {};
   if (!decoder_.ring() || !decoder_.take_unsealed({sealed->first, sealed->first + sealed->length})) return {};
   begin_sealing(SealingSegment::Of::twin, {.writer = sites_.twin,
@@ -167,7 +167,7 @@ void DiskTier::forget_both() {
   say(DiskMessage::forget);
 }
 
-// Only the twin's segments: those of others stay.
+// Only the twin's segments: those of others remain.
 void DiskTier::forget_some() {
   for (std::size_t count = 0; to_forget_ > 0 && count < kForgottenPerTurn; ++count, --to_forget_) {
     const SegmentName* next = common_.any_of_peers();
@@ -193,14 +193,14 @@ void DiskTier::work() {
 void DiskTier::answer_what_is_done() {
   if (!sealing_.empty()) return;
   hurry_ = false;
-  // Sent after the segments sealed here, which the twin seals too before it answers.
+  // Sent after the segments sealed here, which the twin also seals before it responds.
   if (std::exchange(ask_to_remember_, false)) say(DiskMessage::remember);
   if (std::exchange(remember_due_, false)) say(DiskMessage::remembered);
   if (std::exchange(remembered_, false)) remembering_ = false;
 }
 
 std::optional<Slice> DiskTier::poll_message() {
-  go_on_sealing();  // the twin's blocks are acknowledged, if none is waited for
+  go_on_sealing();  // the twin's blocks are acknowledged, unless one is waited for
   if (auto cannot = poll_urgent()) return cannot;
   if (!messages_.empty()) {
     Slice message = std::move(messages_.front());
@@ -214,7 +214,7 @@ std::optional<Slice> DiskTier::poll_message() {
   bool lost = &ids == &lost_;
   writer.u8(static_cast<std::uint8_t>(lost ? DiskMessage::lost : DiskMessage::have));
   for (std::size_t count = 0; count < kIdsPerMessage && !ids.empty(); ids.pop_front()) {
-    // Only the current state is reported: segments that came and went meanwhile are not mentioned.
+    // Only the current state is reported: segments that were added and removed meanwhile are omitted.
     if ((common_.own(ids.front()) != nullptr) == lost) continue;
     writer.fixed64(ids.front());
     ++count;

@@ -52,7 +52,7 @@ Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded) {
     block.context_distance = *distance;
     block.context_bytes = static_cast<std::uint32_t>(*bytes);
   }
-  // Honest references are never longer than the bytes themselves: the twin would have sent those instead.
+  // Honest references are never longer than the bytes themselves: otherwise the twin would have sent those.
   block.content_bytes = header.plain_bytes;
   if (header.codec & (kReferences | kOpened)) {
     std::uint64_t size = in.remaining();

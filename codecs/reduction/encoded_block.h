@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields between a block's head and its bytes: the codec bits and the fields that they announce
-// (PROTOCOL.md, section "Reduction"). The format only.
+// (PROTOCOL.md, section "Reduction"). Only the format.
 #pragma once
 #include "codecs/block_codec.h"
 #include "codecs/dedup/history_ring.h"
@@ -22,17 +22,17 @@ enum CodecBit : std::uint8_t {
 
 struct EncodedBlock {
   Bytes loads;                         // with kLoads: for the disk tier
-  std::uint64_t context_distance = 0;  // with kContext: from its end to ring_offset
+  std::uint64_t context_distance = 0;  // with kContext: distance from its end to ring_offset
   std::uint32_t context_bytes = 0;
   std::uint32_t content_bytes = 0;  // before compression, unpacked
   Bytes body;                       // to the end
 };
 
-// Appends all but the body, as `codec` has it.
+// Appends everything except the body, according to `codec`.
 void write_encoded_fields(std::uint8_t codec, const EncodedBlock& block, Buffer& out);
 
-// An error: it can never be a block, whatever the history holds. `header` has its ring offset, without
-// kFollows. Lengths and offsets are checked against the head and each other, not yet against a ring.
+// Returns an error if it can never be a block, whatever the history holds. `header` has its ring offset,
+// without kFollows. Lengths and offsets are checked against the head and each other, not yet against a ring.
 Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded);
 
 }  // namespace longhaul::reduction

@@ -9,7 +9,7 @@ enum class Error {
   malformed_message = 1,  // a protocol violation: ends the session
   unexpected_message,     // the same
   malformed_block,        // ends the stream
-  not_restorable,         // the same: the output differs, and the twin no longer has the right bytes
+  not_restorable,         // the same: the output differs, and the twin no longer has the correct bytes
 };
 
 const boost::system::error_category& error_category();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of the encoder's history came from disk, by their place in segments and in the history: so that
-// nothing is loaded that the history still holds, and a load that the twin cannot make is recognised.
+// Which parts of the encoder's history came from disk, by their position in segments and in the history: so
+// that nothing is loaded that the history still holds, and a load that the twin cannot perform is recognised.
 #pragma once
 #include <map>
 #include <optional>
@@ -12,12 +12,12 @@ namespace longhaul::reduction {
 
 class LoadedHistory {
  public:
-  // The latest place of this part of the segment.
+  // The latest position of this part of the segment.
   void add(const Load& load, std::uint64_t stream);
   // Whether blocks can still refer to the byte at `offset` of the segment.
   bool holds(SegmentId segment, std::uint32_t offset, const SharedHistory& shared) const;
-  // The twin cannot make this load. The stream for which it was announced; nothing if it never was, is out of
-  // reach, or was given up before.
+  // The twin cannot perform this load. Returns the stream for which it was announced; nullopt if it never
+  // was, is out of reach, or was given up before.
   std::optional<std::uint64_t> give_up(const Load& load);
   void forget_out_of_reach(const SharedHistory& shared);
   void clear();
@@ -27,7 +27,7 @@ class LoadedHistory {
   struct Loaded {
     std::uint64_t length, ring_offset;
   };
-  struct Announced {  // the same, by its place in the history
+  struct Announced {  // the same, by its position in the history
     Run run;
     std::uint64_t length, stream;
     bool given_up = false;

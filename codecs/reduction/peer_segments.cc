@@ -16,7 +16,7 @@ PeerSegments::~PeerSegments() { all_.detach(*this); }
 
 void PeerSegments::set_rights(SegmentRights rights) {
   rights_ = std::move(rights);
-  // This side is an end of every link: if it counted as a peer it could read everything.
+  // This side is an end of every link: if it counted as a peer, it could read everything.
   std::erase(rights_.own, site_);
   std::erase(rights_.shared, site_);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits a peer to the segments of its own link and of the links of peers that share with it. A session sees
-// the store only through this. The daemon decides which peers share.
+// Limits a peer to the segments of its own link and of the links of peers that share with it. A session uses
+// the store only through this class. The daemon decides which peers share.
 #pragma once
 #include "codecs/reduction/segments.h"
 
 namespace longhaul::reduction {
 
-// The sites whose segments a peer may read. Merely naming a segment gives no right to it.
+// The sites whose segments a peer may read. Knowing a segment's name gives no right to read it.
 struct SegmentRights {
   std::vector<SiteId> own;     // the peer itself, by each of its keys
-  std::vector<SiteId> shared;  // other peers, of a group that the operator has named
+  std::vector<SiteId> shared;  // other peers, of a group that the operator has configured
 };
 
 class PeerSegments final : private SegmentListener {
@@ -17,14 +17,14 @@ class PeerSegments final : private SegmentListener {
   using Put = SegmentStore::Put;
 
   // `site` is this side's. The listener is informed only of segments that the peer may read; both outlive
-  // this.
+  // this object.
   PeerSegments(SegmentStore& all, const SiteId& site, SegmentRights rights, SegmentListener& listener);
   ~PeerSegments() override;
   PeerSegments(const PeerSegments&) = delete;
   PeerSegments& operator=(const PeerSegments&) = delete;
 
   bool may_read(const SegmentName& name) const { return belongs(name) || is_of(rights_.shared, name); }
-  // Whether it belongs to the peer itself, which may then have it dropped.
+  // Whether the segment belongs to the peer itself, which may then have it dropped.
   bool belongs(const SegmentName& name) const { return is_of(rights_.own, name); }
 
   // As in the store. Segments that are put belong to the peer; only those can be dropped.

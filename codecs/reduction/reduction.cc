@@ -49,7 +49,7 @@ Result<std::optional<Slice>> Reduction::decode(std::uint64_t stream, const Block
     if (*brought == TwinLoads::Brought::waits) return std::nullopt;
   }
   auto plain = decoder_->decode(stream, header, encoded);
-  // Otherwise it is tried again, and then needs no disk.
+  // Otherwise decoding is tried again, and then needs no disk.
   if (disk_ && (header.codec & kLoads) && (!plain || *plain)) disk_->loads().forget(stream);
   if (disk_) disk_->on_block(header.plain_bytes);
   return plain;

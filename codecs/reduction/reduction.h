@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction of one session: two dictionaries, one per direction, and zstd on what they leave. Combines the
+// Reduction of one session: two dictionaries, one per direction, and zstd for their output. Combines the
 // encoder and the decoder; proxy/link/PROTOCOL.md has the wire formats. The session carries blocks and
 // messages.
 #pragma once
@@ -16,16 +16,16 @@ class BlockDecoder;
 class DiskTier;
 
 struct Options {
-  // History of what this side sends; the twin may take less. Rounded down to 64 KiB; below 16 MiB: none, then
-  // only zstd is used. Memory is touched as it fills: a session that carries nothing costs nothing.
+  // History of what this side sends; the twin may accept less. Rounded down to 64 KiB; below 16 MiB: none,
+  // and only zstd is used. Memory is touched as it fills: a session that carries no data costs nothing.
   std::size_t ring_bytes = 256u << 20;
-  // The most that this side keeps of the bytes that the twin sends.
+  // Limit of what this side stores of the bytes that the twin sends.
   std::size_t peer_ring_bytes = 256u << 20;
-  // Random: names this session's history for as long as any of it is kept.
+  // Random: identifies this session's history for as long as any of it is stored.
   std::uint64_t epoch = 0;
   // With a secret of the session's two ends.
   BlockChecksum checksum{};
-  // The site's segments on disk, for all sessions; they outlive this one. Null: none.
+  // The site's segments on disk, for all sessions; they outlive this one. Null if there are none.
   SegmentStore* store = nullptr;
   // The two sites: names of segments begin with these, and so the segments belong to both.
   SiteId site{}, twin_site{};
@@ -54,28 +54,28 @@ class Reduction final : public BlockCodec {
   void set_relief(unsigned steps);
 
   // Drops both histories, here and at the twin, and the twin's segments of this link; running streams
-  // continue. This side's disk is its owner's to clear, afterwards.
+  // continue. Afterwards the owner may clear this side's disk.
   void clear();
-  // How many bytes the twin dropped from its disk; no result until it has answered.
+  // How many bytes the twin dropped from its disk; nullopt until it has responded.
   std::optional<std::uint64_t> cleared_by_twin() const;
-  // Nothing was sent for a while (about a second): the remaining history may go to disk.
+  // Nothing was sent for a while (about a second): the remaining history may be written to disk.
   void on_quiet();
-  // The session is about to end: the remaining history goes to disk, on both sides.
+  // The session is about to end: the remaining history is written to disk, on both sides.
   void finish();
-  // All messages were sent, and the twin has done its part.
+  // Whether all messages were sent, and the twin has finished.
   bool finished() const;
   // The rights of the twin have changed: it loses segments that are no longer included.
   void set_rights(SegmentRights rights);
-  // Work deferred by messages and quiet moments: the owner calls work() as long as there is some, and serves
-  // others in between.
+  // Work deferred by messages and quiet moments: the owner calls work() while has_work(), and serves others
+  // in between.
   bool has_work() const;
   void work();
 
   Counters counters() const;
-  // The size of both histories, and of the index beside them.
+  // The size of both histories, and of the index.
   std::uint64_t memory_bytes() const;
-  // Figures of the last encode() that gave a header and the last decode() that gave bytes: the caller knows
-  // whose block it was.
+  // Figures of the last encode() that returned a header and the last decode() that returned bytes: the caller
+  // knows to which stream the block belongs.
   const BlockFigures& last_encoded() const;
   const BlockFigures& last_decoded() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment in the making: copied out of a history, hashed and sampled in small pieces, so that a segment of
+// A segment in the making: copied from a history, hashed and sampled in small pieces, so that a segment of
 // megabytes never delays blocks. The owner chooses the range and stores the result.
 #pragma once
 #include <memory>
@@ -29,10 +29,11 @@ class SealingSegment {
   Of of() const { return of_; }
   std::size_t length() const { return name_.length; }
   std::size_t left() const { return name_.length - done_; }
-  // Takes the next bytes, `most` (at least one) or the rest. False: the history no longer holds them.
+  // Processes the next bytes, `most` (at least one) or the rest. Returns false if the history no longer holds
+  // them.
   bool go_on(const dedup::HistoryRing* ring, std::size_t most, SlicePool& pool);
 
-  // Called once, when nothing is left. No result: the bytes do not match the name's digest.
+  // To be called once, when nothing is left. Returns nullopt if the bytes do not match the name's digest.
   struct Sealed {
     SegmentName name;
     Slice bytes;

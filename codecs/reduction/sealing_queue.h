@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments in the making, one after the other. Blocks that pass earn the bytes of work that may be done on
-// them, so that sealing keeps up and no block waits for more than a part of one. The owner stores the
+// Segments in the making, one after the other. Passing blocks earn the bytes of work that may be done for
+// them, so that sealing keeps up and no block waits for more than a part of a segment. The owner stores the
 // results.
 #pragma once
 #include <deque>
@@ -18,7 +18,7 @@ class SealingQueue {
   struct Rings {
     const dedup::HistoryRing *own = nullptr, *twin = nullptr;
   };
-  // Steps for one session before others are served: about half a millisecond each.
+  // Work for one session before others are served: about half a millisecond.
   static constexpr std::size_t kPerTurn = 1u << 20;
 
   // Dropped if too much waits already, in relation to a ring of this size.
@@ -26,24 +26,24 @@ class SealingQueue {
   void forget(SealingSegment::Of of);
   bool empty() const { return segments_.empty(); }
 
-  // Works on up to `bytes`, and takes what was done from them. Returns a segment as soon as one is complete:
-  // the owner calls again for the next. Those that cannot be made are dropped.
+  // Works on up to `bytes`, and subtracts the work done. Returns a segment as soon as one is complete: the
+  // owner calls again for the next. Those that cannot be made are dropped.
   struct Done {
     SealingSegment::Of of;
     SealingSegment::Sealed sealed;
   };
   std::optional<Done> go_on(const Rings& rings, std::size_t& bytes);
 
-  // A block came or went.
+  // A block was sent or received.
   void earn(std::size_t plain_bytes) { earned_ += kSpeed * plain_bytes; }
-  // As much work as was earned, at most of one turn. Nothing is saved while nothing waits.
+  // As much work as was earned, at most one turn. Nothing is saved while nothing waits.
   std::size_t spend();
 
-  // Nothing more will be sealed soon: releases the memory that is kept for it.
+  // Nothing more will be sealed soon: releases the memory reserved for it.
   void release() { pool_.release(); }
 
  private:
-  // Times the bytes that blocks carry.
+  // Factor for the bytes in blocks.
   static constexpr std::size_t kSpeed = 3;
 
   std::deque<SealingSegment> segments_;

@@ -96,7 +96,7 @@ void SharedHistory::on_held(Interval range) {
     block.state = State::held;
     answered_bytes_ += block.size;
     if (block.offset >= floor_ && block.whom == For::all) held_.add({block.offset, block.end()});
-    // Later ones move, if the twin leaves gaps.
+    // Later ranges move, if the twin leaves gaps.
     count_work(held_.intervals().size() / 4);
   }
   count_work(i - first);
@@ -146,7 +146,7 @@ void SharedHistory::settle() {
   while (oldest_ - first_number_ < blocks_.size() &&
          blocks_[oldest_ - first_number_].state != State::unanswered)
     ++oldest_;
-  // An abandoned block may still be answered: the stream ended well, and its last answer is under way.
+  // An abandoned block may still be answered: the stream ended in order, and its last answer is under way.
   while (first_number_ < oldest_ &&
          (blocks_.front().state == State::held || blocks_.front().offset + horizon() < head_ ||
           blocks_.size() == kMaxBlocks)) {

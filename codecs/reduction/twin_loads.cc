@@ -11,8 +11,8 @@ namespace {
 // Loads that failed and are not reported yet; a twin that keeps requesting and reads no answers violates the
 // protocol.
 constexpr std::size_t kMaxCannot = 16'384;
-// Loads for the decoder at once; others wait, so that no peer has the disk to itself. No honest peer has that
-// many under way.
+// Limit of simultaneous loads for the decoder; others wait, so that no peer occupies the disk alone. No
+// honest peer has that many in progress.
 constexpr std::uint64_t kBroughtAtOnce = 8u << 20;
 constexpr std::size_t kMaxToBring = 16'384;
 

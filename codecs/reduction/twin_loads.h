@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loads that the twin's blocks name: brings the bytes from disk to their places in the decoder's history,
+// The loads for the twin's blocks: brings the bytes from disk to their positions in the decoder's history,
 // and reports those that are not available. The decoder restores the blocks afterwards.
 #pragma once
 #include <deque>
@@ -15,17 +15,17 @@ namespace longhaul::reduction {
 
 class TwinLoads {
  public:
-  // `own` are the segments that the peer may read. All outlive this.
+  // `own`: the segments that the peer may read. All outlive this object.
   TwinLoads(PeerSegments& store, const CommonSegments& own, BlockDecoder& decoder)
       : store_(store), own_(own), decoder_(decoder) {}
 
-  // Done: all that is available is in the history; otherwise poll_ready() names the stream later.
+  // Done: everything available is in the history; otherwise poll_ready() returns the stream later.
   enum class Brought { waits, done };
   Result<Brought> bring(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
   std::optional<std::uint64_t> poll_ready();
-  // Its block was decoded, or it has ended.
+  // The stream's block was decoded, or the stream has ended.
   void forget(std::uint64_t stream) { left_.erase(stream); }
-  // False: it was not requested here.
+  // Returns false if it was not requested here.
   bool on_loaded(LoadId load, const std::optional<Slice>& bytes);
 
   // Loads that failed.
@@ -44,8 +44,8 @@ class TwinLoads {
   PeerSegments& store_;
   const CommonSegments& own_;
   BlockDecoder& decoder_;
-  KeyedMap<std::uint64_t, std::size_t> left_;  // by stream: loads that wait or are under way
-  std::deque<Wanted> waiting_;                 // until others have come
+  KeyedMap<std::uint64_t, std::size_t> left_;  // by stream: loads that wait or are in progress
+  std::deque<Wanted> waiting_;                 // until others are completed
   std::unordered_map<LoadId, Wanted> under_way_;
   std::uint64_t under_way_bytes_ = 0;
   std::deque<std::uint64_t> ready_;

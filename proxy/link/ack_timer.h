@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The latest time for an ACK. An ACK only frees memory on the other side, so it may wait for others; how long
-// depends on how much has arrived.
+// Determines the latest time for an ACK. An ACK only frees memory at the sender, so it may be delayed; how
+// long depends on how much data has arrived.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -13,15 +13,16 @@ class AckTimer {
  public:
   static constexpr Duration kShortest = std::chrono::milliseconds(10);
 
-  // `wire` bytes arrived in order, from which blocks made `plain` bytes.
+  // `wire` bytes arrived in order; blocks in them decode to `plain` bytes.
   void on_received(std::uint64_t wire, std::uint64_t plain) {
     wire_ += wire;
     plain_ += plain;
   }
-  // Enough to send an ACK now.
+  // Whether enough has arrived to send an ACK now.
   bool has_much() const { return wire_ >= kMuch; }
-  // A quarter of a round trip. If little arrives there is little to free, and the carrier's own reply to each
-  // ACK would take its share of a slow line: one in ten milliseconds takes 2 % of a T1.
+  // A quarter of a round trip. If little arrives there is little to free, and the carrier's own
+  // acknowledgement of each ACK would take its share of a slow line: one in ten milliseconds takes 2 % of a
+  // T1.
   Duration delay(Duration rtt) const {
     return std::max(wire_, plain_) < kLittle ? kDelayOfLittle : std::clamp(rtt / 4, kShortest, kLongest);
   }
@@ -34,7 +35,8 @@ class AckTimer {
       at_ = at_ ? std::min(*at_, at) : at;
     }
   }
-  // A carrier without room may leave ACKs waiting: from then on they wait for the carrier, not for the time.
+  // ACKs may stay pending while a carrier has no room: from then on they wait for the carrier, not for the
+  // timer.
   void on_timeout(TimePoint now) {
     if (at_ && now >= *at_) due(now, now);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of one stream, or of many, before and after each stage of reduction. link/status.h has the counters
-// of a whole session.
+// Bytes of one stream, or the sum of several, before and after each stage of reduction. link/status.h has the
+// counters of a whole session.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace longhaul::link {
 struct BlockCounters {
   struct Direction {
     std::uint64_t blocks = 0;
-    std::uint64_t plain = 0;    // bytes that became blocks
+    std::uint64_t plain = 0;    // bytes before reduction
     std::uint64_t deduped = 0;  // after deduplication
     std::uint64_t encoded = 0;  // after compression, with block headers
     Direction& operator+=(const Direction& other) {

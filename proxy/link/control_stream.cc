@@ -4,10 +4,10 @@
 namespace longhaul::link {
 namespace {
 
-// Limit of bytes that wait for gaps, or for another turn.
+// Limit of bytes that wait for a gap to close, or for another turn.
 constexpr std::uint64_t kMaxControlAhead = 4 << 20;
-// The codec keeps its further messages while this much is unacknowledged; below the amount that a receiver
-// accepts ahead of a gap.
+// The codec retains its further messages while this much is unacknowledged; below the amount that a receiver
+// accepts after a gap.
 constexpr std::size_t kMaxControlKept = 512 * 1024;
 // Limit of this side's messages that the peer causes.
 constexpr std::uint64_t kMaxControlUnacknowledged = 32 << 20;

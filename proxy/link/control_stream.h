@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream for messages between two sessions that belong to no flow: features, and the messages of the
-// block codec. Bytes are ordered and retained as in any stream; the session reads the records.
+// The stream for messages between two sessions that concern no single flow: features, and the messages of the
+// block codec. Bytes are ordered and retained as in any stream; the session parses the records.
 #pragma once
 #include <optional>
 
@@ -14,7 +14,7 @@ namespace longhaul::link {
 
 class ControlStream {
  public:
-  // `reader` gets the peer's records. Both outlive this object.
+  // `reader` receives the peer's records. Both outlive this object.
   ControlStream(StreamContext& context, RecordSink& reader) : context_(context), reader_(reader) {}
   ~ControlStream() { context_.retained.remove(sending_.retained_bytes()); }
   ControlStream(const ControlStream&) = delete;
@@ -24,17 +24,17 @@ class ControlStream {
   SendStream& sending() { return sending_; }
   const SendStream& sending() const { return sending_; }
   void on_acknowledged(StreamOffset offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
-  // The peer causes more records than it acknowledges.
+  // Whether the peer causes more records than it acknowledges.
   bool overflows() const;
 
-  // Records beyond this turn's work wait for read_on().
+  // Records beyond this turn's work stay unread until read_on().
   Result<void> on_frame(const StreamFrame& frame);
   Result<void> read_on();
   bool has_unread() const { return !unread_.empty(); }
   StreamOffset received() const { return receiving_.contiguous(); }
 
-  // ---- Messages of the block codec. Held blocks are reported as rarely as received bytes, and not with each
-  // packet that is sent anyway: only later blocks need the report.
+  // ---- Messages of the block codec. Held blocks are reported as rarely as received bytes are acknowledged,
+  // not with every packet that happens to be sent: only later blocks need the report.
   void codec_due(TimePoint at) { codec_at_ = codec_at_ ? std::min(*codec_at_, at) : at; }
   bool codec_is_due(TimePoint now) const { return codec_has_message() || (codec_at_ && now >= *codec_at_); }
   std::optional<TimePoint> codec_timeout() const { return codec_at_; }
@@ -49,7 +49,7 @@ class ControlStream {
   SendStream sending_;
   Reassembly receiving_;
   RecordParser parser_;
-  SliceQueue unread_;  // in order, for another turn
+  SliceQueue unread_;  // in order, to be read in another turn
   std::optional<TimePoint> codec_at_;
 };
 

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 // A stream without data for this long returns unused credit when memory is short.
 constexpr Duration kQuiet = 2s;
 
-// Beyond this a window that more than doubles could let repeats exceed the unanswered part of histories of
+// Beyond this, a window that more than doubles could make repeats exceed the unanswered part of histories of
 // the usual size (codecs/reduction/shared_history.h), and they would be sent plain.
 constexpr std::uint64_t kFastWindow = 32u << 20;
 
@@ -74,7 +74,7 @@ bool ReceiveCredit::on_consumed(std::uint64_t plain_bytes, TimePoint now, Durati
   consumed_ += plain_bytes;
   pool_.taken(plain_bytes);
   session_.unread -= plain_bytes;
-  set_limit(limit_);  // bytes that the reader took are free for others until they are granted again
+  set_limit(limit_);  // consumed bytes are free for others until they are granted again
   return grow(now, rtt);
 }
 
@@ -103,9 +103,9 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
     return roomy ? std::max(earned, std::min(2 * earned, kFastWindow)) : earned;
   };
   if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
-    // A stream limited by its window gets twice the drained rate × RTT, and so doubles it each round trip;
-    // while memory is free and the window small, four times. A reader that stops drains nothing and gets
-    // nothing.
+    // A stream limited by its window gets twice the drained rate × RTT, and so doubles the window each round
+    // trip; while memory is free and the window small, four times. A reader that stops drains nothing and
+    // gets nothing.
     stall_ = stall_ * 7 / 8;
     double drained = static_cast<double>(consumed_ - epoch_consumed_);
     auto earned = static_cast<std::uint64_t>(
@@ -129,7 +129,7 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   if (fixed_window_) window = std::min(window, fixed_window_);
   std::uint64_t held = outstanding();
   if (held >= window) return false;
-  // Small steps are not worth a frame, unless the sender is about to run dry.
+  // Small steps are not worth a frame, unless the sender has almost no credit left.
   if (window - held < window / 4 && held > window / 2) return false;
   std::uint64_t floor_room = above(pool_.floor_bytes(), held);
   std::uint64_t most = held + floor_room + pool_.growth_share();
@@ -164,8 +164,8 @@ bool ReceiveCredit::on_returned(std::uint64_t generation, std::uint64_t limit, T
 SendCredit::Outcome SendCredit::on_credit(std::uint64_t generation, std::uint64_t limit) {
   if (generation < generation_) return {};
   if (generation == generation_) return {.raised = false, .tell_returned = lowered_};
-  // Of the generations between, one may have raised the limit and this one lowered it: the peer waits for an
-  // answer then, although this side sees no lower limit.
+  // A skipped generation may have raised the limit before this one lowered it: then the peer waits for a
+  // reply, although this side sees no lower limit.
   lowered_ = limit < limit_ || generation != generation_ + 1;
   generation_ = generation;
   const bool raised = limit > limit_;

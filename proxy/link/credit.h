@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credit of one stream and direction, in plain bytes. The receiving side grants, watches how fast its reader
-// drains, and may reclaim unused credit; the sending side obeys. PROTOCOL.md, section 5.
+// Credit of one stream and direction, in plain bytes. The receiver grants credit, measures how fast its
+// reader consumes, and may reclaim unused credit; the sender stays within the limit. PROTOCOL.md, section 5.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -15,41 +15,43 @@ namespace longhaul::link {
 // The credit of all streams of one session.
 struct SessionCredit {
   std::uint64_t granted = 0;  // outstanding above the floors
-  std::uint64_t unread = 0;   // has arrived, and no reader has taken it yet
-  std::uint64_t streams = 0;  // that have any, a floor at least
+  std::uint64_t unread = 0;   // arrived, and not yet consumed by a reader
+  std::uint64_t streams = 0;  // streams that hold credit, at least a floor
 };
 
 class ReceiveCredit {
  public:
-  // `initial` plain bytes are granted from the start; `fixed_window` != 0 bounds the window for good (a line
-  // without window scaling). Pool and session outlive this object, which gives everything back at its end.
+  // `initial` plain bytes are granted from the start; `fixed_window` != 0 is a permanent limit of the window
+  // (a line without window scaling). Pool and session outlive this object; its destructor returns all credit.
   ReceiveCredit(CreditPool& pool, SessionCredit& session, std::uint64_t initial, std::uint64_t fixed_window);
   ~ReceiveCredit();
   ReceiveCredit(const ReceiveCredit&) = delete;
   ReceiveCredit& operator=(const ReceiveCredit&) = delete;
 
-  // What a new stream is granted when this side opens it.
+  // The initial credit of a stream that this side opens.
   static std::uint64_t initial_grant(const CreditPool& pool, std::uint64_t fixed_window);
 
-  // The peer opened the stream with its small reserve: grant it the share of a new stream. True: tell the
-  // peer.
+  // The peer opened the stream with its small reserve: raises the credit to the share of a new stream.
+  // Returns whether the peer must be informed.
   bool open_up(TimePoint now);
 
   Result<void> on_received(std::uint64_t plain_bytes, TimePoint now);
 
-  // Bytes have waited this long for a gap before them: a repair takes a round trip or several, and the window
+  // Bytes have waited this long for a gap to close: a repair takes one or more round trips, and the window
   // must hold the data that the line carries meanwhile.
   void on_stall(Duration stall) { stall_ = std::max(stall_, stall); }
 
-  // The reader took bytes. True: the limit moved enough to tell the sender.
+  // The reader consumed bytes. Returns whether the limit has moved enough to inform the sender.
   bool on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt);
 
-  // Nothing more will come: only bytes that the reader has not taken yet count from now on.
+  // No more bytes will arrive: from now on only unread bytes use credit.
   void finish();
 
-  // Requests unused credit back if the stream was quiet for a while. True: tell the sender.
+  // Requests unused credit back if the stream was quiet for a while. Returns whether the sender must be
+  // informed.
   bool reclaim(TimePoint now);
-  // The sender's answer. True: tell the sender of new credit; its reader may have taken everything meanwhile.
+  // The sender's reply. Returns whether the sender must be informed of new credit: its reader may have
+  // consumed everything meanwhile.
   bool on_returned(std::uint64_t generation, std::uint64_t limit, TimePoint now, Duration rtt);
 
   // The credit to report to the sender.
@@ -69,14 +71,14 @@ class ReceiveCredit {
   std::uint64_t limit_ = 0;  // the sender may have sent this much
   std::uint64_t received_ = 0;
   std::uint64_t consumed_ = 0;
-  std::uint64_t target_ = 0;  // the window this stream has earned
+  std::uint64_t target_ = 0;  // the window that the measured rate justifies
   bool finished_ = false;
   std::uint64_t from_pool_ = 0;            // outstanding credit above the floor
-  std::optional<std::uint64_t> proposed_;  // a lower limit the sender has not confirmed yet
+  std::optional<std::uint64_t> proposed_;  // a lower limit that the sender has not confirmed yet
   Duration stall_{0};                      // the longest recently, fading
   std::uint64_t epoch_consumed_ = 0;       // at the start of the current round trip
   TimePoint epoch_start_{};
-  // Since the window was last doubled within a round trip, or that did not happen for a while:
+  // The current attempt to double the window within little more than a round trip:
   TimePoint lap_start_{};
   std::uint64_t lap_consumed_ = 0;  // at its start
   std::uint64_t lap_window_ = 0;    // the window then
@@ -105,7 +107,7 @@ class SendCredit {
   std::uint64_t limit_;
   std::uint64_t sent_ = 0;
   std::uint64_t generation_ = 0;
-  bool lowered_ = false;  // the current generation was a lowering, or may have been
+  bool lowered_ = false;  // the current generation lowered the limit, or may have
 };
 
 }  // namespace longhaul::link

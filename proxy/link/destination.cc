@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a destination for people: in logs, in the control API and in refusals.
+// The display text of a destination: in logs, in the control API and in refusals.
 #include "proxy/link/destination.h"
 
 namespace longhaul::link {

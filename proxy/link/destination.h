@@ -8,15 +8,15 @@
 
 namespace longhaul::link {
 
-// An address, or a name that the far side resolves (SOCKS5, forwards).
+// An address, or a name to be resolved at the far side (SOCKS5, forwards).
 struct Destination {
-  std::string host{};                  // a name, or empty when `address` counts
+  std::string host{};                  // a name; empty if `address` is used
   boost::asio::ip::address address{};  // used when `host` is empty
   std::uint16_t port = 0;
   std::string to_text() const;  // "name:port", "1.2.3.4:port", "[::1]:port"
 };
 
-// Travels in OPEN's answer, so that a SOCKS client learns why it was refused.
+// Sent in the answer to OPEN, so that a SOCKS client learns why its connection was refused.
 enum class ConnectOutcome : std::uint8_t {
   connected,
   refused,

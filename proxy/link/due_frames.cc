@@ -8,7 +8,7 @@ namespace {
 
 // Entries of one ACK or CREDIT frame: few enough for any packet.
 constexpr std::size_t kEntriesPerFrame = 40;
-// Of each kind in one call of write(): there may be one for each stream.
+// Limit for each kind in one call of write(): there may be one for each stream.
 constexpr std::size_t kMostAtOnce = 10 * kEntriesPerFrame;
 
 std::optional<StreamId> take_first(std::deque<StreamId>& ids) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pending control information: acknowledgements, credit, resets, answers to pings. Each is sent once however
-// often it becomes due, with its values at the moment of writing, and is not retained.
+// Pending control information: acknowledgements, credit, resets, pongs. Each is sent once however often it
+// becomes due, with its values at the time of writing, and is not retained.
 #pragma once
 #include <deque>
 #include <optional>
@@ -28,10 +28,10 @@ class DueFrames {
 
   // ---- What is due.
   void ack(StreamEntry& stream);
-  // For a stream that no longer exists here: the peer sends it again, because the last ACK was lost.
+  // For a stream that no longer exists here: the peer retransmits because the last ACK was lost.
   void ack_again(StreamId gone, StreamOffset offset);
   void control_ack() { control_ack_ = true; }
-  // The last ACK of a forgotten stream. When a carrier is lost it is sent again, because one side learns of
+  // The last ACK of a forgotten stream. It is sent again when a carrier is lost, because one side learns of
   // the loss later than the other and may have sent the ACK on the dead carrier.
   void remember_last_ack(StreamId stream, StreamOffset offset);
   bool repeat_last_acks();
@@ -46,9 +46,10 @@ class DueFrames {
     else
       pongs_.assign(1, number);
   }
-  // What the peer asked by a carrier that is not preferred; the answer goes there, and not with write().
+  // The number of a PING from a carrier that is not preferred; its PONG is sent on that carrier, and not by
+  // write().
   std::optional<std::uint64_t> take_question() { return std::exchange(question_, std::nullopt); }
-  // Bounds the memory that a peer can use here while it reads nothing.
+  // Whether the peer exceeds the limit that bounds memory here while the peer reads nothing.
   bool too_many() const { return repeated_acks_.size() > kMax || reset_done_.size() > kMax; }
 
   // ACKs are written at that time at the latest.
@@ -58,10 +59,10 @@ class DueFrames {
   const AckTimer& ack_timer() const { return ack_timer_; }
 
   // ---- Writing.
-  // Something other than ACKs, which may wait for their time.
+  // Whether anything other than ACKs is due; ACKs may wait for their timer.
   bool urgent() const;
   bool any() const { return urgent() || acks_left() || ack_timer_.pending(); }
-  // Writes some of it as whole frames, a few kilobytes at most; the rest while any().
+  // Writes whole frames, a few kilobytes at most; call again while any().
   void write(Buffer& out);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects that compression slows down a fast line: a loop that is always busy with much to compress should
-// use a lower level, and a higher one again when it has time. Pure.
+// Detects that compression slows down a fast line: a loop that is always busy and compresses much should use
+// a lower level, and a higher one again when it has time. Pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@ class EncodeRelief {
 
   bool due(TimePoint now) const { return now - since_ >= kWindow; }
   // `processor`: CPU time of this thread so far; `compressed`: bytes given to zstd. May be called at any
-  // rate; true: steps() has changed.
+  // rate. Returns whether steps() has changed.
   bool update(TimePoint now, Duration processor, std::uint64_t compressed) {
     if (!due(now)) return false;
     const Duration passed = now - since_;
@@ -26,7 +26,7 @@ class EncodeRelief {
     since_ = now;
     processor_ = processor;
     compressed_ = compressed;
-    // There was no call for long: earlier findings no longer count.
+    // Long after the last call, earlier findings no longer count.
     if (passed > kForgotten) {
       busy_windows_ = idle_windows_ = 0;
       patience_ = kFirstPatience;
@@ -47,7 +47,7 @@ class EncodeRelief {
     }
     return false;
   }
-  // Levels by which compression is lowered.
+  // By how many levels compression is lowered.
   unsigned steps() const { return steps_; }
 
  private:

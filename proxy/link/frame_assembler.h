@@ -10,15 +10,15 @@ namespace longhaul::link {
 
 class FrameAssembler {
  public:
-  // Calls `take(const Frame&) -> Result<void>` for every complete frame, or `take(const StreamFrame&)` for a
-  // STREAM frame if there is one; frames of unknown types are skipped. After an error nothing more can be
-  // read.
+  // Calls `take(const Frame&) -> Result<void>` for every complete frame; a STREAM frame goes to `take(const
+  // StreamFrame&)` if there is one. Frames of unknown types are skipped. After an error the rest cannot be
+  // parsed.
   template <class Take>
   Result<void> feed(Bytes bytes, Take&& take) {
     while (!partial_.empty() && !bytes.empty()) {
       auto size = frame_size(partial_);
       if (!size) return size.error();
-      // The length is not whole yet, or the body is not.
+      // The length field is incomplete, or the body is.
       std::size_t missing = *size ? **size - partial_.size() : 1;
       Bytes piece = bytes.first(std::min(missing, bytes.size()));
       bytes = bytes.subspan(piece.size());
@@ -35,7 +35,7 @@ class FrameAssembler {
   }
 
  private:
-  // Returns the bytes behind the last whole frame.
+  // Returns the bytes after the last whole frame.
   template <class Take>
   static Result<Bytes> take_frames(Bytes bytes, Take& take) {
     while (!bytes.empty()) {

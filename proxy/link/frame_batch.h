@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in sending order: small parts are written here, payloads stay in their stream's buffers, so that
+// Frames in sending order: small parts are written here; payloads stay in their stream's buffers, so that
 // only the encryption reads them. Valid until the next call of the session.
 #pragma once
 #include <span>
@@ -11,11 +11,11 @@ namespace longhaul::link {
 
 class FrameBatch {
  public:
-  // To be appended to.
+  // For appending.
   Buffer& written() { return written_; }
 
   void borrow(Bytes payload) {
-    // A piece of its own costs the encryption more than a short copy.
+    // Encrypting a separate piece costs more than a short copy.
     if (payload.size() < kCopyBelow) return append(written_, payload);
     cut();
     borrowed_bytes_ += payload.size();
@@ -25,7 +25,7 @@ class FrameBatch {
   std::size_t size() const { return written_.size() + borrowed_bytes_; }
   bool empty() const { return size() == 0; }
 
-  // All of it; good until the next change.
+  // All bytes; valid until the next change.
   std::span<const Bytes> bytes() {
     cut();
     views_.clear();
@@ -47,7 +47,7 @@ class FrameBatch {
   static constexpr std::size_t kCopyBelow = 1024;
   struct Piece {
     Bytes borrowed;
-    std::size_t written;  // bytes of written_ behind those of earlier pieces; 0: it is borrowed
+    std::size_t written;  // bytes of written_ after those of earlier pieces; 0: the piece is borrowed
   };
 
   void cut() {

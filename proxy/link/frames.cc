@@ -51,7 +51,7 @@ std::optional<Frame> read_reset(ByteReader& in) {
   auto code = in.u8();
   auto open_credit = in.varint();
   if (!stream || !code || !open_credit) return std::nullopt;
-  // A code of a later version still means that the stream is gone.
+  // A code of a later version still means that the stream has ended.
   bool known = *code <= static_cast<std::uint8_t>(ResetCode::no_reader);
   return ResetFrame{StreamId(*stream), known ? static_cast<ResetCode>(*code) : ResetCode::aborted,
                     *open_credit};

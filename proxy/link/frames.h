@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that carriers carry between the two sessions (PROTOCOL.md, section 3): parsing and writing, no
-// state. hello_frame.h has the first of each carrier, records.h the bytes inside a STREAM frame.
+// The frames between the two sessions (PROTOCOL.md, section 3): parses and writes them, without state.
+// hello_frame.h has the first frame of each carrier, records.h the bytes inside a STREAM frame.
 #pragma once
 #include <optional>
 #include <string>
@@ -36,7 +36,7 @@ struct StreamFrame {
   StreamOffset offset;
   Bytes payload;
 };
-// Everything of the stream before `offset` has arrived and was parsed.
+// Everything in the stream before `offset` has arrived and was parsed.
 struct AckFrame {
   struct Entry {
     StreamId stream;
@@ -59,8 +59,8 @@ struct CreditReturnFrame {
   std::uint64_t generation;
   std::uint64_t limit;
 };
-// `open_credit`: the part of the open credit that the stream's OPEN used; if the OPEN never arrives it counts
-// as used. Zero from the side that did not open the stream.
+// `open_credit`: the part of the open credit that the stream's OPEN used; it counts as used even if the OPEN
+// never arrives. Zero from the side that did not open the stream.
 struct ResetFrame {
   StreamId stream;
   ResetCode code;
@@ -86,8 +86,8 @@ struct CloseFrame {
   CloseCode code;
   std::string text;
 };  // text for the log, at most 256 bytes
-// First credit of streams opened by the receiver of this frame: `floor` plain bytes each, and beyond that
-// `limit` plain bytes for all together since the session began.
+// Initial credit of streams opened by the receiver of this frame: `floor` plain bytes each, and in addition
+// `limit` plain bytes for all of them together since the session began.
 struct OpenCreditFrame {
   std::uint64_t limit;
   std::uint64_t floor;
@@ -101,23 +101,24 @@ struct ParsedFrame {
   std::size_t consumed = 0;
 };
 
-// An error: never valid. No result: need more bytes. `frame` borrows from `in`.
+// An error means that the bytes can never become valid; nullopt means that more bytes are needed. `frame`
+// borrows from `in`.
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in);
 
-// A complete and valid STREAM frame, by far the most frequent one. No result: anything else, which
-// parse_frame() distinguishes.
+// A complete and valid STREAM frame, by far the most frequent one. Returns nullopt for anything else; then
+// call parse_frame().
 struct ParsedStreamFrame {
   StreamFrame frame;
   std::size_t consumed = 0;
 };
 std::optional<ParsedStreamFrame> parse_stream_frame(Bytes in);
 
-// The length of the frame at the front of `in`. No result: its length field is incomplete.
+// The length of the first frame in `in`. Returns nullopt if its length field is incomplete.
 Result<std::optional<std::size_t>> frame_size(Bytes in);
 
 void write_frame(const Frame& frame, Buffer& out);
 
-// The head of a STREAM frame whose `payload_bytes` the caller appends itself.
+// The head of a STREAM frame; the caller appends `payload_bytes` itself.
 void write_stream_head(StreamId stream, StreamOffset offset, std::size_t payload_bytes, Buffer& out);
 std::size_t stream_head_size(StreamId stream, StreamOffset offset, std::size_t payload_bytes);
 

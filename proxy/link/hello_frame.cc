@@ -74,14 +74,14 @@ std::optional<HelloFrame> read_hello(ByteReader& in) {
     if (!count || *count > kMaxPaths) return std::nullopt;
     for (std::uint64_t i = 0; i < *count; ++i) {
       auto name = in.text();
-      // Keys are derived by a path's place, so one name must have one place.
+      // Keys are derived by a path's index, so one name must have one index.
       if (!name || name->empty() || name->size() > kMaxPathNameBytes ||
           std::ranges::find(hello.paths, *name) != hello.paths.end())
         return std::nullopt;
       hello.paths.emplace_back(*name);
     }
   }
-  in.bytes(in.remaining());  // what a later release adds behind is skipped
+  in.bytes(in.remaining());  // fields of later releases are skipped
   return hello;
 }
 
@@ -93,7 +93,7 @@ void write_hello(const HelloFrame& hello, ByteWriter& body) {
   body.fixed16(hello.udp_port);
   body.varint(hello.epoch);
   body.u8(hello.ciphers);
-  // Fields at the end that say nothing are left out.
+  // Empty fields at the end are omitted.
   const bool has_paths = !hello.paths.empty();
   const bool has_features = has_paths || !hello.features.empty();
   const bool has_modules = has_features || !hello.modules.empty();

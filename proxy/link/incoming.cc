@@ -37,7 +37,7 @@ void Incoming::reads_later(StreamEntry& stream) {
   if (!std::exchange(stream.reads_later, true)) reads_later_.push_back(stream.id);
 }
 
-// In turn: a stream with work left goes behind the others.
+// In turn: a stream with remaining work is queued after the others.
 Result<void> Incoming::read_streams() {
   while (!context_.work.used_up() && !reads_later_.empty()) {
     const StreamId id = reads_later_.front();
@@ -135,8 +135,8 @@ Result<void> Incoming::on_stream_frame(const StreamFrame& frame) {
   due_.ack(stream->entry());
   AckTimer& timer = due_.ack_timer();
   timer.on_received(stream->reader().wire_received() - before, stream->blocks().in.plain - plain_before);
-  // Repeated bytes are acknowledged at once: the other side still believes that they are missing. This
-  // excludes bytes behind a gap, which arrive by the thousand on a carrier that loses packets.
+  // Repeated bytes are acknowledged at once: the other side still assumes that they are missing. This
+  // excludes bytes after a gap, which arrive by the thousand on a carrier that loses packets.
   const bool repeated = frame.offset + frame.payload.size() <= before;
   const TimePoint later = now + due_.ack_delay();
   due_.acks_by(timer.has_much() || repeated ? now : later);
@@ -179,7 +179,7 @@ Result<void> Incoming::on_reset(const ResetFrame& frame) {
     stream = *admitted;
   }
   if (!stream->begun() && frame.code != ResetCode::no_reader) {
-    // It overtook the stream's OPEN, which no longer opens anything. The OPEN's credit is used.
+    // The RESET overtook the stream's OPEN, which no longer opens anything. The OPEN's credit is used.
     if (auto taken = open_credit_.take(frame.open_credit); !taken) return taken;
     stream->entry().released = true;
   }

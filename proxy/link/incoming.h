@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session does with the peer's frames and with the records of its control stream. Reading beyond one
-// turn's work waits for go_on(). outgoing.h is the other direction.
+// Handles the peer's frames and the records of its control stream. Work beyond one turn's limit waits for
+// go_on(). outgoing.h is the other direction.
 #pragma once
 #include <deque>
 
@@ -12,7 +12,7 @@ namespace longhaul::link {
 
 class Incoming final : private RecordSink {
  public:
-  // Everything outlives this object. `control` gives its records to reader().
+  // All references outlive this object. `control` passes its records to reader().
   Incoming(StreamContext& context, StreamTable& streams, StreamLifetimes& lifetimes, ControlStream& control,
            OpenCredit& open_credit, DueFrames& due, Liveness& liveness, SessionEvents& events)
       : context_(context),
@@ -29,20 +29,20 @@ class Incoming final : private RecordSink {
   Incoming& operator=(const Incoming&) = delete;
   RecordSink& reader() { return *this; }
 
-  // Bytes of a carrier. After an error the peer broke the protocol, and streams may have lost acknowledged
-  // bytes.
+  // Takes bytes of a carrier. An error means that the peer broke the protocol, and streams may have lost
+  // acknowledged bytes.
   Result<void> feed(FrameAssembler& assembler, Bytes bytes);
-  // Reads what another turn has left, and blocks that the codec can decode now.
+  // Reads what another turn has left, and blocks that can be decoded now.
   Result<void> go_on();
   bool has_work_left() const { return !reads_later_.empty() || control_.has_unread() || codec_waits_; }
   void reads_later(StreamEntry& stream);
 
-  // What the peer has said of itself.
+  // The peer's own statements.
   const config::Features& peer_allowed() const { return peer_allowed_; }
   const CloseFrame& close_reason() const { return close_reason_; }
 
  private:
-  // RecordSink: of the control stream.
+  // RecordSink, for the control stream.
   Result<void> on_data(Bytes) override { return LinkError::malformed_record; }
   Result<void> on_record(RecordType type, Bytes body) override;
   bool waits() const override { return context_.work.used_up(); }
@@ -65,7 +65,7 @@ class Incoming final : private RecordSink {
   SessionEvents& events_;
 
   std::deque<StreamId> reads_later_;  // streams with work for another turn
-  bool codec_waits_ = false;          // it may name more streams
+  bool codec_waits_ = false;          // the codec may name more streams
   config::Features peer_allowed_;
   CloseFrame close_reason_{};
 };

@@ -13,7 +13,7 @@ void Liveness::start(TimePoint now, Duration rtt) {
     contact_.heard = now;
     confirm(now - rtt, now);
   }
-  // The first ping goes out at once, so that the round trip is known soon.
+  // The first ping is sent at once, so that the round trip is known soon.
   last_due_ = now;
   ping_due_ = true;
 }
@@ -57,14 +57,14 @@ void Liveness::on_pong(std::uint64_t number, TimePoint now) {
 }
 
 bool Liveness::overdue(TimePoint now) const {
-  // The carrier and both loops need a little time of their own, and round trips vary by their half.
+  // The carrier and both loops need some time of their own, and round trips vary by half of their length.
   return started_ && waiting_since_ && now >= *waiting_since_ + srtt_ + std::max<Duration>(srtt_ / 2, 50ms);
 }
 
 std::optional<TimePoint> Liveness::silent_at(bool busy) const {
   if (!started_ || !waiting_since_) return std::nullopt;
-  // Idle: a ping a second and two seconds to answer make three. A long path gets its four round trips there
-  // too.
+  // Idle: a ping per second and two seconds for its answer make three. A long path gets its four round trips
+  // then, too.
   Duration patience = std::max<Duration>(busy ? 1s : 2s, 4 * srtt_);
   return *waiting_since_ + patience;
 }

@@ -29,12 +29,12 @@ struct Contact {
 
 class Liveness {
  public:
-  // A carrier is up; `rtt` is that of its handshake, zero if unknown.
+  // A carrier is up; `rtt` is the round trip of its handshake, zero if unknown.
   void start(TimePoint now, Duration rtt);
   void stop() { started_ = ping_due_ = false; }
 
-  // `busy`: something waits for the peer, so that silence matters within max(1 s, 4 × smoothed RTT), else
-  // within 3 s.
+  // `busy`: data waits for the peer. The path then counts as silent after max(1 s, 4 × smoothed RTT), else
+  // after 3 s.
   void on_timeout(TimePoint now, bool busy);
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
@@ -66,13 +66,13 @@ class Liveness {
   Contact contact_;
   // A ping may be sent before the previous one is answered: on a long path several are under way.
   static constexpr std::uint64_t kTimedPings = 32;
-  static constexpr std::uint64_t kFirstQuestion = std::uint64_t{1} << 60;  // no PING gets that far
+  static constexpr std::uint64_t kFirstQuestion = std::uint64_t{1} << 60;  // never reached by ordinary PINGs
   std::uint64_t last_number_ = 0, last_answered_ = 0;
   std::uint64_t questions_ = 0, answered_question_ = 0;
   std::array<TimePoint, kTimedPings> sent_at_{};
-  TimePoint last_due_{};  // when a ping was due, which is not when the carrier had room for it
+  TimePoint last_due_{};  // when a ping was due, which may be earlier than the carrier had room for it
   bool ping_due_ = false;
-  std::optional<TimePoint> waiting_since_;  // the first ping that was due with nothing heard after it
+  std::optional<TimePoint> waiting_since_;  // when the first ping became due since anything was received
 };
 
 }  // namespace longhaul::link

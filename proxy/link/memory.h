@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory limits of all links: data that peers may still send (granted credit), and data kept until peers
-// acknowledge it. Both are sums over all streams of all sessions.
+// The memory limits of all links: data that peers may still send (granted credit), and data stored until
+// peers acknowledge it. Both are sums over all streams of all sessions.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -8,14 +8,14 @@
 
 namespace longhaul::link {
 
-// Plain bytes that peers may send. A stream's first `floor_bytes()` come out of a part reserved for the
-// maximum number of streams, so that streams which use all of their credit can never block another one.
+// Plain bytes that peers may send. A stream's first `floor_bytes()` are taken from a part reserved for the
+// maximum number of streams, so that streams that use all of their credit can never block another one.
 class CreditPool {
  public:
   static constexpr std::uint64_t kMaxInitial = 16ull << 20;
   static constexpr std::uint64_t kMaxFloor = 16ull << 10;
 
-  // `sessions` is how many share the pool.
+  // `sessions`: how many sessions share the pool.
   CreditPool(std::uint64_t cap_bytes, std::uint32_t max_streams, std::uint32_t sessions = 1)
       : max_streams_(max_streams),
         sessions_(std::max<std::uint32_t>(sessions, 1)),
@@ -29,25 +29,25 @@ class CreditPool {
   std::uint64_t floor_bytes() const { return floor_; }
   std::uint64_t free_bytes() const { return free_; }
   std::uint64_t granted_bytes() const { return shared_ - free_; }  // above the floors
-  // While nearly all is free, more: it decides how many round trips a transfer waits for its credit.
+  // Larger while nearly all is free: it decides for how many round trips a transfer waits for its credit.
   std::uint64_t initial_share() const {
     return std::min(kMaxInitial, free_ > shared_ / 8 * 5 ? free_ / 8 : free_ / 16);
   }
   // How much more a stream may be granted at once.
   std::uint64_t growth_share() const { return under_pressure() ? free_ / 4 : free_ / 2; }
-  // One session's reserve for streams that its peer has yet to open, `ahead` of which it has already. It
-  // cannot be taken back, so all sessions together never reserve more than a quarter.
+  // One session's reserve for streams that its peer has yet to open; `ahead` bytes of it are reserved
+  // already. A reserve cannot be taken back, so all sessions together never reserve more than a quarter.
   std::uint64_t open_share(std::uint64_t ahead) const {
     return std::min((free_ + ahead) / 4, shared_ / 4 / sessions_);
   }
   bool under_pressure() const { return free_ < shared_ / 2; }
-  // Practically nothing is left for another stream, and not just for a moment, as when many streams were
-  // granted credit at once and it is requested back: bytes that readers do not take hold it. It stays true
-  // until twice as much is free again, so that the state does not change with every flow.
+  // Whether practically nothing is left for another stream, and for more than a moment: unread bytes hold the
+  // memory. (Many streams may be granted credit at once, which is then reclaimed.) The state lasts until
+  // twice as much is free again, so that it does not change with every flow.
   bool used_up() const { return used_up_; }
   std::uint64_t cap_bytes() const { return shared_ + floor_ * max_streams_; }
 
-  // Every stream that is granted credit holds one of the floors; with none left, the cap would not hold.
+  // Every stream with credit holds one of the floors; with none left, the cap would be exceeded.
   void enter() { ++streams_; }
   void leave() {
     assert(streams_ > 0);
@@ -66,7 +66,7 @@ class CreditPool {
     review();
   }
 
-  // Of the granted credit, bytes that have arrived and that no reader has taken yet.
+  // Granted bytes that have arrived and that no reader has consumed yet.
   void arrived(std::uint64_t bytes) {
     unread_ += bytes;
     review();
@@ -79,7 +79,7 @@ class CreditPool {
   std::uint64_t unread_bytes() const { return unread_; }
 
  private:
-  static constexpr std::uint64_t kRoom = 1ull << 20;  // of which a new stream would get 64 KiB
+  static constexpr std::uint64_t kRoom = 1ull << 20;  // with this much free, a new stream would get 64 KiB
 
   void review() {
     const std::uint64_t room = std::min(kRoom, shared_ / 8);
@@ -99,13 +99,13 @@ class CreditPool {
   bool used_up_ = false;
 };
 
-// Wire bytes kept for streams until the peer acknowledges them.
+// Wire bytes stored for streams until the peer acknowledges them.
 class RetainedBudget {
  public:
   explicit RetainedBudget(std::uint64_t cap_bytes) : cap_(cap_bytes) {}
 
-  // What one stream that keeps `held` bytes may add now: a quarter of the free part, and always something for
-  // a stream that holds little, so that a few large flows cannot block small ones.
+  // What a stream that stores `held` bytes may add now: a quarter of the free part, and always something for
+  // a stream that stores little, so that a few large flows cannot block small ones.
   std::uint64_t allowance(std::uint64_t held) const {
     std::uint64_t fair = used_ < cap_ ? (cap_ - used_) / 4 : 0;
     std::uint64_t least = held < kLeast ? kLeast - held : 0;
@@ -117,7 +117,7 @@ class RetainedBudget {
     used_ -= bytes;
   }
   std::uint64_t used_bytes() const { return used_; }
-  // Another stream would get less than 64 KiB.
+  // Whether another stream would get less than 64 KiB.
   bool used_up() const { return used_ + std::min(kRoom, cap_ / 16) > cap_; }
 
  private:
@@ -127,7 +127,7 @@ class RetainedBudget {
   std::uint64_t used_ = 0;
 };
 
-// What one session has added to the budget, counted as it changes: there may be 100,000 streams.
+// One session's part of the budget, counted as it changes: there may be 100,000 streams.
 class RetainedShare {
  public:
   explicit RetainedShare(RetainedBudget& all) : all_(all) {}

@@ -31,8 +31,8 @@ void OpenCredit::on_frame(const OpenCreditFrame& frame) {
 }
 
 OpenCredit::First OpenCredit::take_first(std::uint64_t window) {
-  // Beyond the floor a stream gets a quarter of what is left, and half of it if no other stream took any: a
-  // stream that comes alone waits a round trip less for more.
+  // In addition to the floor a stream gets a quarter of what is left, and half of it if no other stream took
+  // any: a stream that starts alone waits one round trip less for more.
   const std::uint64_t left = peer_limit_ - peer_taken_;
   std::uint64_t credit =
       peer_floor_ + std::min(CreditPool::kMaxInitial, left >= peer_share_ ? left / 2 : left / 4);

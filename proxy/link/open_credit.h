@@ -15,28 +15,28 @@ class OpenCredit {
   OpenCredit(const OpenCredit&) = delete;
   OpenCredit& operator=(const OpenCredit&) = delete;
 
-  // ---- What this side sets aside for the peer's streams.
+  // ---- Reserved by this side for the peer's streams.
   enum class Traffic : std::uint8_t { none, some };
-  // True: there is more now, and the peer must be told.
+  // Returns whether the reserve has grown, so that the peer must be informed.
   bool grant(Traffic traffic);
-  // The peer used some for a stream that it opened.
+  // The peer used some credit for a stream that it opened.
   Result<void> take(std::uint64_t bytes);
   std::uint64_t granted() const { return granted_; }
   std::uint64_t ahead() const { return granted_ - used_; }
 
-  // ---- What the peer has set aside for the streams of this side.
+  // ---- Reserved by the peer for streams of this side.
   void on_frame(const OpenCreditFrame& frame);
   struct First {
     std::uint64_t credit;
-    std::uint64_t from_open_credit;  // the rest is the floor that every stream has
+    std::uint64_t from_open_credit;  // the rest is the floor of every stream
   };
-  // Of a new stream; `window` bounds it, 0: no bound.
+  // The initial credit of a new stream, bounded by `window`; 0: unbounded.
   First take_first(std::uint64_t window);
 
  private:
   CreditPool& pool_;
   std::uint64_t granted_ = 0, used_ = 0;
-  std::uint64_t peer_share_ = 0;  // was left when the peer last increased it
+  std::uint64_t peer_share_ = 0;  // left when the peer last increased it
   std::uint64_t peer_limit_ = 0, peer_taken_ = 0, peer_floor_ = 0;
 };
 

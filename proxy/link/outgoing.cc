@@ -6,11 +6,11 @@
 namespace longhaul::link {
 namespace {
 
-// The smallest part of a stream that is worth a frame of its own.
+// The smallest part of a stream that is worth a separate frame.
 constexpr std::size_t kMinPayload = 32;
-// The amount that a stream sends under one head while no other wants to send.
+// The amount that a stream sends under one head while no other needs to send.
 constexpr std::size_t kAlone = 16 * 1024;
-// A helper looks at so many waiting streams for one that has enough to send.
+// A helper examines this many waiting streams for one that has enough to send.
 constexpr std::size_t kLookedAt = 8;
 
 }  // namespace
@@ -38,7 +38,7 @@ void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk
   WorkBudget::Scope working(context_.work);
   const std::size_t end = out.size() + budget;
   if (control_.codec_is_due(now)) control_.poll_codec();
-  // Frames for which another carrier had no room.
+  // Frames that did not fit on another carrier.
   append(out.written(), Bytes(control_frames_).subspan(control_taken_));
   control_taken_ = control_frames_.size();
   do due_.write(out.written());
@@ -55,7 +55,7 @@ void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chu
     Stream* stream = streams_.find(*id);
     if (!stream) continue;
     stream->entry().queued = false;
-    // No other stream waits behind one that is alone. A frame larger than a TLS record would take longer to
+    // If a stream is alone, no other one waits for it. A frame larger than a TLS record would take longer to
     // arrive complete.
     const std::size_t turn =
         std::min(scheduler_.empty() ? std::max(chunk, kAlone) : chunk, kMaxStreamPayload);
@@ -66,7 +66,7 @@ void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chu
     output.on_sent(sent, context_.now);
     if (output.wants_to_send()) wants_to_send(stream->entry(), output, Turn::last);
     stream->writer().tell_if_writable();
-    // The line is idle until this is sealed and sent: later blocks are encoded meanwhile.
+    // The line is idle until this is encrypted and sent: later blocks are encoded meanwhile.
     if (begins) return;
   }
 }
@@ -101,7 +101,7 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
   if (which == Streams::all) fill_as_helper(carrier, end, out, content);
 }
 
-// The streams of the policies whose carrier it is.
+// The streams of the policies that this carrier serves.
 void Outgoing::fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buffer& out,
                           PacketContent& content) {
   const Lanes lanes = carriers_.lanes_of(carrier);
@@ -128,7 +128,7 @@ void Outgoing::fill_lanes(CarrierId carrier, Streams which, std::size_t end, Buf
   }
 }
 
-// Lost bytes, of which others may wait for a while already, are left to the preferred carrier.
+// Lost bytes, for which others may already wait, are left to the preferred carrier.
 std::optional<std::size_t> Outgoing::place_for_helper(CarrierId carrier) const {
   const auto above = carriers_.helps_above(carrier);
   if (!above) return std::nullopt;
@@ -175,7 +175,7 @@ bool Outgoing::fill_copies(std::size_t end, Buffer& out, PacketContent& content)
       copies_.taken(copy.bytes.end);
       continue;
     }
-    // The first carrier is still the one that has sent them, and repeats them when it loses them.
+    // The first carrier remains responsible for them, and retransmits them if they are lost.
     if (!fill_range(sending, copy.stream, range, end, out, content)) return false;
     copies_.taken(range.end);
   }
@@ -201,7 +201,8 @@ std::optional<Outgoing::NextStream> Outgoing::next_stream(CarrierId carrier) {
     if (const Stream* stream = streams_.find(*id))
       return NextStream{scheduler_.interactive_next(lanes) ? StreamClass::interactive : StreamClass::bulk,
                         features(*stream)};
-    // Forgotten while it waited. If it stayed, it would block packets for interactive streams alone.
+    // The stream was forgotten while it waited. If its entry stayed, it would block packets for interactive
+    // streams alone.
     scheduler_.take(lanes);
   }
   const auto place = place_for_helper(carrier);
@@ -209,7 +210,7 @@ std::optional<Outgoing::NextStream> Outgoing::next_stream(CarrierId carrier) {
   return NextStream{StreamClass::bulk, features(*streams_.find(*scheduler_.bulk_at(*place)))};
 }
 
-// False: the next frame must wait for another packet.
+// Returns false if the next frame must wait for another packet.
 bool Outgoing::fill_control(std::size_t end, Buffer& out, PacketContent& content) {
   if (control_taken_ == control_frames_.size()) {
     control_frames_.clear();
@@ -239,12 +240,12 @@ bool Outgoing::fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, s
   return true;
 }
 
-// As much of the range as fits, which it is afterwards. False: too little fits.
+// Sends as much of the range as fits, and shortens it to that. Returns false if too little fits.
 bool Outgoing::fill_range(const SendStream& sending, StreamId id, StreamRange& range, std::size_t end,
                           Buffer& out, PacketContent& content) {
   const std::size_t room = end - out.size();
   const std::uint64_t whole = range.size();
-  // The head of what fits is never longer than that of a frame as large as the room.
+  // The head of a part is never longer than that of a frame as large as the room.
   const std::size_t head =
       stream_head_size(id, range.begin, std::min<std::size_t>(room, static_cast<std::size_t>(whole)));
   if (head + std::min<std::uint64_t>(kMinPayload, whole) > room) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session sends next: control frames, then the control stream, then streams in turn. For carriers that
-// deliver everything (transmit) and for carriers that lose packets (fill).
+// Selects what a session sends next: control frames, then the control stream, then streams in turn. Serves
+// reliable carriers (transmit) and carriers that lose packets (fill).
 #pragma once
 #include <optional>
 
@@ -15,15 +15,14 @@ namespace longhaul::link {
 
 class Outgoing {
  public:
-  // Everything outlives this object.
+  // All references outlive this object.
   Outgoing(StreamContext& context, StreamTable& streams, ControlStream& control, DueFrames& due,
            const SessionCarriers& carriers)
       : context_(context), streams_(streams), control_(control), due_(due), carriers_(carriers) {}
 
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
-  // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes while
-  // several streams wait, so that a large one does not delay a small one. Appends nothing if there is nothing
-  // to send.
+  // Appends whole frames to `out`, about `budget` bytes, or nothing if nothing waits. While several streams
+  // wait, STREAM frames hold at most `chunk` bytes, so that a large one does not delay a small one.
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out, TimePoint now);
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
 
@@ -34,16 +33,16 @@ class Outgoing {
   void fill(CarrierId carrier, std::size_t room, Streams which, Buffer& out, PacketContent& content,
             TimePoint now);
   static constexpr std::size_t kMinPacketRoom = 1100;
-  // The packet did not arrive: its content is sent again.
+  // The packet was lost: its content is sent again.
   void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
-  // The packet was declared lost and has arrived after all.
+  // The packet was declared lost but has arrived.
   void on_arrived(const PacketContent& content);
-  // While `second` is a carrier, what streams with little in flight send elsewhere is sent there too.
+  // While `second` is a carrier, streams with little in flight send copies of their bytes on it.
   void copy_on(CarrierId second) { copies_.send_on(second); }
-  // The same for what is in flight already.
+  // The same for bytes that are in flight already.
   void copy(const PacketContent& content, TimePoint now);
-  // The stream from which fill() for this carrier takes bytes next: its class, and its features. No result:
-  // only control frames wait, or for a helper nothing.
+  // The class and features of the stream from which fill() for this carrier takes bytes next. Returns nullopt
+  // if only control frames wait, or nothing at all for a helper.
   struct NextStream {
     StreamClass stream_class;
     const config::Features& features;
@@ -53,13 +52,13 @@ class Outgoing {
   bool told_all() const { return control_.sending().all_acknowledged(); }
 
   // ---- The line.
-  // What the carrier in use can send, in bytes per second: determines the size of first blocks, and how much
-  // effort blocks are worth.
+  // The capacity of the carrier in use, in bytes per second: determines the size of first blocks, and how
+  // much processor time blocks are worth.
   void set_line_rate(std::uint64_t bytes_per_second);
   std::uint64_t line_rate() const { return line_rate_; }  // 0: not known yet
-  // How much a stream may hold ready beyond the sent part; follows the delivery rate.
+  // How much unsent data a stream may hold; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
-  // The carriers that help the one in use (Session::set_helper()): their rates together, bytes per second,
+  // The carriers that help the one in use (Session::set_helper()): the sum of their rates, bytes per second,
   // and the largest backlog from which one of them helps.
   struct Helpers {
     std::uint64_t rate = 0;
@@ -68,7 +67,7 @@ class Outgoing {
   void set_helpers(std::uint64_t rate, std::size_t backlog) { helpers_ = {rate, backlog}; }
   const Helpers& helpers() const { return helpers_; }
 
-  // Streams ask for that policy: one that wanted to send within this time.
+  // A policy is in use if a stream that requests it wanted to send within this time.
   static constexpr Duration kAsked = std::chrono::seconds(10);
   bool asked_for(config::PathPolicy policy, TimePoint now) const {
     const auto& at = asked_at_[static_cast<std::size_t>(policy)];
@@ -76,7 +75,7 @@ class Outgoing {
   }
 
   // ---- For the session.
-  // A stream that had to wait for the next packet, or lost one, precedes the others of its class.
+  // A stream that had to wait for the next packet, or lost one, is served before the others of its class.
   enum class Turn : std::uint8_t { first, last };
   void wants_to_send(StreamEntry& stream, const StreamOutput& output, Turn turn);
   // The session is over.
@@ -103,9 +102,9 @@ class Outgoing {
   const SessionCarriers& carriers_;
   Scheduler scheduler_;
   SecondCopies copies_;
-  std::array<std::optional<TimePoint>, config::kPathPolicies> asked_at_{};  // explicitly
+  std::array<std::optional<TimePoint>, config::kPathPolicies> asked_at_{};  // by explicit requests
   Buffer control_frames_;          // whole frames for packets
-  std::size_t control_taken_ = 0;  // of them, from the front
+  std::size_t control_taken_ = 0;  // bytes of control_frames_ that were taken, from the front
   std::uint64_t line_rate_ = 0;
   Helpers helpers_;
   bool stopped_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session's content of one packet, so that it can be sent again if the packet is lost.
+// The session's content of one packet, stored so that it can be sent again if the packet is lost.
 #pragma once
 #include <vector>
 
@@ -13,7 +13,7 @@ struct PacketContent {
     StreamId stream;
     StreamRange bytes;
   };
-  std::vector<Range> ranges;  // of streams: the session has the bytes
+  std::vector<Range> ranges;  // of streams, whose bytes are stored in the session
   Buffer control;             // other frames; repeating them is harmless (PROTOCOL.md, section 3)
 
   bool empty() const { return ranges.empty() && control.empty(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams that the peer has opened: how many are live, which have ended, and how many have an incomplete
-// OPEN. Bounds the memory that a peer can use here.
+// Counts the streams that the peer has opened: how many are live, which have ended, and how many have an
+// incomplete OPEN. Bounds the memory that a peer can use here.
 #pragma once
 #include "codecs/interval_tree.h"
 #include "proxy/link/types.h"
@@ -9,13 +9,13 @@ namespace longhaul::link {
 
 class PeerStreams {
  public:
-  // `most`: live streams that the peer may have. Streams beyond it are reset when their OPEN is read.
+  // `most`: the limit of the peer's live streams. Streams beyond it are reset when their OPEN is read.
   PeerStreams(Side own_side, std::uint32_t most) : own_side_(own_side), most_(most) {}
 
   bool opens(StreamId id) const { return (id.number() % 2 == 1) == (own_side_ == Side::acceptor); }
-  // It was live, and is forgotten here.
+  // The stream was live, and is forgotten here.
   bool ended(StreamId id) const { return ended_.contains(id.number() / 2); }
-  // False: an honest peer has fewer.
+  // Counts a new stream. Returns false if there are more than an honest peer opens.
   bool begin() {
     if (live_ >= most_ + kMaxRefused) return false;
     ++live_;
@@ -26,7 +26,7 @@ class PeerStreams {
     ended_.add({id.number() / 2, id.number() / 2 + 1});
     --live_;
   }
-  // A part of the stream's OPEN has arrived; then all of it, or the stream has ended.
+  // A part of the stream's OPEN has arrived; later, the OPEN is complete or the stream has ended.
   void open_begins() { ++unopened_; }
   void open_is_read() { --unopened_; }
   // Limits that an honest peer does not exceed.

@@ -15,7 +15,7 @@ class PendingBlocks {
  public:
   void write(Bytes plain) { plain_.push_copy(plain); }
   void write(Slice plain) { plain_.push(std::move(plain)); }
-  // A record behind the bytes written so far.
+  // Adds a record after the bytes written so far.
   void write_record(Slice wire) {
     record_bytes_ += wire.size();
     records_.push_back({plain_.end_offset(), std::move(wire)});
@@ -26,12 +26,12 @@ class PendingBlocks {
   // Plain bytes, and records in wire form.
   std::size_t size() const { return plain_.size() + record_bytes_; }
 
-  // Plain bytes of the next block, with at most `first` in the first one after a pause. 0: a record is next,
-  // or nothing.
+  // The number of plain bytes in the next block; the first block after a pause has at most `first`. 0: a
+  // record is next, or nothing waits.
   std::size_t next_block(std::size_t first) const;
   // That many contiguous bytes: in place, or gathered in memory that the next call reuses.
   Bytes front(std::size_t bytes) const;
-  // Takes at most that many of the contiguous bytes, without a copy.
+  // Takes at most `most` of the contiguous bytes, without a copy.
   Slice take(std::size_t most) {
     Slice piece = plain_.front();
     if (piece.size() > most) piece = piece.sub(0, most);
@@ -44,7 +44,7 @@ class PendingBlocks {
   // The next record in order.
   std::optional<Slice> take_record();
 
-  // Everything was sent and nothing more has come: the next block has the initial size.
+  // Everything was sent and nothing is pending: the next block has the initial size.
   void on_quiet() { last_block_ = 0; }
   bool was_quiet() const { return last_block_ == 0; }
   void clear();
@@ -56,7 +56,7 @@ class PendingBlocks {
   };
 
   SliceQueue plain_;
-  std::vector<Record> records_;  // few: those of modules, and the end
+  std::vector<Record> records_;  // few: module messages, and the end
   std::size_t first_record_ = 0;
   std::size_t record_bytes_ = 0;
   std::size_t last_block_ = 0;  // the largest since the last pause

@@ -13,8 +13,8 @@ namespace longhaul::link {
 
 class Reassembly {
  public:
-  // Feeds `sink(Bytes) -> Result<void>` all bytes that are now in order. Bytes that wait for a gap to close
-  // may use up to `waiting_room`, as measured by waiting_cost(); more is an error.
+  // Gives `sink(Bytes) -> Result<void>` all bytes that are now in order. Bytes after a gap may use up to
+  // `waiting_room`, as measured by waiting_cost(); more is an error.
   template <class Sink>
   Result<void> insert(StreamOffset offset, Bytes bytes, std::uint64_t waiting_room, Sink&& sink) {
     if (offset + bytes.size() <= contiguous_) return {};
@@ -32,8 +32,7 @@ class Reassembly {
     return {};
   }
 
-  // Later bytes have no reader: their positions are recorded, because they are acknowledged, but not their
-  // content.
+  // Later bytes have no reader: only their positions are recorded, to be acknowledged, and not their content.
   void stop_keeping() {
     keeps_ = false;
     for (auto& [offset, piece] : waiting_) piece.bytes = {};
@@ -41,7 +40,7 @@ class Reassembly {
   }
 
   StreamOffset contiguous() const { return contiguous_; }
-  // The end of all received bytes, with gaps or without.
+  // The end of all received bytes, with or without gaps.
   StreamOffset end() const { return waiting_.empty() ? contiguous_ : end_of(*waiting_.rbegin()); }
   // The memory of waiting bytes, including that of their bookkeeping.
   std::uint64_t waiting_cost() const { return waiting_bytes_ + kPieceCost * waiting_.size(); }
@@ -51,7 +50,7 @@ class Reassembly {
   static constexpr std::size_t kJoinBytes = 64 * 1024;
   struct Piece {
     std::uint64_t size;
-    Buffer bytes;  // none after stop_keeping()
+    Buffer bytes;  // empty after stop_keeping()
   };
   using Waiting = std::map<StreamOffset, Piece>;
 
@@ -65,7 +64,7 @@ class Reassembly {
 
   static StreamOffset end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size; }
 
-  // Only new bytes are kept, so that pieces never overlap and no byte counts twice.
+  // Stores only new bytes, so that pieces never overlap and no byte counts twice.
   Result<void> keep(StreamOffset offset, Bytes bytes, std::uint64_t room) {
     const StreamOffset end = offset + bytes.size();
     const std::uint64_t most = waiting_cost() + room;
@@ -87,14 +86,14 @@ class Reassembly {
   }
 
   void put(Waiting::iterator next, StreamOffset at, Bytes piece) {
-    // Many small adjacent pieces, as a quiet stream sends them, become one.
+    // Small adjacent pieces, as a quiet stream sends them, are joined.
     const bool joins = next != waiting_.begin() && end_of(*std::prev(next)) == at &&
                        (!keeps_ || std::prev(next)->second.size + piece.size() <= kJoinBytes);
     auto place = joins ? std::prev(next) : waiting_.emplace_hint(next, at, Piece{0, {}});
     place->second.size += piece.size();
     if (!keeps_) return;
     waiting_bytes_ += piece.size();
-    // Grows in small steps, because only bytes are counted, not the room behind them.
+    // Grows in small steps, because only bytes are counted, not spare capacity.
     Buffer& bytes = place->second.bytes;
     if (bytes.capacity() - bytes.size() < piece.size())
       bytes.reserve(bytes.size() + std::max(piece.size(), bytes.size() / 4));

@@ -11,8 +11,8 @@ namespace ip = boost::asio::ip;
 enum AddressKind : std::uint8_t { kNoAddress = 0, kIpv4 = 4, kIpv6 = 6, kName = 1 };
 constexpr std::size_t kMaxNameBytes = 255;  // RFC 1035, section 2.3.4
 
-// Features on the wire are (key, value) pairs; an unknown key is skipped, so that later versions may add
-// some.
+// Features on the wire are (key, value) pairs; an unknown key is skipped, so that later versions may add new
+// ones.
 enum FeatureKey : std::uint64_t {
   kTransport = 1,
   kWindow,
@@ -23,9 +23,9 @@ enum FeatureKey : std::uint64_t {
   kFecMode,
   kFecSource,
   kFecRepair,
-  // 10 to 18 were modules' in releases that had no names for them.
+  // 10 to 18 were used by modules in releases without names for them.
   kPaths = 19,           // not written if automatic, as releases without it
-  kFirstOfModules = 64,  // and on, in the order of the sender's HELLO
+  kFirstOfModules = 64,  // from here in the order of the sender's HELLO
 };
 
 template <class Array>
@@ -168,7 +168,7 @@ Result<config::Features> parse_features(Bytes body, const FeatureKeys& keys) {
             static_cast<std::uint8_t>(*value);
         break;
       case kPaths:
-        // A policy of a later release is left to this side's own.
+        // For a policy of a later release, this side's own is used.
         if (*value <= static_cast<std::uint64_t>(config::PathUse::failover))
           features.paths = static_cast<config::PathUse>(*value);
         break;
@@ -186,7 +186,7 @@ Result<config::Features> parse_features(Bytes body, const FeatureKeys& keys) {
         break;
       default:
         if (const auto row = keys.row_of(*key)) {
-          // A later release may allow more than this one knows.
+          // A later release may allow more than this one supports.
           const std::uint64_t most = features.modules.table().rows()[*row].values.size() - 1;
           features.modules.set(*row, static_cast<std::uint8_t>(std::min(*value, most)));
         }

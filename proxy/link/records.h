@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records inside a stream's bytes (PROTOCOL.md, section 4): open, answer, raw data, blocks, module
-// messages, features, end; and on the control stream what the two sessions tell each other. record_parser.h
-// splits a stream into them; decisions are in stream.h and session.h.
+// messages, features, end; and on the control stream the messages between the two sessions. record_parser.h
+// splits a stream into records; decisions are in stream.h and session.h.
 #pragma once
 #include <optional>
 #include <span>
@@ -26,46 +26,46 @@ enum class RecordType : std::uint8_t {
   block = 3,       // encoded bytes with a header
   module = 4,      // a message between the twins of a module, at this position of the stream
   end = 5,         // end of this direction; nothing follows
-  abort = 6,       // the sender's TCP connection was reset behind these bytes; nothing follows
+  abort = 6,       // the sender's TCP connection was reset after these bytes; nothing follows
   allowed = 7,     // control stream: the features that the sender allows
   dictionary = 8,  // control stream: a message between the twins of the block codec
   features = 9,    // control stream: the features of one stream from now on, both directions
 };
 
-// Of a BLOCK, MODULE or DICTIONARY. A DATA record may have any length.
+// For BLOCK, MODULE and DICTIONARY. A DATA record may have any length.
 inline constexpr std::size_t kMaxRecordBody = kMaxBlockPlainBytes + 4096;
-// Limit of any other record: a longer one would let a peer that never ends it use memory.
+// Limit of any other record: an unlimited one would let a peer that never ends it use memory.
 inline constexpr std::size_t kMaxShortRecordBody = 4096;
 
-// A module message counts against credit as its body plus this, because even an empty one takes memory.
+// A module message uses credit for its body plus this overhead, because even an empty one takes memory.
 inline constexpr std::size_t kMessageOverhead = 64;
 constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes + kMessageOverhead; }
 
-// What a peer means by the keys of module features: it has numbered their names in its HELLO. A name that
-// this side does not know, and a key without a name, mean nothing.
+// The peer's keys of module features: it has numbered their names in its HELLO. A key without a name, or with
+// a name that this side does not support, is ignored.
 class FeatureKeys {
  public:
   FeatureKeys() = default;  // this side has no modules
-  // `names` is empty for a peer without modules, or of a release before such names.
+  // `names` is empty for a peer without modules, or of a release without such names.
   explicit FeatureKeys(const config::FeatureTable& own, std::span<const std::string> names = {});
 
-  std::optional<std::size_t> row_of(std::uint64_t key) const;  // of the own table
+  std::optional<std::size_t> row_of(std::uint64_t key) const;  // index in this side's table
   config::ModuleFeatures none() const { return config::ModuleFeatures(*own_); }
-  // The standard values of what both sides know.
+  // The standard values of the features that both sides support.
   config::ModuleFeatures standard() const;
 
  private:
   const config::FeatureTable* own_ = &config::ModuleFeatures().table();
-  std::vector<std::optional<std::uint8_t>> rows_;  // by the peer's numbers
+  std::vector<std::optional<std::uint8_t>> rows_;  // indexed by the peer's numbers
 };
 
-// What a flow needs to begin at the far side.
+// What the far side needs to start a flow.
 struct OpenRequest {
   Destination destination;
   std::optional<TcpAddress> client;                   // as seen by the near side
   config::Source source = config::Source::automatic;  // the address that the server should see
   config::Features features;
-  std::string module;  // the application module both halves are to run; empty: none
+  std::string module;  // the application module that both halves should run; empty: none
   std::uint64_t module_version = 0;
   std::uint64_t forward_credit = 0;  // plain bytes taken from the open credit for the opener's direction
   std::uint64_t reverse_credit = 0;  // plain bytes granted for the answering direction

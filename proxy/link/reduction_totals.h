@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of reduction for one peer since the daemon's start: sums over ended sessions and the current
+// The counters of reduction for one peer since the daemon started: sums over ended sessions and the current
 // one.
 #pragma once
 #include "codecs/reduction/counters.h"
@@ -9,7 +9,7 @@ namespace longhaul::link {
 class ReductionTotals {
  public:
   void add_ended(const reduction::Counters& session) { add(ended_, session); }
-  // Sizes and fill levels are those of `living`; everything else is added to the earlier sums.
+  // Sizes and fill levels are those of `living`; all other counters are added to the earlier sums.
   reduction::Counters with(const reduction::Counters& living) const {
     reduction::Counters sum = ended_;
     add(sum, living);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stream sends next: interactive streams before bulk, fair by turns within a class. Control frames
-// precede both and are not scheduled here. Where the peer has several lines, the streams of each policy can
-// be on another carrier.
+// Selects the stream that sends next: interactive streams before bulk ones, round robin within a class.
+// Control frames precede both and are not scheduled here. With several lines to the peer, the streams of each
+// policy can use a different carrier.
 #pragma once
 #include <array>
 #include <deque>
@@ -15,7 +15,7 @@ namespace longhaul::link {
 
 enum class StreamClass : std::uint8_t { interactive, bulk };
 
-// The policies whose streams a carrier takes.
+// The policies whose streams a carrier serves.
 class Lanes {
  public:
   static constexpr Lanes all() { return Lanes((1u << config::kPathPolicies) - 1); }
@@ -30,15 +30,16 @@ class Lanes {
   unsigned bits_ = 0;
 };
 
-// Streams of all policies wait in one order; a carrier that takes only some of them passes over the others.
+// Streams of all policies wait in one order; a carrier that serves only some policies skips the streams of
+// others.
 class Scheduler {
  public:
-  // The stream waits for its turn; the caller ensures that it waits only once.
+  // Appends the stream; the caller ensures that it is queued only once.
   void add(StreamId stream, StreamClass stream_class, config::PathPolicy policy = config::PathPolicy::sum) {
     queue(stream_class, policy).push_back({++last_, stream});
   }
 
-  // The same, before those that wait already in its class.
+  // The same, but ahead of those that wait already in its class.
   void add_first(StreamId stream, StreamClass stream_class,
                  config::PathPolicy policy = config::PathPolicy::sum) {
     queue(stream_class, policy).push_front({--first_, stream});
@@ -56,7 +57,7 @@ class Scheduler {
     const Queue* const queue = find(lanes);
     return queue ? std::optional(queue->front().stream) : std::nullopt;
   }
-  // For those who take bulk streams of the policy `sum` alone: the one that stands at this place.
+  // For carriers that serve only bulk streams of the policy `sum`: the stream at this position of the queue.
   std::optional<StreamId> bulk_at(std::size_t place) const {
     const Queue& queue = bulk_to_share();
     return place < queue.size() ? std::optional(queue[place].stream) : std::nullopt;
@@ -83,7 +84,7 @@ class Scheduler {
     return queues_[static_cast<std::size_t>(stream_class)][static_cast<std::size_t>(policy)];
   }
   const Queue& bulk_to_share() const { return queues_[static_cast<std::size_t>(StreamClass::bulk)][kShared]; }
-  // The one whose front has waited longest.
+  // The queue whose first stream has waited longest.
   static const Queue* oldest(const Queues& queues, Lanes lanes) {
     const Queue* found = nullptr;
     for (std::size_t policy = 0; policy < queues.size(); ++policy) {
@@ -104,7 +105,7 @@ class Scheduler {
   std::int64_t first_ = 0, last_ = 0;
 };
 
-// Distinguishes interactive from bulk by what a stream sent recently: a short burst stays interactive, a
+// Distinguishes interactive from bulk by what a stream sent recently: a short burst stays interactive; a
 // transfer becomes bulk after its first few packets and interactive again after a pause.
 class TrafficMeter {
  public:
@@ -119,7 +120,7 @@ class TrafficMeter {
 
  private:
   static constexpr double kInteractiveBytes = 32 * 1024;
-  // Sent bytes fade linearly within a second.
+  // Sent bytes, fading linearly within a second.
   double recent(TimePoint now) const {
     double age = std::chrono::duration<double>(now - at_).count();
     return age >= 1 ? 0 : recent_ * (1 - age);

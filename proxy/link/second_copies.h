@@ -36,7 +36,7 @@ class SecondCopies {
     waiting_.push_back({stream, bytes});
   }
   const Copy& front() const { return waiting_.front(); }
-  // The front's bytes below this offset are sent, or no longer needed.
+  // The first copy's bytes below this offset were sent, or are no longer needed.
   void taken(StreamOffset until) {
     Copy& copy = waiting_.front();
     until = std::min(until, copy.bytes.end);

@@ -25,7 +25,7 @@ void SendStream::on_sent(StreamRange range, CarrierId carrier) {
       last.range.end = std::max(last.range.end, range.end);
       return;
     }
-    // New bytes, on another carrier than those before them: several carriers take turns.
+    // New bytes, on a carrier other than the previous ones: several carriers take turns.
     if (last.range.end <= range.begin) {
       in_flight_.push_back({range, carrier});
       return;

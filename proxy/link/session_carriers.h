@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of a session: which exist, which one sends, which others take the streams of some policies or
-// help with bulk streams, and the received part of a frame on each.
+// The carriers of a session: which exist, which one sends, which others serve the streams of some policies or
+// help with bulk streams, and the incomplete received frame on each.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace longhaul::link {
 
-// Where several lines lead to the peer.
+// Routes if several lines lead to the peer.
 struct PathRoutes {
-  config::PathPolicy usual = config::PathPolicy::sum;       // of streams that ask for none
+  config::PathPolicy usual = config::PathPolicy::sum;       // of streams that request none
   std::array<CarrierId, config::kPathPolicies> carriers{};  // by policy; kNoCarrier: the preferred one
 };
 
@@ -26,8 +26,7 @@ class SessionCarriers {
     CarrierId id;
     bool may_send;
     FrameAssembler assembler;
-    // Takes bytes of bulk streams of the policy `sum` that have more than this to send, while another carrier
-    // has them.
+    // Takes bytes of bulk streams of the policy `sum` that have more than this to send on another carrier.
     std::optional<std::size_t> helps_above{};
   };
 
@@ -36,7 +35,7 @@ class SessionCarriers {
     const auto found = std::ranges::find(carriers_, id, &Carrier::id);
     return found == carriers_.end() ? nullptr : &*found;
   }
-  // If this was the preferred one, the newest of the others that may send becomes it.
+  // If this was the preferred carrier, the newest of the others that may send replaces it.
   void remove(CarrierId id) {
     std::erase_if(carriers_, [id](const Carrier& carrier) { return carrier.id == id; });
     std::ranges::replace(routes_.carriers, id, kNoCarrier);
@@ -56,12 +55,12 @@ class SessionCarriers {
       if (!find(id)) id = kNoCarrier;
   }
   config::PathPolicy policy_for(config::PathUse use) const { return config::policy_for(use, routes_.usual); }
-  // That of the streams of this policy; or kNoCarrier.
+  // The carrier of the streams of this policy, or kNoCarrier.
   CarrierId carrier_of(config::PathPolicy policy) const {
     const CarrierId routed = routes_.carriers[static_cast<std::size_t>(policy)];
     return preferred_ == kNoCarrier || routed == kNoCarrier ? preferred_ : routed;
   }
-  // The policies whose streams are sent there.
+  // The policies whose streams are sent on this carrier.
   Lanes lanes_of(CarrierId id) const {
     using config::PathPolicy;
     Lanes lanes;
@@ -70,7 +69,7 @@ class SessionCarriers {
       if (carrier_of(policy) == id) lanes.add(policy);
     return lanes;
   }
-  // No result: it is no helper.
+  // Returns nullopt if the carrier is not a helper.
   std::optional<std::size_t> helps_above(CarrierId id) const {
     if (preferred_ == kNoCarrier || id == carrier_of(config::PathPolicy::sum)) return std::nullopt;
     const auto found = std::ranges::find(carriers_, id, &Carrier::id);

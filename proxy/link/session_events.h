@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's events for its driver, in order. At most one event of a kind and stream waits, however often it
-// happens.
+// A session's events for its driver, in order. At most one event of a kind and stream is pending, however
+// often it happens.
 #pragma once
 #include <deque>
 #include <optional>
@@ -11,12 +11,12 @@ namespace longhaul::link {
 
 struct Event {
   enum class Kind : std::uint8_t {
-    stream,        // `stream` and `stream_event` say more
+    stream,        // see `stream` and `stream_event`
     peer_allows,   // Incoming::peer_allowed() changed
     path_silent,   // nothing is received; new flows should bypass the link
     path_alive,    // something is received again
-    peer_closing,  // the peer sent CLOSE; Incoming::close_reason() says why
-    expired,       // the session is over: the peer broke the protocol, or no carrier was there for too long
+    peer_closing,  // the peer sent CLOSE; Incoming::close_reason() has the reason
+    expired,       // the session is over: the peer broke the protocol, or there was no carrier for too long
   } kind = Kind::stream;
   StreamId stream;
   EventKind stream_event = EventKind::readable;
@@ -71,7 +71,7 @@ class SessionEvents {
 
   StreamTable& streams_;
   std::deque<Event> events_;
-  bool told_peer_allows_ = false;  // waits in events_
+  bool told_peer_allows_ = false;  // an event is pending in events_
 };
 
 }  // namespace longhaul::link

@@ -62,7 +62,7 @@ void Stream::abort() {
     writer_.abort();
     reader_.discard();
   } else if (writer_.state() != WriteState::aborted && reader_.is_open()) {
-    // Our direction has ended and stays valid; the peer only needs to know that its own has no reader.
+    // Our direction has ended and stays valid; the peer only needs to be informed that its own has no reader.
     reader_.reset();
     tell_reset(ResetCode::no_reader);
   }
@@ -75,7 +75,7 @@ void Stream::tell_reset(ResetCode code) {
 }
 
 void Stream::reset(ResetCode code) {
-  // If both directions have ended the peer knows everything already.
+  // If both directions have ended, the peer has all the information already.
   const bool known = writer_.state() == WriteState::reset && !reader_.is_open();
   writer_.drop();
   reader_.reset();
@@ -189,7 +189,7 @@ Result<void> Stream::on_block(Bytes body) {
   return {};
 }
 
-// Wrong bytes are never delivered: the flow ends here, the session goes on.
+// Wrong bytes are never delivered: the flow ends here, the session continues.
 void Stream::give_up_undecodable() {
   reset(ResetCode::undecodable);
   context_.owner.tell(entry_, EventKind::reset);
@@ -206,7 +206,7 @@ void Stream::on_abort() {
 
 void Stream::on_reset(ResetCode code) {
   writer_.drop();
-  // This side's own remaining data must still be sent as intended.
+  // This side's own remaining data must still be sent unchanged.
   if (!entry_.reset_pending) reset_code_ = code;
   if (code == ResetCode::no_reader) {
     // A stream that was aborted here has no reader either: then both directions are over.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One flow's two directions on the link, and what concerns both: how the stream begins, and how it ends if
-// one side gives it up. What the flow writes is in stream_writer.h, what it reads in stream_reader.h.
+// The two directions of one flow on the link, and what concerns both: how the stream begins, and how it ends
+// if one side gives it up. stream_writer.h has the written bytes, stream_reader.h the bytes to be read.
 #pragma once
 #include <optional>
 
@@ -17,7 +17,7 @@ namespace longhaul::link {
 
 class Stream final : private RecordSink {
  public:
-  Stream(StreamId id, StreamContext& context);  // the peer opens it
+  Stream(StreamId id, StreamContext& context);  // opened by the peer
   // `open_credit`: how much of `send_credit` is taken from the open credit.
   Stream(StreamId id, StreamContext& context, OpenRequest request, std::uint64_t send_credit,
          std::uint64_t open_credit);
@@ -37,27 +37,28 @@ class Stream final : private RecordSink {
 
   // ---- The flow's side of both.
   void give_answer(const OpenAnswer& answer);
-  void abort();                // the local connection was reset behind the bytes written
-  void reset(ResetCode code);  // both directions are gone now, nothing else is delivered
-  // If only the OPEN was ever given to a carrier, and no answer came: returns the plain bytes written, and
-  // resets the stream. No result: the server may have some of them, or the flow is answered.
+  void abort();                // the local connection was reset after the bytes written
+  void reset(ResetCode code);  // ends both directions at once; nothing else is delivered
+  // If nothing but the OPEN was given to a carrier, and no answer came: returns the plain bytes written, and
+  // resets the stream. Returns nullopt if the server may have received some of them, or if the flow was
+  // answered.
   std::optional<Buffer> take_back();
 
   // ---- The session's side.
-  // In which of its queues the stream stands.
+  // Lists the session's queues that hold the stream.
   StreamEntry& entry() { return entry_; }
   const StreamEntry& entry() const { return entry_; }
   void use_features(const config::Features& features);
   Result<void> on_frame(StreamOffset offset, Bytes payload, TimePoint now);
-  // A block that had to wait may be decodable now, and the bytes behind it can be read.
+  // A block that had to wait may be decodable now; then the bytes after it can be read.
   Result<void> resume(TimePoint now);
   // Continues with bytes that arrived after the turn's work was done.
   Result<void> read_on(TimePoint now) { return reader_.read_on(now, *this); }
   void on_reset(ResetCode code);
-  // Both directions are complete and the peer knows: the session may forget the stream once the flow released
-  // it.
+  // Whether both directions are complete and the peer has acknowledged that: the session may forget the
+  // stream once the flow has released it.
   bool finished() const;
-  // Both directions will complete by themselves; the flow has nothing left to do.
+  // Whether both directions will complete by themselves, so that the flow has nothing left to do.
   bool may_finish() const;
 
  private:

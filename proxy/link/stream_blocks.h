@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of one stream, in both directions: the session's codec makes and restores them, and is told when
-// no more will follow. When a block is made, and what waits for one, is decided elsewhere.
+// The blocks of one stream, in both directions. The session's codec encodes and decodes them, and is notified
+// when no more will follow. Other classes decide when a block is made, and which data waits for one.
 #pragma once
 #include <optional>
 
@@ -13,7 +13,7 @@ namespace longhaul::link {
 
 class StreamBlocks {
  public:
-  // Null: there are no blocks. The codec outlives this object.
+  // `codec` is null if blocks are not used. The codec outlives this object.
   StreamBlocks(StreamId stream, BlockCodec* codec) : stream_(stream), codec_(codec) {}
   ~StreamBlocks() { forget(); }
   StreamBlocks(const StreamBlocks&) = delete;
@@ -21,13 +21,14 @@ class StreamBlocks {
 
   bool possible() const { return codec_ != nullptr; }
 
-  // A whole BLOCK record of at most kMaxBlockPlainBytes. No result: the bytes are sent plain. Only if blocks
-  // are possible.
+  // Encodes at most kMaxBlockPlainBytes into a whole BLOCK record. Returns nullopt if the bytes are to be
+  // sent plain. To be called only if blocks are possible.
   std::optional<Slice> encode(const ReductionStages& stages, Bytes plain);
-  // The plain bytes, verified. No value: not yet. An error: they cannot be restored.
+  // Returns the plain bytes, verified; nullopt if the block cannot be decoded yet; an error if it can never
+  // be.
   Result<std::optional<Slice>> decode(const ParsedBlock& block);
 
-  // The peer ignores what was sent, so it would never be answered.
+  // The peer drops what was sent, so it would never acknowledge the blocks.
   void stop_encoding();
   // Both directions have ended.
   void forget();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has arrived for a flow and waits until it is read: plain bytes, and module messages between them. All
+// Data that has arrived for a flow and waits to be read: plain bytes, and module messages between them. All
 // of it uses the credit that this side grants the peer.
 #pragma once
 #include <optional>
@@ -12,17 +12,17 @@ namespace longhaul::link {
 
 class StreamInbox {
  public:
-  // The stream has begun. Arguments of ReceiveCredit.
+  // The stream has begun. For the arguments see ReceiveCredit.
   ReceiveCredit& open(CreditPool& pool, SessionCredit& session, std::uint64_t initial,
                       std::uint64_t fixed_window) {
     return credit_.emplace(pool, session, initial, fixed_window);
   }
-  // Null: the stream has not begun, or nobody reads it any more.
+  // Null if the stream has not begun, or has no reader any more.
   ReceiveCredit* credit() { return credit_ ? &*credit_ : nullptr; }
   // Drops everything.
   void close();
 
-  // ---- What arrives; only while there is credit. An error: the peer has exceeded it.
+  // ---- Arriving data; only while there is credit. Returns an error if the peer has exceeded it.
   Result<void> charge(std::uint64_t plain_bytes, TimePoint now) {
     return credit_->on_received(plain_bytes, now);
   }
@@ -30,7 +30,7 @@ class StreamInbox {
   Result<void> add(Bytes plain, TimePoint now);             // copied
   Result<void> add_message(Bytes body, TimePoint now);
 
-  // ---- What the flow reads. True: the peer is to be told of new credit.
+  // ---- Reading. Functions that return bool return whether the peer must be informed of new credit.
   const SliceQueue& bytes() const { return bytes_; }
   // How many of the bytes precede the next message.
   std::size_t before_message() const;
@@ -38,7 +38,7 @@ class StreamInbox {
     bytes_.drop_until(bytes_.begin_offset() + bytes);
     return on_consumed(bytes, now, rtt);
   }
-  // The next message, if everything before it was consumed. Until on_message_taken() it uses credit.
+  // The next message, once everything before it was consumed. It uses credit until on_message_taken().
   std::optional<Slice> poll_message();
   bool on_message_taken(const Slice& body, TimePoint now, Duration rtt);
 
@@ -54,7 +54,7 @@ class StreamInbox {
 
   SliceQueue bytes_;
   std::vector<Message> messages_;
-  std::size_t first_message_ = 0;  // those before it were handed on
+  std::size_t first_message_ = 0;  // earlier ones were passed on
   std::optional<ReceiveCredit> credit_;
 };
 

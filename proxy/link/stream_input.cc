@@ -33,7 +33,7 @@ Result<std::optional<Duration>> StreamInput::take(StreamOffset offset, Bytes wir
   return stall;
 }
 
-// Like bytes behind gaps: it is not known yet how much credit they use.
+// Like bytes after a gap: it is not known yet how much credit they use.
 void StreamInput::park(Bytes wire) {
   if (wire.empty() || discards_) return;
   if (!parked_) parked_ = std::make_unique<Parked>();

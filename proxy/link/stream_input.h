@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one stream receives: wire bytes in any order become records in order. Records behind a block that
-// cannot be decoded yet, or beyond the work of a turn, are kept unread. Their meaning is in stream_reader.h.
+// The input of one stream: turns wire bytes in any order into records in order. Records after a block that
+// cannot be decoded yet, or beyond the work of a turn, are stored unread. stream_reader.h interprets them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,15 +20,15 @@ class StreamInput {
   StreamInput(const StreamInput&) = delete;
   StreamInput& operator=(const StreamInput&) = delete;
 
-  // Takes wire bytes, and gives `records` those that can be read now. The result says how long bytes had
-  // waited for a gap before them that is now smaller or closed.
+  // Takes wire bytes, and gives `records` those that can be read now. If a gap became smaller or closed,
+  // returns how long bytes had waited for it.
   Result<std::optional<Duration>> take(StreamOffset offset, Bytes wire, TimePoint now, RecordSink& records);
-  // Reads what waits, as long as `records` does not wait itself.
+  // Reads stored bytes until `records` waits.
   Result<void> read_on(RecordSink& records);
-  // Bytes wait for nothing but read_on().
+  // Whether bytes wait only for read_on().
   bool has_unread() const { return parked_ && !waits_for_block(); }
 
-  // ---- A block that cannot be decoded yet: nothing behind it is read before on_decoded().
+  // ---- A block that cannot be decoded yet: nothing after it is read before on_decoded().
   void wait_for(Bytes block);  // the body of its record; copied
   bool waits_for_block() const { return parked_ && !parked_->block.empty(); }
   const Slice& waiting_block() const { return parked_->block; }
@@ -36,13 +36,13 @@ class StreamInput {
     if (parked_) parked_->block = {};
   }
 
-  // Further bytes are received, to be acknowledged, and dropped. If this is called while records are read,
-  // the others of that piece are for the reader to drop.
+  // Further bytes are acknowledged and dropped. If this is called while records are read, the caller must
+  // drop the remaining records of that piece.
   void discard();
   bool discards() const { return discards_; }
 
   StreamOffset contiguous() const { return receiving_.contiguous(); }
-  StreamOffset end() const { return receiving_.end(); }  // including bytes behind a gap
+  StreamOffset end() const { return receiving_.end(); }  // including bytes after a gap
 
  private:
   void park(Bytes wire);
@@ -51,8 +51,8 @@ class StreamInput {
   StreamContext& context_;
   Reassembly receiving_;
   RecordParser parser_;
-  TimePoint stalled_since_{};  // while bytes wait behind a gap: time since the last byte in order
-  // A block that cannot be decoded yet, and all wire bytes behind it; or only these, for another turn.
+  TimePoint stalled_since_{};  // while bytes wait after a gap: time since the last byte in order
+  // A block that cannot be decoded yet, and all wire bytes after it; or only wire bytes, for another turn.
   struct Parked {
     Slice block;  // the body of its record; may be empty
     SliceQueue behind;

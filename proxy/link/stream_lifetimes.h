@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the streams of a session begin and end: opened by either side, within the limits of the peer and of
-// memory, and forgotten once flow and peer have finished with them. The table finds them; outgoing.h and
+// memory, and forgotten once flow and peer have finished. stream_table.h finds them; outgoing.h and
 // incoming.h move their bytes.
 #pragma once
 #include "proxy/link/due_frames.h"
@@ -12,7 +12,7 @@ namespace longhaul::link {
 
 class StreamLifetimes {
  public:
-  // Everything outlives this object. `most`: live streams that the peer may have opened; more are reset.
+  // All references outlive this object. `most`: limit of live streams opened by the peer; more are reset.
   StreamLifetimes(StreamContext& context, StreamTable& streams, OpenCredit& open_credit, DueFrames& due,
                   Side side, std::uint32_t most)
       : context_(context),
@@ -22,29 +22,29 @@ class StreamLifetimes {
         next_id_(side == Side::dialler ? 1u : 2u),
         peer_streams_(side, most) {}
 
-  // ---- By this side.
+  // ---- Streams that this side opens.
   Stream& open(OpenRequest request);
-  // The flow has finished with it; an incomplete one is reset.
+  // The flow no longer uses the stream; an incomplete one is reset.
   void release(StreamId id);
-  // Erases it, if nobody needs it any more.
+  // Erases the stream if it is no longer needed.
   void forget_if_finished(StreamId id);
-  // The session is over: nothing is said to the peer any more.
+  // The session is over: nothing more is sent to the peer.
   void session_is_over() { over_ = true; }
 
-  // ---- By the peer.
-  // A stream that is not live: was it, or may it begin now?
+  // ---- Streams that the peer opens.
+  // The state of an id that is not live: whether it has ended, or may begin now.
   enum class Unknown : std::uint8_t { never_opened, ended, begins };
   Unknown judge(StreamId id) const;
   Result<Stream*> admit(StreamId id);
-  // A part of its OPEN has arrived.
+  // A part of the stream's OPEN has arrived.
   void open_begins(StreamEntry& stream);
-  // Its OPEN is read: may it live?
+  // The stream's OPEN was read. Returns whether the stream may live.
   bool admits(StreamEntry& opened);
-  // What no honest peer does.
+  // Limits that an honest peer does not exceed.
   bool too_many_unopened() const { return peer_streams_.too_many_unopened(); }
   bool too_many_gaps() const { return peer_streams_.too_many_gaps(); }
 
-  // Credit that the peer may use for streams that it opens.
+  // Grants credit for streams that the peer opens.
   void grant_open_credit();
 
  private:

@@ -11,7 +11,7 @@ namespace longhaul::link {
 
 class StreamOpening {
  public:
-  StreamOpening() = default;  // the peer opens the stream
+  StreamOpening() = default;  // opened by the peer
   explicit StreamOpening(OpenRequest request)
       : request_(std::make_unique<OpenRequest>(std::move(request))), opened_here_(true) {}
 
@@ -22,7 +22,7 @@ class StreamOpening {
   const std::optional<OpenAnswer>& answer() const { return answer_; }
 
   void on_open(OpenRequest request) { request_ = std::make_unique<OpenRequest>(std::move(request)); }
-  // The peer's, or this side's.
+  // The ANSWER of either side.
   void on_answer(const OpenAnswer& answer) { answer_ = answer; }
 
   // Whether the peer may send such a record now. Before ANSWER, only END or ABORT may follow the opener's

@@ -30,7 +30,7 @@ void StreamOutput::write(Slice plain) {
   pending_.write(std::move(plain));
 }
 
-// If blocks are made, each record waits for those of the bytes before it.
+// If blocks are made, each record waits for the blocks of the bytes before it.
 void StreamOutput::append(Slice wire) {
   if (pending_.empty()) return keep(std::move(wire));
   context_.retained.add(wire.size());
@@ -48,7 +48,7 @@ std::uint64_t StreamOutput::room() const {
                                  context_.retained.allowance(retained_bytes()));
 }
 
-// If blocks shrink to almost nothing, as many may wait as fill a packet or two of a slow line.
+// If blocks shrink to almost nothing, enough may wait to fill a packet or two of a slow line.
 std::size_t StreamOutput::unsent_limit() const {
   if (!makes_blocks()) return context_.unsent_limit;
   constexpr std::size_t kMostTimes = 8, kMostForPackets = 1 << 20;
@@ -72,7 +72,7 @@ void StreamOutput::encode_all() {
 }
 
 void StreamOutput::encode_next() {
-  // The line's capacity in that time, if these bytes shrink like those before them.
+  // The line's capacity in that time, if these bytes shrink like the previous ones.
   const std::size_t first =
       std::min<std::size_t>(context_.first_block_bytes, kMaxBlockPlainBytes) * std::max(shrinks_, 1u);
   const std::size_t size = pending_.next_block(first);
@@ -97,8 +97,8 @@ void StreamOutput::encode_next() {
   while (auto record = pending_.take_record()) sending_.append(std::move(*record));  // is counted already
 }
 
-// As one DATA record, of which the bytes stay where they are if there are many. `gathered`: the bytes in one
-// piece, or nothing.
+// As one DATA record, whose bytes are not copied if there are many. `gathered`: the bytes in one piece, or
+// nothing.
 void StreamOutput::send_plain(std::size_t bytes, Bytes gathered) {
   Buffer head;
   write_record_head(RecordType::data, bytes, head);
@@ -122,8 +122,8 @@ void StreamOutput::drop() {
 
 std::optional<Buffer> StreamOutput::take_back(StreamOffset offset) {
   if (sending_.ever_sent() > offset) return std::nullopt;
-  // Blocks, which the codec would have to undo, and messages, which only a module's twin understands, are
-  // made when there is room to send them: they stay here for a moment at most.
+  // Blocks, which the codec would have to decode again, and messages, which only a module's twin can
+  // interpret, are made when there is room to send them: they stay here for a moment at most.
   struct Written final : RecordSink {
     Result<void> on_data(Bytes bytes) override {
       longhaul::append(plain, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one stream sends: bytes and records wait here, become blocks as late as possible, and are kept in wire
-// form until the peer acknowledges them. Whether a flow may write is decided in stream_writer.h.
+// The output of one stream: stores bytes and records, encodes blocks as late as possible, and keeps the wire
+// bytes until the peer acknowledges them. stream_writer.h decides whether a flow may write.
 #pragma once
 #include <optional>
 
@@ -21,27 +21,28 @@ class StreamOutput {
   StreamOutput(const StreamOutput&) = delete;
   StreamOutput& operator=(const StreamOutput&) = delete;
 
-  // ---- What is written.
-  // How bytes are reduced, from the next block on; not at all before the first call.
+  // ---- Writing.
+  // Sets how bytes are reduced, from the next block on; not at all before the first call.
   void use(const config::Features& features);
-  // Plain bytes are to be given to write(). False: they are appended as DATA records. Features may change
-  // while bytes wait: the change waits behind them.
+  // Whether plain bytes must be given to write(); if not, they are appended as DATA records. Features may
+  // change while bytes wait: the change takes effect after them.
   bool makes_blocks() const { return blocks_.possible() && (reduces() || !pending_.empty()); }
   void write(Bytes plain);  // copied
   void write(Slice plain);
-  // A record, or a piece of one, behind everything written so far.
+  // A record, or a part of one, after everything written so far.
   void append(Slice wire);
-  // What may be written, by the backlog and by memory.
+  // How much may be written, considering the backlog and memory.
   std::uint64_t room() const;
-  // Of the backlog. A whole block may wait beside the one that is being sent.
+  // Limit of the backlog. A whole block may wait in addition to the one that is being sent.
   std::size_t unsent_limit() const;
 
-  // ---- What is sent.
-  // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they contain
-  // all bytes written meanwhile, and can refer to everything that the peer is known to hold. True: it made
-  // the first block after a pause and left the others, so that this one need not wait for them.
+  // ---- Sending.
+  // Encodes blocks if less than `room` bytes of wire are left to send. This happens as late as possible, so
+  // that blocks contain all bytes written meanwhile, and can refer to everything that the peer is known to
+  // hold. Returns true if it encoded the first block after a pause and left the others, so that this one need
+  // not wait for them.
   bool prepare_to_send(std::size_t room);
-  // Makes blocks of all bytes written, for a flow that reads its counters for the last time.
+  // Encodes all bytes written, for a flow that reads its counters for the last time.
   void encode_all();
   bool wants_to_send() const { return sending_.wants_to_send() || !pending_.empty(); }
   void on_sent(std::size_t bytes, TimePoint now) {
@@ -49,20 +50,20 @@ class StreamOutput {
     if (!wants_to_send()) pending_.on_quiet();
   }
   StreamClass stream_class(TimePoint now) const { return meter_.classify(unsent_bytes(), now); }
-  // Written and not yet sent, of which some is still to become blocks.
+  // Written but not yet sent, including bytes that are not in a block yet.
   std::size_t unsent_bytes() const { return sending_.unsent_bytes() + pending_.size(); }
   // The stream's share of the RetainedBudget.
   std::size_t retained_bytes() const { return sending_.retained_bytes() + pending_.size(); }
   SendStream& sending() { return sending_; }
   const SendStream& sending() const { return sending_; }
 
-  // ---- What is over.
+  // ---- Completion.
   void on_acknowledged(StreamOffset offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
   bool all_acknowledged() const { return pending_.empty() && sending_.all_acknowledged(); }
-  // Nothing more is sent.
+  // Drops everything: nothing more is sent.
   void drop();
-  // Takes the plain bytes written behind this offset. No result: a carrier got something behind it, or other
-  // records are there.
+  // Takes back the plain bytes written after this offset. Returns nullopt if a carrier took bytes after it,
+  // or if there are other records.
   std::optional<Buffer> take_back(StreamOffset offset);
 
  private:
@@ -73,11 +74,11 @@ class StreamOutput {
 
   StreamContext& context_;
   StreamBlocks& blocks_;
-  PendingBlocks pending_;  // empty where no blocks are made
+  PendingBlocks pending_;  // empty if no blocks are made
   SendStream sending_;
   TrafficMeter meter_;
   ReductionStages stages_{.dedup_memory = false, .dedup_disk = false, .compression = false};
-  std::uint32_t shrinks_ = 1;  // plain bytes for one on the wire, in the last block
+  std::uint32_t shrinks_ = 1;  // compression ratio of the last block: plain bytes per wire byte
 };
 
 }  // namespace longhaul::link

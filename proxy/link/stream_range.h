@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a stream's wire bytes, between two offsets: what a frame carries, what was lost, what is copied.
+// A part of a stream's wire bytes, between two offsets: in a frame, declared lost, or copied.
 #pragma once
 #include "codecs/interval_set.h"
 #include "proxy/link/types.h"
@@ -12,7 +12,7 @@ struct StreamRange {
   static constexpr StreamRange of(Interval numbers) {
     return {StreamOffset(numbers.begin), StreamOffset(numbers.end)};
   }
-  // For containers that know nothing of streams.
+  // For containers of plain integers.
   constexpr Interval numbers() const { return {begin.number(), end.number()}; }
 
   constexpr std::uint64_t size() const { return end - begin; }

@@ -13,7 +13,7 @@ void StreamReader::consume(std::size_t bytes, TimePoint now, Duration rtt) {
 
 std::optional<Slice> StreamReader::poll_message(TimePoint now, Duration rtt) {
   std::optional<Slice> body = inbox_.poll_message();
-  // Until now it used memory, so its credit was not free.
+  // Until now the message used memory, so its credit was not free.
   if (body) announce_credit_if(inbox_.on_message_taken(*body, now, rtt));
   return body;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flow reads from its stream: the peer's data and messages, within the credit granted, and how that
-// direction ends. stream_input.h makes records of received bytes; stream.h has the records that concern both
-// directions; stream_writer.h is the other direction.
+// The reading side of a stream for its flow: the peer's data and messages, within the credit granted, and how
+// that direction ends. stream_input.h turns received bytes into records; stream.h has the records that
+// concern both directions; stream_writer.h is the other direction.
 #pragma once
 #include <optional>
 
@@ -18,7 +18,7 @@ enum class ReadState : std::uint8_t { open, ended, aborted, reset };
 
 class StreamReader {
  public:
-  // All outlive this object, which grants no credit yet.
+  // All references outlive this object. It grants no credit before open() or on_opened().
   StreamReader(StreamEntry& entry, StreamContext& context, StreamBlocks& blocks)
       : entry_(entry), context_(context), blocks_(blocks), input_(context) {}
 
@@ -34,32 +34,33 @@ class StreamReader {
   bool is_open() const { return state_ == ReadState::open; }
 
   // ---- The stream's side.
-  // Grants credit: initially what the OPEN says, this side's or the peer's; the peer's is small, and raised.
+  // Grants the initial credit: for a stream of this side, as in its OPEN; the small credit in a peer's OPEN
+  // is raised.
   const ReceiveCredit& open(std::uint64_t fixed_window);
   void on_opened(std::uint64_t initial, std::uint64_t fixed_window);
-  // The peer's wire bytes, and those that waited for another turn: each record is given to `records`, which
-  // returns what concerns this direction alone by the functions below.
+  // Gives each record of the peer's wire bytes, and of those that waited for another turn, to `records`,
+  // which returns records of this direction by the functions below.
   Result<void> take(StreamOffset offset, Bytes wire, TimePoint now, RecordSink& records);
   Result<void> read_on(TimePoint now, RecordSink& records);
   Result<void> on_data(Bytes plain);
   Result<void> on_message(Bytes body);
-  // Whether it could be restored. If not yet, nothing behind it is read until try_again() says more.
+  // Whether the block could be restored. If it waits, nothing after it is read until try_again() decides.
   enum class Block : std::uint8_t { restored, waits, undecodable };
   Result<Block> on_block(Bytes body);
   bool waits_for_block() const { return input_.waits_for_block(); }
   Block try_again(TimePoint now);
   // The peer's last record was read.
   void finish(ReadState state);
-  // The flow reads no more; what the peer still sends is acknowledged and dropped.
+  // The flow reads no more; data that still arrives is acknowledged and dropped.
   void discard();
   bool discards() const { return input_.discards(); }
   void reset();
 
   // ---- The session's side.
-  // Null: the stream has not begun, or nobody reads it any more.
+  // Null if the stream has not begun, or has no reader any more.
   ReceiveCredit* credit() { return inbox_.credit(); }
   StreamOffset wire_received() const { return input_.contiguous(); }
-  StreamOffset wire_seen() const { return input_.end(); }  // including bytes behind a gap
+  StreamOffset wire_seen() const { return input_.end(); }  // including bytes after a gap
 
  private:
   Block decode(const ParsedBlock& block);

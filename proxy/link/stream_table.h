@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live streams of a session: found by id, and visited in rounds, a few in each turn of the loop, because
-// there may be more than 100,000. The session decides what a visit does.
+// The live streams of a session. They are found by id, and visited in rounds, a few in each turn of the loop,
+// because there may be more than 100,000. The session decides what a visit does.
 #pragma once
 #include <array>
 #include <memory>
@@ -31,7 +31,7 @@ class StreamTable {
 
   // The purposes of rounds. Rounds may overlap: a visit then counts for each of them.
   enum class Round : std::uint8_t { carriers, memory, end };
-  // Visits every stream that is live now, even if this kind of round has visited it a moment ago. Streams
+  // Visits every stream that is live now, even if another round of this kind has just visited it. Streams
   // that are added meanwhile may be visited, too.
   void begin_round(Round round) { left_[static_cast<std::size_t>(round)] = entries_.size(); }
   void stop_rounds() { left_ = {}; }
@@ -43,7 +43,7 @@ class StreamTable {
     std::array<bool, 3> rounds{};
     bool is_for(Round round) const { return rounds[static_cast<std::size_t>(round)]; }
   };
-  // No result: no round has a stream left to visit. The stream may be erased.
+  // Returns nullopt if no round has a stream left to visit. The caller may erase the stream.
   std::optional<Visit> next_visit();
 
  private:
@@ -54,7 +54,7 @@ class StreamTable {
   };
 
   KeyedMap<StreamId, Entry> entries_;
-  Entry* next_ = nullptr;     // to be visited; new entries stand before it, and so come last
+  Entry* next_ = nullptr;     // the next to be visited; new entries are inserted before it, and so come last
   Stream* recent_ = nullptr;  // the next packet usually belongs to the same stream
   std::array<std::size_t, 3> left_{};
 };

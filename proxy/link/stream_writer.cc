@@ -9,7 +9,7 @@
 namespace longhaul::link {
 namespace {
 
-// Larger reads become several records, so that a record's memory is given back as the peer acknowledges it.
+// Larger reads become several records, so that a record's memory is released as the peer acknowledges it.
 constexpr std::size_t kMaxDataRecord = 64 * 1024;
 // A smaller slice is copied, because it may be part of a much larger one.
 constexpr std::size_t kKeptPlain = 16 * 1024;
@@ -122,8 +122,8 @@ void StreamWriter::drop() {
 }
 
 // Data given to a carrier may have arrived, whatever happened to the carrier since: a missing acknowledgement
-// proves nothing. A peer behind a line that was cut, and one that died a moment later, both gave the first
-// bytes to the server as soon as they had them. So only data that no carrier got can be taken back.
+// proves nothing. Both a peer whose line was cut and one that failed a moment later may have passed the first
+// bytes to the server on arrival. So only data that no carrier got can be taken back.
 std::optional<Buffer> StreamWriter::take_back() {
   return is_open() ? output_.take_back(open_end_) : std::nullopt;
 }

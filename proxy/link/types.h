@@ -18,8 +18,8 @@ using Duration = Clock::duration;
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
 inline constexpr std::size_t kMaxFeatureNames = 64;
 
-// A number that names something of one kind: it is compared and counted up, and cannot be taken for a number
-// of another kind, nor for a size.
+// A number that identifies something of one kind. It can be compared and incremented, but not confused with a
+// number of another kind, or with a size.
 template <class Kind, class Number>
 class Id {
  public:
@@ -34,8 +34,8 @@ class Id {
   Number number_ = 0;
 };
 
-// A place in a sequence that counts up. Two places have a distance; a place cannot be taken for a place in
-// another sequence, nor for a distance.
+// A position in a sequence that counts up. Positions have a distance, but cannot be confused with a position
+// in another sequence, or with a distance.
 template <class Kind>
 class Position {
  public:
@@ -61,11 +61,11 @@ class Position {
 using StreamId = Id<struct StreamKind, std::uint64_t>;
 inline constexpr StreamId kControlStream{};
 
-// A place in the wire bytes of one direction of a stream; from 0 on. Plain bytes, and credit for them, are
+// A position in the wire bytes of one direction of a stream, from 0. Plain bytes, and credit for them, are
 // counted in ordinary numbers.
 using StreamOffset = Position<struct StreamOffsetKind>;
 
-// A carrier within one session; counts up, never used twice.
+// A carrier within one session; counts up, never reused.
 using CarrierId = Id<struct CarrierKind, std::uint32_t>;
 inline constexpr CarrierId kNoCarrier{};
 
@@ -74,13 +74,13 @@ enum class Side : std::uint8_t { dialler, acceptor };
 // Why a stream was reset, in wire form.
 enum class ResetCode : std::uint8_t {
   connection_reset = 0,  // the TCP connection of the flow was reset
-  aborted = 1,           // a proxy gave up the flow: shutdown, or out of a resource
+  aborted = 1,           // a proxy gave up the flow: shutdown, or lack of a resource
   undecodable = 2,       // a block could not be restored
   session_lost = 3,      // the session ended; never sent, only reported to the flow
   no_reader = 4,         // the sender's own direction has ended and stays valid; it no longer reads
 };
 
-// Errors that end a carrier: the peer, or equipment between, broke the protocol.
+// Errors that end a carrier: the peer, or equipment on the path, broke the protocol.
 enum class LinkError {
   malformed_frame = 1,
   malformed_record,

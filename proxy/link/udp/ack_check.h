@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an ACK can be true: errors of a peer that has the right key and breaks the protocol.
+// Checks the plausibility of an ACK: errors of a peer that has the right key but breaks the protocol.
 #pragma once
 #include "codecs/result.h"
 #include "proxy/link/udp/packet_ack.h"
@@ -7,7 +7,7 @@
 namespace longhaul::link::udp {
 
 enum class AckError {
-  never_sent = 1,  // a number that was not used yet
+  never_sent = 1,  // a number that was never used
   malformed,       // ranges not descending, or empty
 };
 const boost::system::error_category& ack_category();
@@ -15,7 +15,7 @@ inline boost::system::error_code make_error_code(AckError error) {
   return {static_cast<int>(error), ack_category()};
 }
 
-// `next`: the first number that was not sent yet.
+// `next`: the lowest number that was not sent yet.
 Result<void> check_ack(const PacketAck& ack, PacketNumber next);
 
 }  // namespace longhaul::link::udp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the peer answers over UDP at all. If it does not, a firewall has to be changed, and the operator is
-// told once for each session.
+// Detects that the peer does not respond over UDP at all. Then a firewall has to be changed, and the operator
+// is notified once for each session.
 #pragma once
 #include <optional>
 
@@ -10,22 +10,22 @@ namespace longhaul::link::udp {
 
 class AnswerWatch {
  public:
-  // A peer that did not answer over UDP for so long, while TCP works, will not.
+  // A peer that did not respond over UDP for so long, while TCP works, never will.
   static constexpr Duration kLimit = std::chrono::seconds(10);
 
-  // The session has keys; the first ones count.
+  // The session has its first keys; later ones do not restart the time.
   void begin(TimePoint now) {
     if (!begun_) begun_ = now;
   }
   void end() { *this = {}; }
 
-  // What matters now.
+  // The state of UDP at this moment.
   enum class Answer : std::uint8_t {
     works,     // a path works
-    wanted,    // none does, and UDP would be used
-    unwanted,  // none does, and none is needed or could be judged
+    wanted,    // no path works, and UDP would be used
+    unwanted,  // no path works, and UDP is not needed or cannot be judged
   };
-  // True: the operator is to be told that the peer does not answer.
+  // Returns whether the operator is to be notified that the peer does not respond.
   bool step(Answer answer, TimePoint now) {
     next_.reset();
     if (answer == Answer::works) answered_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delay of the empty path: the least that was seen within a minute, or since the path became longer
-// (longer_path.h). What is above it is taken for a queue (recent_delay.h).
+// The delay of the empty path: the minimum within a minute, or since the path became longer (longer_path.h).
+// Delay above it counts as a queue (recent_delay.h).
 #pragma once
 #include <chrono>
 #include <optional>
@@ -12,14 +12,14 @@ namespace longhaul::link::udp {
 class BaseDelay {
  public:
   void add(TimePoint now, Duration value) { least_.add(now, value); }
-  // The path has become longer, and this is its delay now.
+  // The path has become longer; `value` is its delay now.
   void restart(TimePoint now, Duration value) {
     least_ = WindowedMinimum<Duration>{kMemory};
     add(now, value);
   }
   std::optional<Duration> value() const { return least_.value(); }
 
-  // Long enough that a competing sender that keeps a queue for long is not taken for the line.
+  // Long enough that a long-lasting queue of a competing sender does not count as the path's own delay.
   static constexpr Duration kMemory = std::chrono::seconds(60);
 
  private:

@@ -4,7 +4,7 @@
 namespace longhaul::link::udp {
 namespace {
 
-constexpr std::size_t kSmallProbeBytes = kPacketOverhead + 2;  // of UDP payload
+constexpr std::size_t kSmallProbeBytes = kPacketOverhead + 2;  // UDP payload
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void BatchMaker::make(DatagramBatch& batch, TimePoint now) {
 }
 
 // A small one first: the difference of their delays shows the rate of a slow line (packet_time.h). It is sent
-// as a size probe, because its acknowledgement does not show that the path carries large packets.
+// as an MTU probe, because its acknowledgement does not show that the path carries large packets.
 void BatchMaker::make_path_probe(DatagramBatch& batch, TimePoint now) {
   small_probe_sent_ = !small_probe_sent_;
   if (small_probe_sent_) {
@@ -40,7 +40,7 @@ void BatchMaker::make_path_probe(DatagramBatch& batch, TimePoint now) {
   batch.segment_bytes = batch.bytes.size();
 }
 
-// All of one size, but for the last.
+// All of one size, except the last.
 void BatchMaker::make_packets(DatagramBatch& batch, TimePoint now) {
   const std::size_t full = flight_.mtu().current();
   const PacketNumber first = flight_.sent().next_number();
@@ -50,7 +50,7 @@ void BatchMaker::make_packets(DatagramBatch& batch, TimePoint now) {
     if (!maker_.make(start ? batch.segment_bytes : full, batch.bytes, now)) break;
     const std::size_t made = batch.bytes.size() - start;
     if (start == 0) batch.segment_bytes = made;
-    // A short one ends the batch; so does a first one that no full packet could follow.
+    // A short packet ends the batch; so does a first one after which no full packet could follow.
     if (made < batch.segment_bytes || batch.segment_bytes + kRepairRoom + 16 < full) break;
   }
   flight_.bursts().on_burst(first, static_cast<unsigned>(batch.segments()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packets leave next, and together: an answer about addresses, a probe of the path or of its largest
-// size, or as many packets of one size as the rate allows. packet_maker.h makes each packet.
+// Selects the packets to be sent next, and together: a frame that validates an address, a probe of the path
+// or of its MTU, or as many packets of one size as the rate allows. packet_maker.h makes each packet.
 #pragma once
 #include "proxy/link/udp/datagram_batch.h"
 #include "proxy/link/udp/packet_maker.h"
@@ -10,11 +10,11 @@ namespace longhaul::link::udp {
 
 class BatchMaker {
  public:
-  // All outlive this object.
+  // All references outlive this object.
   BatchMaker(PacketMaker& maker, PacketsInFlight& flight, PeerAddress& address, PathHealth& health)
       : maker_(maker), flight_(flight), address_(address), health_(health) {}
 
-  // Fills `batch`, which is empty; it stays empty if nothing may be sent now. The peer's address is known.
+  // Fills the empty `batch`, which stays empty if nothing may be sent now. The peer's address must be known.
   void make(DatagramBatch& batch, TimePoint now);
 
  private:
@@ -25,7 +25,7 @@ class BatchMaker {
   PacketsInFlight& flight_;
   PeerAddress& address_;
   PathHealth& health_;
-  bool small_probe_sent_ = false;  // the large one that belongs to it is to follow
+  bool small_probe_sent_ = false;  // the large probe that belongs to it follows
 };
 
 }  // namespace longhaul::link::udp

@@ -36,7 +36,7 @@ void BurstLosses::judge(const Burst& burst) {
   }
   ++judged_;
   if (burst.lost > 0) {
-    // A single lost packet is as likely to be any other.
+    // A single lost packet may be any packet.
     const bool is_tail = burst.lost >= 2 && burst.first + burst.packets - burst.first_lost == burst.lost;
     is_tail ? ++shaped_ : ++scattered_;
   }
@@ -66,7 +66,7 @@ void BurstLosses::give_up() {
 }
 
 void BurstLosses::begin(Phase phase) {
-  // What is in flight left as the phase before had it.
+  // Packets in flight were sent as in the previous phase.
   if (phase != phase_) bursts_.clear();
   phase_ = phase;
   judged_ = shaped_ = scattered_ = 0;

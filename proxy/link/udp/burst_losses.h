@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the path drops what leaves in one burst: packets that were handed to the kernel together (UDP GSO)
-// and lost together, or from some packet on to the end of the burst. Virtual interfaces and emulators with
-// short queues do that. Pure; the carrier tells what it sent and lost.
+// Detects paths that drop packets sent in one burst: packets that were given to the kernel together (UDP GSO)
+// and lost together, or from some packet to the end of the burst. Virtual interfaces and emulators with short
+// queues do that. Pure; the carrier reports what it sent and lost.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace longhaul::link::udp {
 
-// A full queue of the line and an outage look alike, so the shape of losses is only a reason to try: packets
-// are sent one by one for a while, and together again. Only if the losses end and come back is the path known
-// to drop bursts.
+// A full queue of the line and an outage look similar, so the pattern of losses is only a reason for a test:
+// packets are sent one by one for a while, and then together again. Only if the losses end and return is the
+// path known to drop bursts.
 class BurstLosses {
  public:
-  // `packets` numbers from `first` on left together; in ascending order. Bursts of less than kLeast say
-  // nothing.
+  // `packets` numbers from `first` on were sent together, in ascending order. Bursts of less than kLeast are
+  // ignored.
   void on_burst(PacketNumber first, unsigned packets);
   void on_lost(PacketNumber number);
-  // The fate of all packets below is known.
+  // The fate of all packets below this number is known.
   void settle(PacketNumber below);
 
-  // Packets are to leave one by one, perhaps only to try it.
+  // Whether packets should be sent one by one, perhaps only as a test.
   bool one_by_one() const { return phase_ == Phase::one_by_one || phase_ == Phase::known; }
   bool drops_bursts() const { return phase_ == Phase::known; }
 
   static constexpr unsigned kLeast = 3;
-  static constexpr unsigned kPhase = 64;      // bursts of which a phase is judged
-  static constexpr unsigned kMany = 12;       // of them lost in that shape: worth a try
-  static constexpr unsigned kBack = 6;        // come back
-  static constexpr unsigned kFew = 3;         // ended
-  static constexpr unsigned kPause = 1024;    // bursts until the next try, twice as many after each in vain
+  static constexpr unsigned kPhase = 64;      // bursts per phase
+  static constexpr unsigned kMany = 12;       // of them lost in that pattern: reason for a test
+  static constexpr unsigned kBack = 6;        // losses have returned
+  static constexpr unsigned kFew = 3;         // losses have ended
+  static constexpr unsigned kPause = 1024;    // bursts until the next test, doubled after each failed one
   static constexpr std::size_t kMost = 4096;  // bursts in flight; older ones are not judged
 
  private:

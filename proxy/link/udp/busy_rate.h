@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the rate that a line delivers of this link's packets while there is a queue, and whether a stall
-// of the line caused that queue. Rates are measured over short intervals between arrivals: a line is as fast
-// as before after a stall, while a measurement over a round trip would include the stall.
+// Measures the rate at which a line delivers this link's packets while there is a queue, and whether a stall
+// of the line caused that queue. Rates are measured over short intervals between arrivals: after a stall a
+// line is as fast as before, while a measurement over a round trip would include the stall.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,12 +15,12 @@ namespace longhaul::link::udp {
 
 class BusyRate {
  public:
-  // `stands`: there is a queue, so the line was busy from the last arrival to this one; with our packets only
-  // if we had enough to send.
+  // `stands`: there is a queue, so the line was busy from the last arrival to this one; with our packets
+  // alone only if we had enough to send.
   void on_sample(const RateSample& sample, bool stands) {
     if (!sample.forward_delay) return;
     if (LineWatch::is_full(sample)) {
-      // A packet may come through in the middle.
+      // A packet may arrive in the middle of a stall.
       const Duration delay = *sample.forward_delay;
       if (delays_) jumps_.add(sample.now, delay - std::min(delays_->first, delays_->second));
       delays_ = std::pair(delays_ ? delays_->second : delay, delay);
@@ -29,7 +29,7 @@ class BusyRate {
       queue_.reset();
       return;
     }
-    const TimePoint arrival = sample.sent_at + *sample.forward_delay;  // by a clock of its own
+    const TimePoint arrival = sample.sent_at + *sample.forward_delay;  // by an independent clock
     if (!queue_) {
       queue_ = Queue{.since = arrival, .jump = jumps_.value().value_or(Duration{0})};
       return;
@@ -45,14 +45,14 @@ class BusyRate {
     queue.bytes = 0;
   }
 
-  // Bytes per second that arrived, the best of the last three samples; no result before there are two.
+  // Bytes per second that arrived, the best of the last three samples; nullopt before there are two.
   std::optional<double> value() const {
     if (!queue_ || queue_->pieces[1] == 0) return std::nullopt;
     return *std::max_element(queue_->pieces.begin(), queue_->pieces.end());
   }
 
-  // The most by which a packet was later than those before it, since shortly before the queue appeared: a
-  // stalled line builds all of its queue at once, other traffic gradually.
+  // The largest delay of a packet compared with those before it, since shortly before the queue appeared: a
+  // stalled line builds its whole queue at once, other traffic builds it gradually.
   Duration jump() const { return queue_ ? queue_->jump : Duration{0}; }
 
  private:
@@ -60,8 +60,8 @@ class BusyRate {
   static constexpr Duration kShortly = std::chrono::milliseconds(200);
 
   struct Queue {
-    TimePoint since;                 // the current sample,
-    std::uint64_t bytes = 0;         // and the bytes that arrived in it
+    TimePoint since;                 // start of the current sample
+    std::uint64_t bytes = 0;         // that arrived in it
     std::array<double, 3> pieces{};  // bytes per second, the newest first; 0: not yet
     Duration jump{0};
   };

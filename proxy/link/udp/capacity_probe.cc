@@ -8,11 +8,11 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr Duration kMemory = 60s;  // after which the line may have changed
-constexpr Duration kLate = 2ms;    // a sender's timers are, and a receiver's stamps may be by half of it
+constexpr Duration kMemory = 60s;  // afterwards the line may have changed
+constexpr Duration kLate = 2ms;    // lateness of a sender's timers; of a receiver's stamps: half of it
 constexpr double kNew = 0.1;       // weight of one burst in the mean
-constexpr std::uint64_t kFewestTold = 4;  // packets from the first that was told of to the last
-constexpr unsigned kInVain = 3;           // bursts, before it is left for a while
+constexpr std::uint64_t kFewestTold = 4;  // packets between the first and the last reported one
+constexpr unsigned kInVain = 3;           // bursts, before probing pauses
 constexpr Duration kLeft = 20s;
 }  // namespace
 
@@ -48,7 +48,8 @@ bool CapacityProbe::in_vain(TimePoint now) const { return in_vain_ >= kInVain &&
 void CapacityProbe::on_sample(const RateSample& sample) {
   if (answered_ || !sample.forward_delay) return;
   if (sample.sent_epoch == burst_.epoch) {
-    const Duration arrival = sample.sent_at.time_since_epoch() + *sample.forward_delay;  // a clock of its own
+    // by an independent clock
+    const Duration arrival = sample.sent_at.time_since_epoch() + *sample.forward_delay;
     last_ = {arrival, sample.dispatched_bytes};
     if (!first_) first_ = last_;
   } else if (static_cast<std::int16_t>(sample.sent_epoch - burst_.epoch) > 0) {
@@ -58,7 +59,7 @@ void CapacityProbe::on_sample(const RateSample& sample) {
   }
 }
 
-// The time of one byte of all traffic: jitter changes it equally to both sides.
+// The time for one byte of all traffic: jitter changes it equally in both directions.
 void CapacityProbe::conclude(const Place& first, const Place& last, TimePoint now) {
   const double time = seconds(last.arrival - first.arrival);
   if (time < seconds(kLate) / 2) return;

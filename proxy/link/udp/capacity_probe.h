@@ -15,23 +15,25 @@ class CapacityProbe {
  public:
   struct Burst {
     std::uint16_t epoch = 0;  // of its packets
-    double usual_rate = 0;    // bytes per second, what we send before it and after
+    double usual_rate = 0;    // bytes per second, the sending rate before and after it
     double rate = 0;          // bytes per second, at least kLeast times the usual one
     double bytes = 0;
   };
 
   void begin(TimePoint now, const Burst& burst);
-  // True when all of it was sent. A burst sent all at once, or much too slowly, is useless.
+  // Returns true when the burst was sent completely. A burst sent all at once, or much too slowly, is
+  // useless.
   bool on_send(TimePoint now, std::uint64_t bytes);
   void on_sample(const RateSample& sample);
 
-  // Bytes per second, the mean of the latest bursts. No result before two of them succeeded.
+  // Bytes per second, the mean of the latest bursts. Returns nullopt before two of them succeeded.
   std::optional<double> capacity() const;
   // The line has changed, or the other traffic has ended.
   void forget();
-  // No burst succeeded for so long that the estimate is outdated.
+  // Whether no burst succeeded for so long that the estimate is outdated.
   bool is_old(TimePoint now) const;
-  // Several bursts in a row were useless: on a slow line too few packets of each are acknowledged separately.
+  // Whether several bursts in a row were useless: on a slow line too few packets of each are acknowledged
+  // separately.
   bool in_vain(TimePoint now) const;
 
   static constexpr double kLeast = 1.3;
@@ -47,8 +49,8 @@ class CapacityProbe {
 
   Burst burst_;
   TimePoint began_at_{};
-  double left_ = 0;       // bytes of the burst that are still to leave
-  bool answered_ = true;  // it is complete, or was given up
+  double left_ = 0;       // bytes of the burst that are not sent yet
+  bool answered_ = true;  // the burst is complete, or was given up
   std::optional<Place> first_, last_;
   unsigned in_vain_ = 0;  // failed bursts since the last success
   TimePoint told_at_{};

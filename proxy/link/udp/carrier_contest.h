@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether TCP works while nothing is acknowledged over UDP: both are asked at the same moment, more than
-// once. Leaves asking, and what follows, to udp_paths.h.
+// Tests whether TCP works while nothing is acknowledged over UDP: both are probed at the same moment, more
+// than once. udp_paths.h sends the probes and acts on the result.
 #pragma once
 
 namespace longhaul::link::udp {
@@ -9,8 +9,8 @@ class CarrierContest {
  public:
   enum class Next { nothing, ask_both, tcp_won };
 
-  // Call it whenever anything may have changed. `in_doubt`: UDP has been silent for a while; `tcp_answered`:
-  // what it was asked last.
+  // To be called whenever anything may have changed. `in_doubt`: UDP has been silent for a while;
+  // `tcp_answered`: the latest TCP probe was answered.
   Next step(bool in_doubt, bool tcp_answered) {
     if (!in_doubt) {
       wins_ = 0;
@@ -24,8 +24,8 @@ class CarrierContest {
   }
 
  private:
-  // While a queue overflows, which packet of two gets through is luck. What was asked over UDP the first time
-  // has a round trip more until the second answer.
+  // While a queue overflows, it is chance which packet of two arrives. The first probe over UDP has another
+  // round trip until the second response over TCP.
   static constexpr int kWins = 2;
 
   int wins_ = 0;

@@ -6,7 +6,7 @@
 namespace longhaul::link::udp {
 namespace {
 
-// A stamp that would not fit into a Duration is no stamp.
+// A stamp that would not fit into a Duration is invalid.
 constexpr std::uint64_t kMaxMicroseconds = std::uint64_t{1} << 52;
 
 std::uint64_t microseconds(Duration time) {

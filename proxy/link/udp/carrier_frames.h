@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames between two UDP carriers, in addition to the session's (PROTOCOL.md, section 12): parsing and
-// writing, no state.
+// The frames between two UDP carriers, in addition to the session's (PROTOCOL.md, section 12): parses and
+// writes them, without state.
 #pragma once
 #include <array>
 #include <optional>
@@ -26,7 +26,7 @@ enum class CarrierFrameType : std::uint8_t {
 // Types from 0x20 to 0x2f belong to carriers; a session never sees them.
 constexpr bool is_carrier_frame(std::byte type) { return (std::to_integer<unsigned>(type) & 0xf0) == 0x20; }
 
-// What stands in front of `body_bytes` of body.
+// The frame head before a body of `body_bytes`.
 void write_frame_head(CarrierFrameType type, std::size_t body_bytes, Buffer& out);
 constexpr std::size_t frame_head_size(std::size_t body_bytes) { return 1 + varint_size(body_bytes); }
 
@@ -40,7 +40,7 @@ using PathToken = std::array<std::byte, 8>;
 void write_path_token(CarrierFrameType type, const PathToken& token, Buffer& out);
 Result<PathToken> parse_path_token(Bytes body);
 
-// The rest of the packet is a source symbol of the class.
+// The rest of the packet is a source symbol of this class.
 struct SymbolFrame {
   fec::Class of = fec::Class::interactive;
   fec::SymbolId id = 0;
@@ -50,16 +50,16 @@ Result<SymbolFrame> parse_symbol(Bytes body);
 
 struct RepairFrame {
   fec::Class of = fec::Class::interactive;
-  fec::Repair repair;  // borrows from what was parsed
+  fec::Repair repair;  // borrows from the parsed bytes
 };
 void write_repair(const RepairFrame& frame, Buffer& out);
 std::size_t repair_frame_size(const RepairFrame& frame);
 Result<RepairFrame> parse_repair(Bytes body);
-// How much larger a packet with a repair is, at most, than the largest of the packets that it protects.
+// A packet with a repair exceeds the largest of the packets that it protects by at most so many bytes.
 inline constexpr std::size_t kRepairRoom = 20;
 
-// Packets that did not arrive and whose content was restored: their numbers, descending. Not repeated if it
-// is lost itself: then their content is sent again unnecessarily.
+// Numbers of packets that did not arrive and whose content was restored, descending. The frame is not
+// repeated if it is lost: then their content is sent again unnecessarily.
 using RecoveredNumbers = boost::container::static_vector<PacketNumber, 64>;
 void write_recovered(const RecoveredNumbers& numbers, Buffer& out);
 Result<RecoveredNumbers> parse_recovered(Bytes body);

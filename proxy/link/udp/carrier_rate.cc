@@ -68,8 +68,8 @@ void CarrierRate::on_sent(TimePoint now, std::uint64_t bytes, std::uint64_t in_f
   const std::uint16_t epoch = law_->epoch();
   law_->on_send(now, bytes, in_flight_bytes);
   pacer_.on_sent(now, bytes);
-  // The next packet goes at another rate. (Setting the same rate again would end what a late timer may make
-  // up.)
+  // The next packet is sent at another rate. (Setting the same rate again would discard what a late timer may
+  // make up for.)
   if (law_->epoch() != epoch) pacer_.set_rate(now, law_->pacing_rate());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a carrier sends: the law, configured or measured, the pacer that follows it, and what the line has
-// delivered.
+// The sending rate of a carrier: the configured or measuring law, the pacer that applies it, and the delivery
+// rate of the line.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,10 +12,10 @@
 namespace longhaul::link::udp {
 
 struct RateTerms {
-  std::uint64_t rate_bits = 0;       // that this side may send, IP bytes; 0: measure
-  std::uint64_t most_bits = 0;       // a measured rate is never more than this; 0: no limit
-  std::optional<PathMemory> path{};  // what an earlier carrier found on this path
-  std::uint64_t seed = 0;            // links that share a line must not probe at the same moments
+  std::uint64_t rate_bits = 0;       // limit of this side, IP bytes; 0: to be measured
+  std::uint64_t most_bits = 0;       // upper limit of a measured rate; 0: none
+  std::optional<PathMemory> path{};  // what an earlier carrier measured on this path
+  std::uint64_t seed = 0;            // so that links that share a line do not probe at the same moments
 };
 
 class CarrierRate {
@@ -23,7 +23,7 @@ class CarrierRate {
   // `packet_bytes`: IP bytes of a full packet.
   CarrierRate(const RateTerms& terms, std::uint32_t packet_bytes, TimePoint now);
 
-  // As in the configuration. `rtt`: if one was measured. False: nothing has changed.
+  // Sets the configured values. `rtt`: the measured one, if any. Returns false if nothing has changed.
   bool set(std::uint64_t rate_bits, std::uint64_t most_bits, std::optional<Duration> rtt,
            std::uint32_t packet_bytes, TimePoint now);
   void set_packet_bytes(std::uint32_t packet_bytes, TimePoint now);
@@ -46,7 +46,7 @@ class CarrierRate {
 
   RateTerms terms_;
   std::unique_ptr<RateLaw> law_;
-  MeasuredLaw* measured_ = nullptr;  // law_, while it measures
+  MeasuredLaw* measured_ = nullptr;  // law_, if it measures
   Pacer pacer_;
   std::uint64_t delivery_rate_ = 0;
 };

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 void Competition::begin(TimePoint now, const LineWatch& watch, double random_loss, double rate,
                         Duration span) {
-  random_before_ = random_loss < 0.005 ? 0 : random_loss;  // a few may be the queue's
+  random_before_ = random_loss < 0.005 ? 0 : random_loss;  // a few may be caused by the queue
   fullest_queue_ = watch.queue();
   const double rtt = seconds(watch.base_rtt() + watch.queue());
   cubic_.start(rate * rtt / packet_bytes_, now);
@@ -36,8 +36,8 @@ double Competition::on_sample(const RateSample& sample, const LineWatch& watch, 
   acked_ += static_cast<std::int64_t>(sample.acked_bytes);
   lost_ += static_cast<std::int64_t>(sample.lost_bytes) - static_cast<std::int64_t>(sample.spurious_bytes);
   const double bytes = static_cast<double>(acked_ + lost_);
-  // The queue drops only where it is full; what is lost elsewhere is the line's own loss. Of that, chance may
-  // bring more. (A loss is known a round trip after it happened.)
+  // The queue drops packets only while it is full; other losses are the line's own. Of those, there may be
+  // more by chance. (A loss is known a round trip after it happened.)
   late_queue_.set_window(2 * rtt);
   late_queue_.add(now, watch.queue());
   const Duration late_queue = *late_queue_.value();
@@ -51,10 +51,11 @@ double Competition::on_sample(const RateSample& sample, const LineWatch& watch, 
   const double excess =
       nearly_full ? static_cast<double>(lost_) - usual - 4 * std::sqrt(usual * packet_bytes_) : 0;
   overflows_ = excess > 0;
-  // What was sent before the window shrank is no news of it. (What is lost was sent a moment before what is
-  // acknowledged.)
+  // Packets sent before the window shrank show nothing new. (A lost packet was sent slightly before the
+  // acknowledged ones.)
   if (overflows_ && sample.sent_at > loss_counts_from_) {
-    // A sender with less than half backs off less: CUBIC alone takes minutes to reach even shares.
+    // A sender with less than half of the capacity backs off less: CUBIC alone takes minutes to reach even
+    // shares.
     const double share = capacity > 0 ? cubic_.window() * packet_bytes_ / seconds(rtt) / capacity : 1;
     cubic_.on_loss(now, share < 0.45 ? 0.9 : share < 0.5 ? 0.8 : CubicWindow::kDecrease);
     loss_counts_from_ = now;
@@ -64,14 +65,14 @@ double Competition::on_sample(const RateSample& sample, const LineWatch& watch, 
   }
   if (static_cast<double>(sample.in_flight_bytes) + packets(8) > 0.8 * cubic_.window() * packet_bytes_)
     cubic_.on_ack(static_cast<double>(sample.acked_bytes) / packet_bytes_, rtt, now);
-  // A little faster than the window alone would go: the window is to decide.
+  // Slightly faster than the window alone allows, so that the window is the limit.
   return 1.1 * cubic_.window() * packet_bytes_ / seconds(rtt);
 }
 
 Competition::Next Competition::while_competing(TimePoint now, const LineWatch& watch, Duration much,
                                                Duration span) {
   if (now < next_look_) return Next::stay;
-  // About to overflow: then all give way, and a look would tell nothing.
+  // The queue is about to overflow: then all senders back off, and a look would show nothing.
   if (watch.queue() > fullest_queue_ * 8 / 10 && now < next_look_ + 20 * span) return Next::stay;
   if (watch.queue() > much) {
     look_queue_ = watch.queue();
@@ -82,8 +83,8 @@ Competition::Next Competition::while_competing(TimePoint now, const LineWatch& w
 
 Competition::Next Competition::while_looking(TimePoint now, TimePoint ends, const LineWatch& watch,
                                              Duration span) {
-  // At half our rate the queue loses half a second in a second if all of it is ours. It shows a round trip
-  // later.
+  // At half our rate the queue shrinks by half a second per second if all of it is ours. This shows a round
+  // trip later.
   if (overflows_) {
     next_look_ = now + 10 * span;
     return Next::compete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A congestion window that behaves like CUBIC's (RFC 9438), for use beside senders that fill queues, so that
+// A congestion window that behaves like CUBIC's (RFC 9438), for use next to senders that fill queues, so that
 // neither starves.
 #pragma once
 #include <cmath>
@@ -24,8 +24,8 @@ class CubicWindow {
     const double target = std::max(std::min(cubic, 1.5 * window_), reno_);
     if (target > window_) window_ += (target - window_) * packets / window_;
   }
-  // Call once for each round trip in which packets were lost because a queue was full. `decrease`: the part
-  // that stays.
+  // To be called once for each round trip in which packets were lost because a queue was full. `decrease`:
+  // the factor applied to the window.
   void on_loss(TimePoint now, double decrease = kDecrease) {
     largest_ = window_ < largest_ ? window_ * (1 + kDecrease) / 2 : window_;  // fast convergence
     window_ = std::max(decrease * window_, 4.0);
@@ -46,9 +46,9 @@ class CubicWindow {
   }
 
   double window_ = 0;
-  double largest_ = 0;    // before the latest loss
+  double largest_ = 0;    // the window before the latest loss
   double reno_ = 0;       // Reno's window: a lower bound
-  double to_origin_ = 0;  // seconds from a loss until the window is as large again
+  double to_origin_ = 0;  // seconds from a loss until the window reaches its old size
   TimePoint epoch_start_{};
 };
 

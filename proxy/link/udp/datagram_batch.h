@@ -14,8 +14,8 @@ struct DatagramBatch {
 
   UdpAddress to;
   Buffer bytes;
-  std::size_t segment_bytes = 0;  // the size of every datagram but the last
-  bool one_by_one = false;        // the path drops what leaves together
+  std::size_t segment_bytes = 0;  // the size of every datagram except the last
+  bool one_by_one = false;        // the path drops packets that are sent together
 
   std::size_t segments() const {
     return segment_bytes ? (bytes.size() + segment_bytes - 1) / segment_bytes : 0;

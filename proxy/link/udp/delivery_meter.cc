@@ -9,9 +9,9 @@ namespace longhaul::link::udp {
 DeliveryMeter::Stamp DeliveryMeter::on_sent(const OutgoingPacket& packet, std::size_t in_flight) {
   const bool asks = packet.kind != PacketKind::ack_only;
   if (asks && packet.application_limited) ++limited_;
-  // A pause, or the end of a time in which there was too little to send: earlier data says nothing about the
-  // line, so the next measurement begins with the answer to this packet. It is not enough that nothing is in
-  // flight: if packets are spaced wider than the round trip, that is the pacer's doing.
+  // After a pause, or a time in which there was too little to send, earlier data shows nothing about the
+  // line, so the next measurement begins with the acknowledgement of this packet. It is not sufficient that
+  // nothing is in flight: the pacer may space packets wider than the round trip.
   const bool begins = limited_last_ && (in_flight == 0 || !packet.application_limited);
   if (asks && begins) {
     marks_.push_back({.begins = true});
@@ -23,12 +23,11 @@ DeliveryMeter::Stamp DeliveryMeter::on_sent(const OutgoingPacket& packet, std::s
   return {.dispatched = dispatched_, .mark = newest_mark(), .limited = limited_, .bytes = packet.bytes};
 }
 
-// By the interval between two arrivals at the receiver: delays and bunching of ACKs on their way do not
-// matter.
+// By the interval between two arrivals at the receiver: delays and bunching of ACKs in transit do not matter.
 void DeliveryMeter::measure(const Stamp& largest, TimePoint sent, Duration arrival, RateSample& sample) {
   assert(largest.mark >= first_mark_);
   // Data sent before a pause may be acknowledged after it. Data sent after the pause is measured from its own
-  // beginning, or the pause would count as the line's.
+  // beginning, or the pause would be attributed to the line.
   const bool from_before = largest.mark < newest_beginning_;
   if (largest.mark >= round_mark_) {
     ++round_;

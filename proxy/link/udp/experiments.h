@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a law that measures, and the rate at which the packets of each recent one were sent. What
-// each phase does, and which one follows, is decided elsewhere.
+// The phases of MeasuredLaw, and the sending rate in each recent one. Other classes decide what each phase
+// does, and which one follows.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,33 +12,33 @@ namespace longhaul::link::udp {
 
 enum class Phase : std::uint8_t {
   train,    // a few packets at once: their spacing at the receiver shows the line's rate
-  ramp,     // faster each round trip
-  drain,    // the excess leaves the queue
+  ramp,     // faster in each round trip
+  drain,    // the excess drains from the queue
   cruise,   // at the line's rate
   up,       // a little faster, for a round trip
-  down,     // as much slower, while the answers to `up` come in
-  test,     // much slower, for a round trip: is less lost then?
+  down,     // as much slower, while acknowledgements of `up` arrive
+  test,     // much slower, for a round trip: tests whether loss decreases
   compete,  // beside traffic that fills queues
-  look,     // competing, for a moment slower: how much of the queue is ours?
-  burst,    // some packets at once: what is the total capacity of the line?
-  rest,     // their excess leaves the queue
+  look,     // competing, briefly slower: measures how much of the queue is ours
+  burst,    // some packets at once: measures the total capacity of the line
+  rest,     // the burst's excess drains from the queue
 };
 
 const char* name_of(Phase phase);
-// The line's rate is known, and no other traffic is competed with.
+// Whether the line's rate is known, and the law does not compete with other traffic.
 bool is_settled(Phase phase);
-// What is lost in it says something about the rate: not while a queue of our own making may overflow.
+// Whether losses in this phase show something about the rate: not while a queue of our own may overflow.
 bool measures_loss(Phase phase);
 LossByRate::Level level_of(Phase phase);
 
-// A phase that a part of the law wants to begin.
+// A phase that a part of the law requests.
 struct Plan {
   Phase phase = Phase::train;
-  double gain = 1;                  // of the line's rate
-  Duration time = Duration::max();  // maximum: until something else ends it
+  double gain = 1;                  // relative to the line's rate
+  Duration time = Duration::max();  // maximum: until another event ends the phase
 };
 
-// Packets are stamped with the number of the present phase (`RateLaw::epoch()`).
+// Packets are stamped with the number of the current phase (`RateLaw::epoch()`).
 class Experiments {
  public:
   struct Past {
@@ -51,7 +51,7 @@ class Experiments {
 
   // `line`: the line's rate, bytes per second.
   void begin(const Plan& plan, double line, TimePoint now);
-  // No result if it was too long ago.
+  // Returns nullopt if the phase was too long ago.
   const Past* find(std::uint16_t number) const;
 
   Phase phase() const { return phase_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a law that measures learns from sending a little faster for a round trip: how much more arrived, and
-// how much of it the queue took.
+// The result of sending a little faster for a round trip: how much more arrived, and how much of it filled
+// the queue.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@ namespace longhaul::link::udp {
 
 class FasterStep {
  public:
-  // Packets of `epoch` are sent at `rate` instead of `base`, in bytes per second; `queue`: in seconds.
+  // Packets of `epoch` are sent at `rate` instead of `base`, in bytes per second; `queue` is in seconds.
   void begin(std::uint16_t epoch, double base, double rate, double queue) {
     *this = {};
     epoch_ = epoch;
@@ -20,7 +20,7 @@ class FasterStep {
     queue_before_ = queue;
   }
 
-  // The line took what was sent at `rate`, by this sample.
+  // The sample shows that the line delivered at `rate`.
   void on_measured(const RateSample& sample, double rate, double queue) {
     if (sample.sent_epoch == epoch_) {
       if (!queue_at_answer_) queue_at_answer_ = queue;
@@ -50,20 +50,20 @@ class FasterStep {
   double size() const { return rate_ / base_ - 1; }
   double rise() const { return best_ / base_ - 1; }
   double queue_before() const { return queue_before_; }
-  // When its first packet was acknowledged.
+  // The queue when the first packet of the step was acknowledged.
   std::optional<double> queue_at_answer() const { return queue_at_answer_; }
-  // When the first packet behind it was; `now`: if that has not happened yet.
+  // The queue when the first packet after the step was acknowledged; `now` if that has not happened yet.
   double queue_after(double now) const { return answered_ ? queue_after_ : now; }
   bool answered() const { return answered_; }
   std::uint64_t piece_bytes() const { return piece_bytes_; }
-  double piece_rate() const { return piece_rate_; }  // 0: there was none
+  double piece_rate() const { return piece_rate_; }  // 0: there was no piece
 
  private:
   std::uint16_t epoch_ = 0;
   double base_ = 0, rate_ = 0;
   double best_ = 0;
-  std::uint64_t piece_bytes_ = 0;  // of the longest piece that was sent without a pause,
-  double piece_rate_ = 0;          // and the rate at which it was carried
+  std::uint64_t piece_bytes_ = 0;  // the longest piece that was sent without a pause
+  double piece_rate_ = 0;          // the rate at which it was delivered
   double queue_before_ = 0;
   std::optional<double> queue_at_answer_;
   bool answered_ = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the rate found at the start was measured yet by packets that were sent at it. Earlier packets, and
-// those sent slowly while the queue of the start drained, met this sender's own queue or show only its
-// slowness.
+// Whether packets sent at the rate found at the start have measured that rate yet. Earlier packets, and those
+// sent slowly while the queue of the start drained, met this sender's own queue or show only its slowness.
 #pragma once
 #include <optional>
 
@@ -14,8 +13,8 @@ class FirstMeasurement {
   explicit FirstMeasurement(bool pending) : pending_(pending) {}
 
   bool pending() const { return pending_; }
-  // A measurement, while pending. `sent_in`: the phase of its last packet, if it is remembered. False: it
-  // says nothing about the rate found.
+  // For a measurement, while pending. `sent_in`: the phase of its last packet, if it is remembered. Returns
+  // false if it shows nothing about the rate found.
   bool counts(const RateSample& sample, const Experiments::Past* sent_in) {
     if (!sent_in || sent_in->phase == Phase::train || sent_in->phase == Phase::ramp ||
         sent_in->phase == Phase::drain)
@@ -27,7 +26,7 @@ class FirstMeasurement {
 
  private:
   bool pending_;
-  std::optional<TimePoint> found_at_;  // when the first packet left at the rate found
+  std::optional<TimePoint> found_at_;  // when the first packet was sent at the rate found
 };
 
 }  // namespace longhaul::link::udp

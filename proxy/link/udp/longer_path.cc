@@ -16,12 +16,12 @@ Duration time_of(double bytes, double rate) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bytes / rate));
 }
 
-// What has to be left out of a queue of this length to see a difference.
+// How much less to send to see a difference if the rise is a queue of this length.
 Duration enough_of(Duration rise, Duration variation) {
   return std::clamp(rise / 2, LongerPath::kSmallestRise, kMostLeftOut) + 3 * variation;
 }
 
-// The time in which so much is left out.
+// The time needed to send that much less.
 Duration slow_time(Duration left_out, double our_share) {
   return std::chrono::duration_cast<Duration>(left_out / (1 - kSlow) / our_share);
 }
@@ -85,7 +85,7 @@ void LongerPath::begin(const Packet& packet, const RateSample& sample, const Que
 
 void LongerPath::begin_again(const Packet& packet, const RateSample& sample, const Known& known) {
   const Doubt before = *doubt_;
-  Known then = before.known;  // losses since then may be the queue's
+  Known then = before.known;  // later losses may be caused by the queue
   then.variation = known.variation;
   begin(packet, sample,
         {.rise = before.queues.rise + packet.delay - before.since.delay, .before = before.queues.before},
@@ -102,7 +102,7 @@ bool LongerPath::examine(const Packet& packet, const RateSample& sample, const K
     if (packet.sent_at >= doubt.slow_until) doubt_.reset();
     return false;
   }
-  if (sample.now > doubt.ends) {  // nobody can tell
+  if (sample.now > doubt.ends) {  // no decision possible
     doubt_.reset();
     return false;
   }
@@ -118,7 +118,7 @@ bool LongerPath::examine(const Packet& packet, const RateSample& sample, const K
     begin_slower(packet, sample);
     return false;
   }
-  if (-fell > std::max(doubt.enough, doubt.queues.rise / 2)) {  // it still grows
+  if (-fell > std::max(doubt.enough, doubt.queues.rise / 2)) {  // it is still growing
     doubt_.reset();
     return false;
   }
@@ -138,8 +138,8 @@ bool LongerPath::examine(const Packet& packet, const RateSample& sample, const K
   return false;
 }
 
-// Bytes per second since the doubt began, as the line took them: lost packets took their time, those that
-// found the queue full did not.
+// Bytes per second since the doubt began, as delivered by the line: lost packets took their time, except
+// those that found the queue full.
 double LongerPath::arrival_rate(const Packet& packet) const {
   const double time = seconds(packet.arrival() - doubt_->since.arrival());
   const auto sent = static_cast<double>(packet.dispatched_bytes - doubt_->since.dispatched_bytes);
@@ -152,16 +152,16 @@ void LongerPath::begin_slower(const Packet& packet, const RateSample& sample) {
                     .slow_from = sample.now,
                     .rate = arrival_rate(packet),
                     .queue = packet.delay - doubt_->since.delay};
-  // What is on its way was sent too fast and becomes a queue, unless it finds the queue full.
+  // Packets in flight were sent too fast and become a queue, unless they find the queue full.
   const Duration on_way = time_of(static_cast<double>(sample.in_flight_bytes), doubt_->slower->rate);
   expect_own(std::max(doubt_->slower->queue, on_way - doubt_->since_rtt), sample);
 }
 
-// So much was sent too fast: it takes so long to leave it out again.
+// The excess that was sent: it takes that long to drain.
 void LongerPath::expect_own(Duration queue, const RateSample& sample) {
   Doubt& doubt = *doubt_;
   doubt.slower->expected = queue;
-  // A little longer than needed: the rate may be wrong by a little, and packets leave one by one.
+  // A little longer than needed: the rate may be slightly wrong, and packets are sent one by one.
   const Duration left_out = queue + queue / 16 + may_drain() + doubt.enough;
   const Duration spare =
       left_out / 16 + kSmallestRise + time_of(2. * sample.full_packet_bytes, doubt.slower->rate);
@@ -170,15 +170,15 @@ void LongerPath::expect_own(Duration queue, const RateSample& sample) {
   doubt.ends = doubt.slower->since + 4 * *sample.rtt + slow * 16 / 5;
 }
 
-// Of what the first late packet met, this may have been no path: the queue before, and what was sent in front
-// of that packet and not acknowledged by itself.
+// The part of the first late packet's delay that may be due to queues: the previous queue, and what was sent
+// before that packet without being acknowledged separately.
 Duration LongerPath::may_drain() const {
   const double carries = doubt_->slower->rate * doubt_->known.capacity / doubt_->known.rate;
   const Duration unseen = time_of(doubt_->unseen_bytes, carries) - doubt_->unseen_time;
   return doubt_->queues.before + std::max(unseen, Duration{0});
 }
 
-// By how much the queue becomes longer from the packet before to this one.
+// How much the queue grew from the previous packet to this one.
 Duration LongerPath::growth(const Packet& packet) const {
   const auto sent = static_cast<double>(packet.dispatched_bytes - last_->dispatched_bytes);
   const double carried = doubt_->slower->rate * seconds(packet.sent_at - last_->sent_at);
@@ -193,7 +193,7 @@ bool LongerPath::examine_slower(const Packet& packet, const RateSample& sample, 
   const Duration grown = growth(packet);
   if (risen > slower.expected) expect_own(risen, sample);
   if (packet.sent_at < slower.since) return on_sent_too_fast(packet, sample, grown, known);
-  if (risen >= slower.own) {  // what was sent too fast still arrives; for long it is other traffic
+  if (risen >= slower.own) {  // the excess still arrives; if for long, it is other traffic
     slower.own = slower.queue = risen;
     slower.left_out = Duration{0};
     slower.slow_from = packet.sent_at;
@@ -204,14 +204,14 @@ bool LongerPath::examine_slower(const Packet& packet, const RateSample& sample, 
   const Duration empty = -may_drain();
   slower.left_out += std::max(empty - (slower.queue + grown), Duration{0});
   slower.queue = std::max(slower.queue + grown, empty);
-  // The rate may be wrong by a little.
+  // The rate may be slightly wrong.
   if (slower.left_out < doubt.enough + slower.own / 16) return false;
   const Duration missing = slower.queue - risen;
   if (missing > slower.left_out / 4 && missing < slower.left_out / 2) return false;
   const bool drained = risen <= (slower.own - empty) / 4 + kSmallestRise / 2;
   const bool longer = drained && missing <= slower.left_out / 4;
   if (longer) slower_rate_ = slower.rate;
-  doubt_.reset();  // a longer path, a queue, or that of others
+  doubt_.reset();  // a longer path, a queue, or the queue of others
   return longer;
 }
 
@@ -221,8 +221,8 @@ bool LongerPath::on_sent_too_fast(const Packet& packet, const RateSample& sample
   Slower& slower = *doubt.slower;
   const Duration risen = packet.delay - doubt.since.delay;
   const Duration least = std::max(slower.queue + std::min(grown, Duration{0}), -may_drain());
-  // A queue gets shorter only by what was left out, as in a pause: the line stood still for a moment, and
-  // is no slower.
+  // The queue shrank only by what was left out, as in a pause: the line stalled for a moment, and is not
+  // slower.
   const Duration margin = kSmallestRise / 4 + 2 * known.variation + std::max(-grown, Duration{0}) / 8;
   if (packet.sent_at < doubt.began && risen + margin < least) {
     begin_again(packet, sample, known);

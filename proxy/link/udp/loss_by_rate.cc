@@ -52,7 +52,7 @@ bool LossByRate::depends_on_rate() const {
   if (high.rate() <= low.rate()) return false;
   const double more = high.loss() - low.loss();
   const double share = (high.lost + low.lost) / (high.bytes() + low.bytes());
-  // If losses come in bursts, shares scatter more than for independent losses, whose runs have this length:
+  // If losses are bursty, shares vary more than for independent losses, whose runs have this length:
   const double run_of_dice = 1 / (1 - share);
   const double run =
       std::max((high.lost + low.lost) / packet_bytes_ / std::max(high.runs + low.runs, 1.0), run_of_dice);

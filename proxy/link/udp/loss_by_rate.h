@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distinguishes loss that depends on the rate (a policer, a very short queue) from loss at any rate, by
-// comparing packets sent faster and slower on purpose.
+// comparing packets that are deliberately sent faster and slower.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,18 +21,18 @@ class LossByRate {
   void age(double factor = 0.75);
   void clear() { cells_ = {}; }
 
-  // More was lost at the higher rate than at the lower one, beyond chance, and by as much as on a line that
-  // carries a fixed rate and drops the rest.
+  // Whether more was lost at the higher rate than at the lower one, beyond chance, and by as much as on a
+  // line that delivers a fixed rate and drops the rest.
   bool depends_on_rate() const;
-  // How much slower to send to learn whether loss depends on the rate: if nearly all is lost, at the arrival
-  // rate.
+  // How much slower to send to find out whether loss depends on the rate; if nearly everything is lost, at
+  // the arrival rate.
   static double trial_gain(double loss) {
     return loss < 0.15 ? 0.75 : 0.9 * (1 - loss < 0.1 ? 0.1 : 1 - loss);
   }
-  // Enough packets of both kinds were sent to decide.
+  // Whether enough packets of both kinds were sent to decide.
   bool decided() const;
   bool enough(Level level) const { return cell(level).bytes() >= kEnoughPackets * packet_bytes_; }
-  // Share of packets that is lost at any rate.
+  // Share of packets lost at any rate.
   double random_loss() const;
   double loss(Level level) const;
   double total_loss() const;

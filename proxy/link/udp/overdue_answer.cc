@@ -6,12 +6,12 @@
 namespace longhaul::link::udp {
 namespace {
 
-// A host that stands still for a moment is no path that is silent.
+// A host that stalls for a moment is not a silent path.
 constexpr Duration kPause = std::chrono::milliseconds(25);
 
 }  // namespace
 
-// Without packets that search for the path's largest size: a path that works may well drop those.
+// Excludes packets that search for the path's MTU: a working path may well drop those.
 void OverdueAnswer::note(bool answered, TimePoint now) {
   if (flight_.bytes_against_window() == 0)
     unanswered_since_.reset();
@@ -48,7 +48,7 @@ std::optional<TimePoint> OverdueAnswer::next_timeout(TimePoint last) const {
   const TimePoint quiet = *unanswered_since_ + SentPackets::kMaxAckDelay;
   std::optional<TimePoint> next;
   if (last < silent) next = last < late ? late : silent;
-  // The oldest packet is only looked for in silence.
+  // The oldest packet is only searched for during silence.
   std::optional<TimePoint> sooner;
   if (last < quiet) {
     sooner = quiet;

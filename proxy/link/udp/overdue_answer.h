@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether acknowledgements are overdue on a path that works, and how much: the sooner that is seen, the
-// sooner another path can take over. path_health.h decides when the path has failed.
+// Detects overdue acknowledgements on a path that works: the sooner, the sooner another path can take over.
+// path_health.h decides when the path has failed.
 #pragma once
 #include <optional>
 
@@ -14,23 +14,22 @@ class OverdueAnswer {
   // Both outlive this object.
   OverdueAnswer(const PacketsInFlight& flight, const PathHealth& health) : flight_(flight), health_(health) {}
 
-  // Other paths can take over: there are deadlines for what follows.
+  // `watched`: other paths can take over, so deadlines are needed.
   void set_watched(bool watched) { watched_ = watched; }
-  // After packets were sent or acknowledged.
+  // To be called after packets were sent or acknowledged.
   void note(bool answered, TimePoint now);
   void forget() { unanswered_since_.reset(); }
 
-  // The oldest packet in flight should have been acknowledged, and nothing was for as long as an ACK may
-  // wait: perhaps the line only stands still for a moment, so nothing changes but that copies are sent on
-  // another path.
+  // The oldest packet in flight should have been acknowledged, but nothing was for as long as an ACK may be
+  // delayed. Perhaps the line only stalls for a moment, so only copies are sent on another path.
   bool is_doubtful(TimePoint now) const;
-  // An acknowledgement is overdue: a packet was lost, or the path. The timer that probes is no sign of it: it
-  // runs out sooner where an acknowledgement was asked for at once.
+  // An acknowledgement is overdue: a packet was lost, or the path has failed. The probe timer is no
+  // indication: it expires sooner if an immediate acknowledgement was requested.
   bool is_late(TimePoint now) const { return waits(late_after(), now); }
-  // Nor were the probes acknowledged that were sent for that reason: it is the path.
+  // The probes sent for that reason were not acknowledged either: the path has failed.
   bool is_silent(TimePoint now) const { return waits(silent_after(), now); }
 
-  // The next moment after `last` at which one of these may become true.
+  // The next time after `last` at which one of these may become true.
   std::optional<TimePoint> next_timeout(TimePoint last) const;
 
  private:
@@ -43,7 +42,7 @@ class OverdueAnswer {
   const PacketsInFlight& flight_;
   const PathHealth& health_;
   bool watched_ = false;
-  std::optional<TimePoint> unanswered_since_;  // something is in flight, and nothing was acknowledged since
+  std::optional<TimePoint> unanswered_since_;  // packets are in flight, and none was acknowledged since
 };
 
 }  // namespace longhaul::link::udp

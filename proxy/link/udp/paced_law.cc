@@ -44,7 +44,7 @@ void PacedLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample, {.rate = told(), .capacity = told(), .loss = losses_.total_loss(), .alone = true});
   if (watch_.doubts() && !doubted) losses_before_doubt_ = losses_;
   if (const auto slower = watch_.slower_rate()) {
-    losses_ = *losses_before_doubt_;  // later ones were lost because too much was sent
+    losses_ = *losses_before_doubt_;  // later ones were caused by sending too much
     return begin_guard(sample.now, std::min(*slower, told()));
   }
   for (const EpochTally& tally : sample.epochs) {

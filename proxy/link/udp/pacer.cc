@@ -35,8 +35,9 @@ Duration Pacer::lateness(TimePoint now) const {
   return waiting_ ? std::clamp<Duration>(now - wake_at_, Duration{0}, kMaxLateness) : Duration{0};
 }
 
-// A timer that is always late would lower the average if nothing were made up. Time lost in a single stall of
-// a host is not made up: the line was idle meanwhile, and its queue need not take so much at once.
+// A timer that is always late would lower the average rate if its lateness were not made up for. Time lost in
+// a single stall of a host is not made up for: the line was idle meanwhile, and its queue should not take so
+// much at once.
 double Pacer::most_credit(TimePoint now) const {
   const double idle = std::max<double>(bytes_in(kBurst), packet_bytes_);
   return std::max(idle, send_bytes() + made_up(lateness(now)));
@@ -55,7 +56,7 @@ Duration Pacer::missed(TimePoint now) const {
 std::uint64_t Pacer::allowance(TimePoint now) {
   earn(now);
   // One packet may be sent as soon as there is any credit: at low rates it exceeds a millisecond's worth, and
-  // the pacer waits for the debt. Half a packet more or less is no burst.
+  // the pacer waits for the debt. Half a packet more or less is not a burst.
   const double send = send_bytes();
   if (credit_ < std::min<double>(packet_bytes_, send)) return 0;
   if (waiting_) usual_lateness_ += std::clamp<Duration>((lateness(now) - usual_lateness_) / 8, -kStep, kStep);

@@ -141,9 +141,8 @@ Result<OpenedPacket> PacketOpener::open(MutableBytes datagram, TimePoint now) {
   return OpenedPacket{number, payload};
 }
 
-// RFC 9001, section 6.3: of two phases with the same bit, the packet number tells which is meant. Numbers
-// only rise from phase to phase, so any number of the current one separates those before it from those after
-// it.
+// RFC 9001, section 6.3: the packet number distinguishes two phases with the same bit. Numbers only increase
+// from phase to phase, so any number of the current phase separates earlier from later ones.
 PacketCipher* PacketOpener::cipher_for(KeyPhase phase, PacketNumber number, TimePoint now) {
   if (previous_ && now >= previous_until_) previous_.reset();
   if (phase == phase_) return &current_;

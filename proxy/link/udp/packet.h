@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of the UDP carrier (PROTOCOL.md, section 11): the header, numbers, sealing and opening, and the
-// change of keys. carrier_frames.h has their content; the carrier decides which packets are sent.
+// Packets of the UDP carrier (PROTOCOL.md, section 11): the header, numbers, encryption and decryption, and
+// the change of keys. carrier_frames.h has their content; the carrier decides which packets are sent.
 #pragma once
 #include <optional>
 
@@ -17,17 +17,17 @@ inline constexpr std::size_t kPacketOverhead = kPacketHeaderBytes + kPacketTagBy
 
 enum class PacketError {
   not_a_packet = 1,  // too short, unknown flags, or another connection's
-  not_authentic,     // does not open: forged, damaged, or under keys no longer kept
-  seen_before,       // authentic, but a repetition, or older than the replay window
+  not_authentic,     // decryption failed: forged, damaged, or under keys no longer stored
+  seen_before,       // authentic, but a replay, or older than the replay window
   keys_worn_out,     // a limit of RFC 9001, section 6.6: new keys need a new epoch
-  too_far_ahead,     // more would be unacknowledged than 32 bits of a number can tell apart
+  too_far_ahead,     // too many unacknowledged packets for the 32 bits of a number
 };
 const boost::system::error_category& packet_category();
 inline boost::system::error_code make_error_code(PacketError error) {
   return {static_cast<int>(error), packet_category()};
 }
 
-// Alternates with every change of keys of its direction, so that a reader knows which keys to try.
+// Alternates with every change of keys of its direction, so that a receiver knows which keys to use.
 enum class KeyPhase : std::uint8_t { even = 0, odd = 1 };
 
 struct PacketHeader {
@@ -35,7 +35,7 @@ struct PacketHeader {
   ConnectionId id;
   std::uint32_t low_number = 0;  // the low 32 bits
 };
-// No result: not a packet of ours. Checks the header and the length only.
+// Returns nullopt if this is not a packet of this protocol. Checks the header and the length only.
 std::optional<PacketHeader> read_packet_header(Bytes datagram);
 void write_packet_header(const PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out);
 
@@ -43,36 +43,36 @@ void write_packet_header(const PacketHeader& header, std::span<std::byte, kPacke
 // bits.
 PacketNumber decode_packet_number(PacketNumber expected, std::uint32_t low_number);
 
-// The limits of one key, and of all keys of a direction (RFC 9001, section 6.6). Tests set them low.
+// The limits of one key, and of all keys of a direction (RFC 9001, section 6.6). Tests set lower ones.
 struct PacketLimits {
-  // Packets under one key after which the next key is taken, and after which nothing more is sealed. 2^23 is
-  // the limit of AES-GCM; ChaCha20-Poly1305 has none that matters, but one rule is simpler.
+  // Packets under one key after which the next key is used, and after which nothing more is encrypted. 2^23
+  // is the limit of AES-GCM; ChaCha20-Poly1305 has no practical limit, but one rule is simpler.
   std::uint64_t update_after = std::uint64_t{1} << 22;
   std::uint64_t packets_per_key = std::uint64_t{1} << 23;
-  // How many numbers there are, and how far one may be ahead of the highest acknowledged, so that its low 32
-  // bits are enough (RFC 9000, section 17.1).
+  // How many numbers there are, and how far one may be ahead of the highest acknowledged one, so that its low
+  // 32 bits suffice (RFC 9000, section 17.1).
   std::uint64_t numbers = std::uint64_t{1} << 62;
   std::uint64_t unacknowledged = std::uint64_t{1} << 31;
-  // Packets that did not open, under all keys together.
-  std::optional<std::uint64_t> failed_opens = std::nullopt;  // none: 2^52 for AES, 2^36 for ChaCha20
+  // Packets that failed to decrypt, under all keys together.
+  std::optional<std::uint64_t> failed_opens = std::nullopt;  // nullopt: 2^52 for AES, 2^36 for ChaCha20
 };
 
-// Assigns numbers and seals this side's packets. Owns the numbers: none is ever used twice, whatever the
+// Assigns numbers and encrypts this side's packets. Owns the numbers: none is ever used twice, whatever the
 // caller does.
 class PacketSealer {
  public:
   PacketSealer(const DirectionKeys& keys, Cipher cipher, PacketLimits limits = {});
 
-  // The number that the next packet gets.
+  // The number of the next packet.
   PacketNumber next_number() const { return next_number_; }
 
-  // `packet` is the whole datagram: kPacketHeaderBytes of room, the payload (at least a byte),
-  // kPacketTagBytes of room. After an error nothing has changed and the packet must not be sent.
+  // `packet` is the whole datagram: room for kPacketHeaderBytes, the payload (at least a byte), room for
+  // kPacketTagBytes. After an error nothing has changed and the packet must not be sent.
   Result<PacketNumber> seal(MutableBytes packet);
 
   // The peer acknowledged `number`. Keys change again only after a packet under the current ones was
-  // acknowledged (RFC 9001, section 6.1), so a side that sends only acknowledgements must occasionally send a
-  // packet that is acknowledged: while update_waits().
+  // acknowledged (RFC 9001, section 6.1), so a side that sends only acknowledgements must send a packet that
+  // is acknowledged while update_waits().
   void on_acknowledged(PacketNumber number);
   bool update_waits() const { return sealed_ >= limits_.update_after && !confirmed(); }
 
@@ -99,7 +99,8 @@ struct OpenedPacket {
   MutableBytes payload;  // inside the datagram
 };
 
-// Opens the peer's packets of one direction. Packets from strangers change nothing except a counter.
+// Decrypts the peer's packets of one direction. Packets that are not authentic change nothing except a
+// counter.
 class PacketOpener {
  public:
   struct Counters {
@@ -111,10 +112,10 @@ class PacketOpener {
 
   PacketOpener(const DirectionKeys& keys, Cipher cipher, PacketLimits limits = {});
 
-  // Decrypts in place; after an error the datagram's bytes are garbage and must not be used.
+  // Decrypts in place; after an error the datagram's bytes are undefined and must not be used.
   Result<OpenedPacket> open(MutableBytes datagram, TimePoint now);
 
-  // How long keys are kept after a change, for packets that were overtaken: three probe timeouts (RFC 9001,
+  // How long keys are kept after a change, for packets that were reordered: three probe timeouts (RFC 9001,
   // section 6.5).
   void keep_previous_keys(Duration time) { keep_previous_ = time; }
 
@@ -130,11 +131,11 @@ class PacketOpener {
   std::uint64_t failed_opens_;
   Duration keep_previous_ = std::chrono::seconds(3);
   TrafficSecret next_secret_;
-  PacketCipher current_, next_;  // made ahead, so that a forged phase bit costs no derivation
+  PacketCipher current_, next_;  // derived in advance, so that a forged phase bit costs no derivation
   std::optional<PacketCipher> previous_;
   TimePoint previous_until_{};
   KeyPhase phase_ = KeyPhase::even;
-  PacketNumber of_this_phase_;  // opened with the current keys; the first that did
+  PacketNumber of_this_phase_;  // the lowest number decrypted with the current keys
   ReplayWindow seen_;
   Counters counters_;
 };

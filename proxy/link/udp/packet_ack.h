@@ -19,8 +19,8 @@ struct NumberRange {
 inline constexpr std::size_t kMaxAckRanges = 64;
 
 struct PacketAck {
-  Duration delay{0};    // from the arrival of the largest number to the making of this ACK
-  Duration arrival{0};  // of the largest number, by the receiver's clock since it made its carrier
+  Duration delay{0};    // from the arrival of the largest number until this ACK was made
+  Duration arrival{0};  // of the largest number, by the receiver's clock, which starts with its carrier
   // Descending, neither touching nor overlapping; the first one ends with the largest number. Never empty.
   boost::container::static_vector<NumberRange, kMaxAckRanges> ranges;
 

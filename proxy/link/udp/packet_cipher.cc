@@ -37,7 +37,7 @@ std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {
 
 void PacketCipher::seal(PacketNumber number, Bytes associated, MutableBytes text,
                         std::span<std::byte, kPacketTagBytes> tag) {
-  // No input can make it fail; the output might be plain text.
+  // No input can make it fail; after a failure the output might be plain text.
   if (!cipher_->seal_whole(nonce(number), {raw(associated.data()), associated.size()}, text, raw(tag.data())))
     throw std::runtime_error("OpenSSL cannot seal a packet");
 }
@@ -46,7 +46,8 @@ bool PacketCipher::open(PacketNumber number, Bytes associated, MutableBytes text
                         std::span<const std::byte, kPacketTagBytes> tag) {
   bool authentic =
       cipher_->open_whole(nonce(number), {raw(associated.data()), associated.size()}, text, raw(tag.data()));
-  // A stranger's packets must not fill the thread's error queue, nor be mistaken for a later error of TLS.
+  // Packets that are not authentic must not fill the thread's error queue, or be mistaken for a later error
+  // of TLS.
   if (!authentic) ERR_clear_error();
   return authentic;
 }

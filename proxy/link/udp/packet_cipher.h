@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One AEAD key for packets, in place: the nonce and the cipher. crypto/aead.h has the arithmetic; packet.h
-// ensures that no number is used twice.
+// One AEAD key for packets, used in place: the nonce and the cipher. crypto/aead.h has the algorithms;
+// packet.h ensures that no number is used twice.
 #pragma once
 #include <memory>
 
@@ -20,7 +20,8 @@ class PacketCipher {
   // Encrypts `text` in place and writes the tag.
   void seal(PacketNumber number, Bytes associated, MutableBytes text,
             std::span<std::byte, kPacketTagBytes> tag);
-  // Decrypts `text` in place. False: not sealed with this key, number and header; `text` is garbage then.
+  // Decrypts `text` in place. Returns false if it was not encrypted with this key, number and header; then
+  // `text` is undefined.
   [[nodiscard]] bool open(PacketNumber number, Bytes associated, MutableBytes text,
                           std::span<const std::byte, kPacketTagBytes> tag);
 

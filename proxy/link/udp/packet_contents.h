@@ -11,11 +11,11 @@ namespace longhaul::link::udp {
 
 struct SentContent {
   std::uint32_t datagram_bytes = 0;
-  CarrierId carrier;                // the session's number for us at that time
-  bool restored = false;            // the peer has the content without the packet
-  bool asks_at_once = false;        // with a PROBE in it
-  std::optional<PacketNumber> ack;  // the largest number of the PACKET_ACK in it
-  PacketContent frames;             // of the session
+  CarrierId carrier;                // the session's id of this carrier at that time
+  bool restored = false;            // the peer has restored the content by error correction
+  bool asks_at_once = false;        // the packet has a PROBE
+  std::optional<PacketNumber> ack;  // the largest number of its PACKET_ACK
+  PacketContent frames;             // the session's content
 };
 
 class PacketContents {
@@ -36,7 +36,7 @@ class PacketContents {
     PacketContent frames = std::move(content.frames);
     frames.clear();
     content = {};
-    // Control frames are rare: their memory does not stay with every handle.
+    // Control frames are rare: their memory is not kept with every handle.
     if (frames.control.capacity() == 0) content.frames = std::move(frames);
     free_.push_back(handle);
   }

@@ -34,7 +34,7 @@ fec::Mode mode_of(const config::Fec& fec) {
 fec::WindowEncoder& PacketFec::encoder(fec::Class of) {
   auto& place = encoders_[fec::index_of(of)];
   if (!place) {
-    // A tail of bulk is a whole window of the line; other repairs look back a few packets only.
+    // A tail of bulk data is a whole window of the line; other repairs cover only a few packets.
     fec::WindowEncoder::Options options;
     if (of == fec::Class::bulk) options.kept_symbols = fec::ControllerOptions{}.kept_symbols;
     place = std::make_unique<fec::WindowEncoder>(options);

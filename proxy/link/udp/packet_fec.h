@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connects error correction with packets: which packets become symbols, the contents of a symbol, which
-// repairs are sent, and which packets they recover. fec/ has the codes and decides on the number of repairs.
+// repairs are sent, and which packets they restore. fec/ has the codes and determines the number of repairs.
 #pragma once
 #include <array>
 #include <deque>
@@ -16,12 +16,13 @@ namespace longhaul::link::udp {
 
 fec::Mode mode_of(const config::Fec& fec);
 
-// A symbol is the low half of its packet's number and the frames behind the SYMBOL frame, so that what is
-// restored can be named to its sender.
+// A symbol consists of the low half of its packet's number and the frames after the SYMBOL frame, so that a
+// restored packet can be reported to its sender.
 class PacketFec {
  public:
   // ---- sending
-  // Whether the next packet is a symbol; call before it is made.
+  // The symbol frame for the next packet, or nullopt if it is not to be a symbol; to be called before the
+  // packet is made.
   std::optional<SymbolFrame> next_symbol(bool interactive, fec::Mode mode) const;
   void add_symbol(fec::Class of, PacketNumber number, Bytes frames);
   void on_sent(std::optional<fec::Class> symbol, fec::Mode mode, TimePoint now) {
@@ -31,9 +32,9 @@ class PacketFec {
     controller_.on_report(now, report, smoothed_rtt);
   }
   void on_quiet(TimePoint now) { controller_.on_quiet(now); }
-  // The next repair that should be sent now; its bytes are valid until the next call.
+  // The next repair to be sent now; its bytes are valid until the next call.
   std::optional<RepairFrame> next_repair(TimePoint now);
-  // There was no room for it: it is the next one again.
+  // The repair did not fit: it becomes the next one again.
   void put_back(const RepairFrame& repair) { ready_.push_front(repair); }
   bool repairs_ready() const { return !ready_.empty(); }
   std::optional<TimePoint> next_timeout() const { return controller_.next_timeout(); }
@@ -42,20 +43,20 @@ class PacketFec {
   // ---- receiving
   struct Restored {
     PacketNumber number;
-    Bytes frames;  // good until the next on_symbol() or on_repair()
+    Bytes frames;  // valid until the next on_symbol() or on_repair()
   };
   void on_symbol(const SymbolFrame& symbol, PacketNumber number, Bytes frames);
   void on_repair(const RepairFrame& repair);
   // `expected`: approximately the highest number received.
   std::optional<Restored> poll_restored(PacketNumber expected);
-  fec::WindowDecoder::Counters counters() const;  // of all classes
+  fec::WindowDecoder::Counters counters() const;  // sum of all classes
 
  private:
   fec::WindowEncoder& encoder(fec::Class of);
   fec::WindowDecoder& decoder(fec::Class of);
 
   fec::Controller controller_;
-  // Created when first needed: a clean path has none.
+  // Created on first use: a path without loss has none.
   std::array<std::unique_ptr<fec::WindowEncoder>, fec::kClasses> encoders_;
   std::array<std::unique_ptr<fec::WindowDecoder>, fec::kClasses> decoders_;
   std::deque<RepairFrame> ready_;

@@ -15,8 +15,8 @@
 
 namespace longhaul::link::udp {
 
-// Names the receiver's state on every packet of one direction. It comes from the exporter, so it cannot be
-// chosen, and off-path attackers cannot guess it.
+// Identifies the receiver's state in every packet of one direction. It is derived from the exporter, so it
+// cannot be chosen, and off-path attackers cannot guess it.
 struct ConnectionId {
   static constexpr std::size_t kSize = 8;
   std::array<std::byte, kSize> bytes{};
@@ -36,7 +36,7 @@ struct DirectionKeys {
 struct CarrierKeys {
   DirectionKeys dialler_to_acceptor, acceptor_to_dialler;
 
-  // By which side dialled the connection that the keys were exported from, not by the session's side.
+  // `side`: the side that dialled the connection from which the keys were exported; not the session's side.
   const DirectionKeys& sent_by(Side side) const {
     return side == Side::dialler ? dialler_to_acceptor : acceptor_to_dialler;
   }
@@ -66,19 +66,20 @@ struct PacketKey {
 PacketKey packet_key(const TrafficSecret& secret, Cipher cipher);
 TrafficSecret next_secret(const TrafficSecret& secret);
 
-// The contents of HELLO's offer and answer. A side that is faster without AES offers only ChaCha20, so AES is
-// used if both sides prefer it.
+// The ciphers in HELLO. A side that is faster without AES offers only ChaCha20, so AES is used if both sides
+// prefer it.
 std::uint8_t ciphers_to_offer(Cipher preferred);
-// The choice from the dialler's offer; no result: no cipher in common, and no UDP.
+// The acceptor's choice from the dialler's offer. Returns nullopt if there is no common cipher; then UDP is
+// not used.
 std::optional<Cipher> cipher_to_answer(std::uint8_t offered, Cipher preferred);
-// The one bit in the acceptor's answer; no result: it answered none, several, or one that was not offered.
+// The one bit in the acceptor's HELLO. Returns nullopt if it has none, several, or one that was not offered.
 std::optional<Cipher> cipher_answered(std::uint8_t answered, std::uint8_t offered);
 
 }  // namespace longhaul::link::udp
 
 template <>
 struct std::hash<longhaul::link::udp::ConnectionId> {
-  // Only ids that we derived are ever put into a table, so a stranger cannot make entries collide.
+  // Only ids derived by this program are put into a table, so a remote host cannot cause collisions.
   std::size_t operator()(const longhaul::link::udp::ConnectionId& id) const noexcept {
     std::size_t value;
     static_assert(sizeof value <= sizeof id.bytes);

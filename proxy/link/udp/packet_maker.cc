@@ -6,11 +6,11 @@
 namespace longhaul::link::udp {
 namespace {
 
-// An ACK larger than this goes by itself, not in a packet with data.
+// A larger ACK is sent separately, not in a packet with data.
 constexpr std::size_t kAckBesideData = 256;
-// So much of a packet must be free to begin a frame of the session.
+// At least that much of a packet must be free to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
-// Of a PROBE frame that is not padded.
+// Size of a PROBE frame without padding.
 constexpr std::size_t kProbeBytes = 2;
 
 }  // namespace
@@ -48,11 +48,11 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
   bool wants = has_data(now);
   bool may = (wants || fec_.next_timeout() || fec_.repairs_ready() || probes_owed_) && may_send_data(now);
   if (may) repair = fec_.next_repair(now);
-  // Made when the path took larger packets.
+  // The repair was made when the path carried larger packets.
   while (repair && kPacketOverhead + repair_frame_size(*repair) > flight_.mtu().current())
     repair = fec_.next_repair(now);
   if (repair && kPacketOverhead + repair_frame_size(*repair) > limit) {
-    // This batch has no room for it, the next one has.
+    // The repair does not fit into this batch, but into the next one.
     fec_.put_back(*repair);
     return false;
   }
@@ -75,7 +75,7 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
   bool asks = false;
   if (sends && repair) {
     if (out.size() + repair_frame_size(*repair) > end) {
-      // The ACK took its place: then only the ACK goes.
+      // The ACK left too little room: then only the ACK is sent.
       fec_.put_back(*repair);
     } else {
       write_repair(*repair, out);
@@ -88,7 +88,7 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
     asks = write_payload(end, start + flight_.mtu().current() - kPacketTagBytes - kRepairRoom, content, out,
                          now);
   }
-  // Once in a round trip: the other side may have as much to tell, and each question asks for an ACK.
+  // Once in a round trip: the other side may have as much to report, and each probe requests an ACK.
   const bool wants_acknowledgement =
       received_.wants_acknowledgement() &&
       (!asked_acknowledgement_ || now - *asked_acknowledgement_ >= flight_.sent().rtt().smoothed());
@@ -111,7 +111,7 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
   return finish(start, PacketKind::data, handle, out, now);
 }
 
-// Says what came, and what came back by error correction.
+// Reports what was received, and what error correction restored.
 void PacketMaker::write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now) {
   if (only_if_small && !ack_fits_beside_data()) return;
   auto ack = received_.make_ack(now);
@@ -125,12 +125,12 @@ void PacketMaker::write_ack(SentContent& content, bool only_if_small, Buffer& ou
   recovered_.clear();
 }
 
-// The session's frames, as a symbol where they are protected. False: nothing of it went in.
+// Writes the session's frames, as a symbol if they are protected. Returns false if nothing fits.
 bool PacketMaker::write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
                                 TimePoint now) {
   if (end < out.size() + kMinRoom || !has_data(now)) return false;
-  // Control frames are as urgent as interactive streams, and what is first in the packet decides for all of
-  // it.
+  // Control frames are as urgent as interactive streams, and the first frame in the packet determines the
+  // class of all of it.
   auto next = outgoing_.next_stream(carrier_);
   bool interactive = !next || next->stream_class == StreamClass::interactive;
   fec::Mode mode = next ? mode_of(next->features.fec) : fec_mode_;
@@ -152,7 +152,7 @@ bool PacketMaker::write_payload(std::size_t end, std::size_t protected_end, Sent
     out.resize(before);
     return false;
   }
-  // In front of SYMBOL: what stands behind it is protected, which carrier frames are not.
+  // Before SYMBOL: what follows it is protected, which carrier frames are not.
   newest_has_bytes_ = !content.frames.ranges.empty();
   frames += ask_at_end(before, packet_end, content, out, now);
   if (symbol) fec_.add_symbol(symbol->of, sealer_.next_number(), Bytes(out).subspan(frames));
@@ -160,17 +160,17 @@ bool PacketMaker::write_payload(std::size_t end, std::size_t protected_end, Sent
   return true;
 }
 
-// Where the last packet for a while is lost nothing that comes after it tells, and only a timer helps. It can
-// be short if the receiver answers that packet at once: a PROBE goes in at `at`. Returns how many bytes it
+// If the last packet for a while is lost, no later packet reveals it, and only a timer helps. It can be short
+// if the receiver acknowledges that packet at once: a PROBE is inserted at `at`. Returns how many bytes it
 // takes.
 std::size_t PacketMaker::ask_at_end(std::size_t at, std::size_t end, SentContent& content, Buffer& out,
                                     TimePoint now) {
   if (out.size() + kProbeBytes > end || (has_data(now) && !probes_owed_) || fec_.erasure_rate() == 0)
     return 0;
-  // A pure receiver repeats its messages anyway, and answers to them would only delay the
-  // data.
+  // A pure receiver repeats its messages anyway, and their acknowledgements would only delay the data.
   if (!newest_has_bytes_) return 0;
-  // Where a source is just slower than the line every packet is the last: hardly more ACKs than come anyway.
+  // If a source is just slower than the line, every packet is the last one: then probes cause hardly more
+  // ACKs than there are anyway.
   const Duration often = flight_.sent().rtt().smoothed() / 8;
   if (!probes_owed_ && asked_at_end_ && now - *asked_at_end_ < often) return 0;
   asked_at_end_ = now;
@@ -192,14 +192,14 @@ bool PacketMaker::make_from(Buffer& out, TimePoint now) {
   return finish(0, PacketKind::data, flight_.take(), out, now);
 }
 
-// Seals what stands in `out` from `start` on and counts it as sent.
+// Encrypts the bytes in `out` from `start` on and counts them as sent.
 bool PacketMaker::finish(std::size_t start, PacketKind kind, std::uint32_t handle, Buffer& out,
                          TimePoint now) {
   out.resize(out.size() + kPacketTagBytes);
   const std::size_t size = out.size() - start;
   const auto number = sealer_.seal(MutableBytes(out).subspan(start));
   if (!number) {
-    // The carrier fails, and its content is sent again with all that was in flight.
+    // The carrier fails, and the content is sent again with everything else in flight.
     out.resize(start);
     if (kind != PacketKind::ack_only) flight_.give_back(handle);
     keys_worn_out_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a carrier's packets: acknowledgements, probes, repairs, and what the session has to send, as far as
-// rate and window allow. Leaves batches, and whether the path works, to the carrier.
+// Makes a carrier's packets: acknowledgements, probes, repairs, and the session's data, as far as rate and
+// window allow. The carrier makes batches, and decides whether the path works.
 #pragma once
 #include <optional>
 
@@ -14,7 +14,7 @@ namespace longhaul::link::udp {
 
 class PacketMaker {
  public:
-  // All outlive this object.
+  // All references outlive this object.
   PacketMaker(PacketSealer& sealer, Outgoing& outgoing, PacketsInFlight& flight, ReceivedPackets& received,
               PacketFec& fec, CarrierRate& rate, PathHealth& health)
       : sealer_(sealer),
@@ -25,22 +25,22 @@ class PacketMaker {
         rate_(rate),
         health_(health) {}
 
-  // The id by which the session knows the carrier.
+  // The session's id of the carrier.
   void set_carrier(CarrierId id) { carrier_ = id; }
-  // Of what belongs to no stream.
+  // For frames that belong to no stream.
   void set_fec_mode(fec::Mode mode) { fec_mode_ = mode; }
 
-  // Appends one packet of at most `limit` bytes. False: nothing to send, or not yet; see wake_at(), or the
-  // keys are worn out.
+  // Appends one packet of at most `limit` bytes. Returns false if there is nothing to send, if it is too
+  // early (see wake_at()), or if no key is left.
   bool make(std::size_t limit, Buffer& out, TimePoint now);
   bool make_probe(std::size_t datagram_bytes, PacketKind kind, Buffer& out, TimePoint now);
-  // With the frames that stand in `out`, behind the room for the header.
+  // Makes a packet of the frames in `out`, which follow the room for the header.
   bool make_from(Buffer& out, TimePoint now);
 
-  // So many packets are to be sent whatever the window says, and to be acknowledged.
+  // That many packets that require an acknowledgement are to be sent regardless of the window.
   void owe_probes(unsigned count) { probes_owed_ = std::max(probes_owed_, count); }
   void owe_probe() { ++probes_owed_; }
-  // Restored by error correction: told with the next ACK.
+  // The packet was restored by error correction; the next ACK reports it.
   void on_restored(PacketNumber number) {
     if (recovered_.size() < recovered_.capacity()) recovered_.push_back(number);
   }
@@ -48,14 +48,14 @@ class PacketMaker {
   bool keys_worn_out() const { return keys_worn_out_; }
 
   // ---- Time.
-  // Before the packets of a batch.
+  // To be called before the packets of a batch.
   void begin_batch() {
     send_at_.reset();
     data_at_.reset();
   }
-  // When an ACK is sent at the latest: with data that waits for nothing but the pacer, if that is soon.
+  // The latest time for an ACK: with data that waits only for the pacer, if that is soon.
   std::optional<TimePoint> ack_at() const;
-  // When the pacer allows the next packet, while there is something to send.
+  // When the pacer allows the next packet, if there is anything to send.
   std::optional<TimePoint> send_at() const { return send_at_; }
 
   std::uint64_t packets_sent() const { return packets_sent_; }
@@ -85,10 +85,10 @@ class PacketMaker {
   RecoveredNumbers recovered_;
 
   unsigned probes_owed_ = 0;
-  std::optional<TimePoint> asked_acknowledgement_;  // of an ACK that says much
+  std::optional<TimePoint> asked_acknowledgement_;  // for an ACK with many ranges
   std::optional<TimePoint> asked_at_end_;
-  bool newest_has_bytes_ = false;     // of streams, the newest packet of the session's
-  std::optional<TimePoint> send_at_;  // the pacer's answer, while there is something to send
+  bool newest_has_bytes_ = false;     // the newest packet of the session has bytes of streams
+  std::optional<TimePoint> send_at_;  // set by the pacer, if there is anything to send
   std::optional<TimePoint> data_at_;  // the same, if that is data of the session
   bool keys_worn_out_ = false;
   std::uint64_t packets_sent_ = 0, bytes_sent_ = 0, repairs_sent_ = 0;

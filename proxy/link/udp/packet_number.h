@@ -8,7 +8,7 @@ namespace longhaul::link::udp {
 
 using PacketNumber = Position<struct PacketNumberKind>;
 
-// What a packet shows of its number.
+// The part of a number that a packet contains.
 inline std::uint32_t low_bits(PacketNumber number) { return static_cast<std::uint32_t>(number.number()); }
 
 }  // namespace longhaul::link::udp

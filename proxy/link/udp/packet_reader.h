@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the frames of a packet that has been opened do: those of the session go there, the carrier's own
-// acknowledge, challenge an address, or restore lost packets. When packets are opened and acknowledged is
-// udp_carrier.h's.
+// Processes the frames of a decrypted packet: passes the session's frames on; the carrier's own frames
+// acknowledge, validate an address, or restore lost packets. udp_carrier.h decrypts packets and acknowledges
+// them.
 #pragma once
 #include "proxy/link/session.h"
 #include "proxy/link/udp/carrier_frames.h"
@@ -15,12 +15,12 @@ class PacketReader {
   class Carrier {
    public:
     virtual ~Carrier() = default;
-    // PacketsInFlight::events() has news.
+    // PacketsInFlight::events() has new events.
     virtual void on_acknowledged(TimePoint now) = 0;
     virtual void on_probed(TimePoint now) = 0;
   };
 
-  // Everything outlives this object.
+  // All references outlive this object.
   PacketReader(Carrier& carrier, Session& session, PacketSealer& sealer, PacketsInFlight& flight,
                PeerAddress& address, PacketFec& fec, PacketMaker& maker)
       : carrier_(carrier),
@@ -31,7 +31,7 @@ class PacketReader {
         fec_(fec),
         maker_(maker) {}
 
-  // The session's name for the carrier.
+  // The session's id of the carrier.
   void set_carrier(CarrierId id) { id_ = id; }
 
   struct Packet {
@@ -40,14 +40,15 @@ class PacketReader {
     UdpAddress from{};
     TimePoint arrived{};
   };
-  // Raises `ask` to how soon the packet must be acknowledged. An error is the peer's breach of the protocol.
+  // Raises `ask` to the urgency of the packet's acknowledgement. An error means that the peer broke the
+  // protocol.
   Result<void> read(const Packet& packet, AckAsk& ask, TimePoint now) {
     came_from_ = packet.from;
     arrived_ = packet.arrived;
     return take_frames(packet.payload, packet.number, false, ask, now);
   }
-  // Packets that were lost and that others restore. `end_received`: one more than the highest number that
-  // came.
+  // Reads lost packets that error correction has restored. `end_received`: one more than the highest number
+  // received.
   Result<void> read_restored(PacketNumber end_received, AckAsk& ask, TimePoint now);
 
  private:
@@ -63,7 +64,7 @@ class PacketReader {
   PacketFec& fec_;
   PacketMaker& maker_;
   CarrierId id_;
-  UdpAddress came_from_;  // the packet that is read
+  UdpAddress came_from_;  // source of the packet that is being read
   TimePoint arrived_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rate of a slow line, from the delays of single packets: a large packet takes longer than a small one.
-// Probes of two sizes show it before the first transfer.
+// Estimates the rate of a slow line from the delays of single packets: a large packet takes longer than a
+// small one. Probes of two sizes measure it before the first transfer.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -19,7 +19,7 @@ class PacketTime {
     if (!of_size || delay < of_size->delay) of_size = {sample.packet_bytes, delay};
   }
 
-  // Bytes per second; no result if packets of both sizes are not known, or take equally long.
+  // Bytes per second; nullopt unless packets of both sizes are known and take different times.
   std::optional<double> rate() const {
     if (!large_ || !small_ || large_->delay - small_->delay < kLeast) return std::nullopt;
     return static_cast<double>(large_->bytes - small_->bytes) / seconds(large_->delay - small_->delay);
@@ -27,7 +27,7 @@ class PacketTime {
 
  private:
   static constexpr std::uint32_t kLarge = 1000, kSmall = 300;        // IP bytes
-  static constexpr Duration kLeast = std::chrono::milliseconds(10);  // less is jitter, and no slow line
+  static constexpr Duration kLeast = std::chrono::milliseconds(10);  // less is jitter
 
   struct Shortest {
     std::uint32_t bytes = 0;

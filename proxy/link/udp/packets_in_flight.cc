@@ -24,7 +24,7 @@ void PacketsInFlight::on_sent(PacketNumber number, PacketKind kind, Handle handl
   sent_.on_sent(number, now, packet);
 }
 
-// A full packet of the least size, which may have left room for a repair.
+// A full packet of the smallest size, which may have left room for a repair.
 constexpr std::size_t kLarge = PathMtu::kBase - kRepairRoom;
 
 fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber expected, Outgoing& outgoing,
@@ -53,7 +53,7 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
     if (fate.kind == PacketKind::data) {
       ++report.lost;
       const std::size_t size = contents_[fate.content].datagram_bytes;
-      // The loss of larger ones makes them smaller first (PathMtu).
+      // The loss of larger packets reduces their size first (PathMtu).
       large_.lost += size >= kLarge && size <= PathMtu::kBase;
       bursts_.on_lost(fate.number);
       if (!before || fate.number != *before + 1) ++report.bursts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that a carrier has sent and whose fate is open, with their contents: what an acknowledgement or
-// a loss means for the session, for the size of packets and for error correction.
+// The packets that a carrier has sent and whose fate is unknown, with their contents: what an acknowledgement
+// or a loss means for the session, for the packet size and for error correction.
 #pragma once
 #include <optional>
 
@@ -18,7 +18,7 @@ class PacketsInFlight {
  public:
   using Handle = PacketContents::Handle;
 
-  // `head_bytes`: of UDP and IP, in front of each datagram.
+  // `head_bytes`: UDP and IP headers of each datagram.
   PacketsInFlight(IpFamily family, std::uint32_t head_bytes, TimePoint now)
       : sent_(now), mtu_(family), head_bytes_(head_bytes) {}
 
@@ -26,27 +26,27 @@ class PacketsInFlight {
   Handle take() { return contents_.take(); }
   SentContent& operator[](Handle handle) { return contents_[handle]; }
   void give_back(Handle handle) { contents_.give_back(handle); }
-  // `handle` of an ack_only packet is a number and not a handle.
+  // `handle` of an ack_only packet is the largest number in its ACK, and not a handle.
   void on_sent(PacketNumber number, PacketKind kind, Handle handle, std::size_t datagram_bytes,
                CarrierId carrier, OutgoingPacket packet, TimePoint now);
-  // Probes for larger packets are few and say nothing about what the line holds.
+  // Probes for larger packets are few and do not count against the window.
   std::uint64_t bytes_against_window() const { return sent_.bytes_in_flight() - mtu_probe_bytes_; }
-  // Which packets left together.
+  // Records which packets were sent together.
   BurstLosses& bursts() { return bursts_; }
   const BurstLosses& bursts() const { return bursts_; }
   SentPackets& sent() { return sent_; }
   const SentPackets& sent() const { return sent_; }
 
-  // ---- What became of them. Each of these leaves its results in events(), until settle() acts on them.
+  // ---- Fates. Each of these functions leaves its results in events(), until settle() acts on them.
   Result<void> on_ack(const PacketAck& ack, TimePoint arrived, TimePoint now) {
     return sent_.on_ack(ack, arrived, now, events_);
   }
   void on_timeout(TimePoint now) { sent_.on_timeout(now, events_); }
   SentEvents& events() { return events_; }
-  // `expected`: about the highest number that the peer has sent.
+  // `expected`: approximately the highest number that the peer has sent.
   fec::LossReport settle(ReceivedPackets& received, PacketNumber expected, Outgoing& outgoing, TimePoint now);
-  // What the last settle() found of packets of the least size that a path must carry: one of that size or larger was
-  // acknowledged, and so many of that size were lost.
+  // The last settle()'s result for packets of the smallest size that a path must carry: whether one of that
+  // size or larger was acknowledged, and how many of that size were lost.
   struct Large {
     bool acknowledged = false;
     unsigned lost = 0;
@@ -56,11 +56,11 @@ class PacketsInFlight {
   void on_restored(PacketNumber number) {
     if (const auto handle = sent_.content_in_flight(number)) contents_[*handle].restored = true;
   }
-  // The newest packet with bytes of streams is sent again: mostly it is the one that is missing.
+  // Sends the newest packet with bytes of streams again: it is the one most likely to be missing.
   void repeat_newest(Outgoing& outgoing, TimePoint now);
-  // What streams with little in flight have in these packets is to be sent on a second carrier, too.
+  // Copies bytes in these packets to a second carrier, for streams with little in flight.
   void copy_all(Outgoing& outgoing, TimePoint now);
-  // The carrier has failed: everything is lost.
+  // The carrier has failed: all packets are lost.
   void abandon(Outgoing& outgoing, TimePoint now);
 
   // ---- Sizes.
@@ -78,7 +78,7 @@ class PacketsInFlight {
   void release(Handle handle);
 
   SentPackets sent_;
-  SentEvents events_;  // kept for their capacity
+  SentEvents events_;  // stored to reuse their capacity
   BurstLosses bursts_;
   PacketContents contents_;
   PathMtu mtu_;

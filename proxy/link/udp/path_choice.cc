@@ -23,7 +23,8 @@ void PathChoice::remember(std::span<const PathFacts> paths, TimePoint now) {
   }
 }
 
-// Those that may be used: of the lowest cost, and not back too recently, unless there are no others.
+// The paths that may be used: those of the lowest cost that have not recovered too recently, unless there are
+// no others.
 std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths,
                                                 std::optional<std::size_t> used, TimePoint now) {
   std::vector<std::size_t> usable, settled;
@@ -37,7 +38,7 @@ std::vector<std::size_t> PathChoice::candidates(std::span<const PathFacts> paths
     else
       next_change_ = std::min(next_change_.value_or(from), from);
   }
-  // Silence on all of them is a pause of this host, or of the peer: nothing is gained by a change.
+  // Silence on all of them is a pause of this host, or of the peer: a change would not help.
   if (usable.empty())
     for (std::size_t i = 0; i < paths.size(); ++i)
       if (paths[i].works && (i == used || !used || !paths[*used].works)) usable.push_back(i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a UDP path works: probed until a packet of full size is acknowledged, up while acknowledgements
-// arrive, failed after a time without one, unless the other carrier does no better. Time in, decisions out;
+// The health of a UDP path: probed until a packet of full size is acknowledged; up while acknowledgements
+// arrive; failed after a time without one, unless the other carrier does no better. Time in, decisions out;
 // the carrier sends the probes.
 #pragma once
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace longhaul::link::udp {
 class PathHealth {
  public:
   enum class State : std::uint8_t {
-    probing,  // not known to work: probes only, while the session sends elsewhere
-    up,       // acknowledges what is sent: may be preferred
+    probing,  // not known to work: only probes are sent; the session uses other carriers
+    up,       // packets are acknowledged: may be preferred
     failed,   // nothing was acknowledged for too long
   };
 
   State state() const { return state_; }
-  // How long an acknowledgement may take, until the path counts as dead; after half of it, it is in doubt.
+  // Time without an acknowledgement until the path counts as dead; after half of it, the path is in doubt.
   static Duration patience(Duration smoothed_rtt) {
     return std::max<Duration>(kMinPatience, 4 * smoothed_rtt);
   }
@@ -37,11 +37,11 @@ class PathHealth {
     probe_at_ = now + interval_;
     interval_ = std::min<Duration>(2 * interval_, kMaxInterval);
   }
-  // Something was sent that is to be acknowledged.
+  // A packet that requires an acknowledgement was sent.
   void on_sent(TimePoint now) {
     if (!waits_since_) waits_since_ = now;
   }
-  // True: the path is up now. An acknowledgement of what was given up does not count.
+  // Returns whether the path has become usable. An acknowledgement of an abandoned packet does not count.
   bool on_acknowledged() {
     if (state_ != State::probing) return false;
     state_ = State::up;
@@ -49,12 +49,13 @@ class PathHealth {
     waits_since_.reset();
     return true;
   }
-  // After an acknowledgement; `more`: other packets are in flight.
+  // To be called after an acknowledgement; `more`: other packets are in flight.
   void wait_anew(bool more, TimePoint now) {
     waits_since_ = more ? std::optional(now) : std::nullopt;
     in_doubt_ = outdone_ = false;
   }
-  // Packets of the least size that a path must carry, or larger: one was acknowledged, and so many were lost.
+  // Reports packets of the smallest size that a path must carry, or larger: whether one was acknowledged, and
+  // how many were lost.
   void on_large(bool acknowledged, unsigned lost, TimePoint now) {
     if (acknowledged || state_ != State::up) {
       narrow_since_.reset();
@@ -73,8 +74,8 @@ class PathHealth {
     in_doubt_ = outdone_ = false;
   }
 
-  // There is another carrier: the path is only dead if that one answers meanwhile. A queue, or an outage,
-  // that both meet is no reason to change.
+  // There is another carrier: the path is only dead if that one responds meanwhile. A queue or an outage that
+  // affects both is no reason to change.
   void set_rival(bool there_is) { rival_ = there_is; }
   void on_outdone() { outdone_ = in_doubt_; }
   bool in_doubt() const { return in_doubt_; }
@@ -83,7 +84,7 @@ class PathHealth {
   }
 
   bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
-  // Nothing was acknowledged for too long, or nothing of full size, or no probe of a path to a known peer.
+  // No packet, or none of full size, or no probe of a path to a known peer was acknowledged for too long.
   bool is_dead(TimePoint now, Duration smoothed_rtt) const {
     if (is_narrow() && now >= *narrow_since_ + patience(smoothed_rtt)) return true;
     if (state_ == State::up) return waits_for(patience(smoothed_rtt), now) && (outdone_ || !rival_ || waits_for(kLongest, now));
@@ -111,17 +112,17 @@ class PathHealth {
   static constexpr Duration kFirstInterval = std::chrono::milliseconds(100);
   static constexpr Duration kMaxInterval = std::chrono::seconds(1);
   static constexpr Duration kMinPatience = std::chrono::seconds(1);
-  // A peer of an earlier version answers on the carrier that it prefers, which may be the blocked one.
+  // A peer of an earlier version responds on the carrier that it prefers, which may be the blocked one.
   static constexpr Duration kLongest = std::chrono::seconds(30);
   static constexpr unsigned kManyLarge = 10;
-  static constexpr int kProbingPatience = 3;  // times as long, for a path that was never up
+  static constexpr int kProbingPatience = 3;  // factor for a path that was never up
 
   State state_ = State::probing;
   std::optional<TimePoint> probe_at_;
   Duration interval_{};
   TimePoint until_{};
-  std::optional<TimePoint> waits_since_;  // something is in flight, and nothing was acknowledged since
-  std::optional<TimePoint> narrow_since_;  // packets of full size were lost since, and none was acknowledged
+  std::optional<TimePoint> waits_since_;  // packets are in flight, and none was acknowledged since
+  std::optional<TimePoint> narrow_since_;  // since then, packets of full size were lost and none acknowledged
   unsigned large_lost_ = 0;                // since then
   bool rival_ = false, in_doubt_ = false, outdone_ = false;
 };

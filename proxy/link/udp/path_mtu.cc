@@ -19,9 +19,10 @@ constexpr std::size_t kEthernet = 1500;
 constexpr std::size_t kExactBytes = 16;
 
 constexpr int kProbes = 3;        // RFC 8899, section 5.1.2, MAX_PROBES
-constexpr int kLargeLost = 6;     // in a row, while small ones arrive: a black hole
-constexpr int kTimeoutsLost = 2;  // in a row, of anything
-// RFC 8899, PMTU_RAISE_TIMER, is 600 s. Sooner at first: a search on a very lossy line may have been unlucky.
+constexpr int kLargeLost = 6;     // consecutive, while small ones arrive: a black hole
+constexpr int kTimeoutsLost = 2;  // consecutive, of any packet
+// RFC 8899, PMTU_RAISE_TIMER, is 600 s. Earlier at first: a search on a very lossy line may have been
+// unlucky.
 constexpr Duration kFirstRaise = 30s, kLastRaise = 600s;
 
 }  // namespace

@@ -16,34 +16,35 @@ class PathMtu {
   // The minimum that a path must carry; otherwise there is no carrier (RFC 8899, section 5.1.2, BASE_PLPMTU).
   static constexpr std::size_t kBase = 1'200;
 
-  // No size above `ceiling` is tried, for instance the local interface's MTU; nor above 9,000 bytes of IP.
+  // No size above `ceiling` is tested, for example the MTU of the local interface; nor above 9,000 bytes of
+  // IP.
   explicit PathMtu(IpFamily family, std::size_t ceiling = 65'535);
 
   // The limit for a packet with data.
   std::size_t current() const { return current_; }
 
-  // A probe of this size should be sent now. At most one is in flight; it carries no data, its loss says
-  // nothing about the line, and each one sent is reported as acknowledged or lost, once.
+  // The size of a probe that should be sent now. At most one is in flight; it carries no data, its loss does
+  // not affect the rate, and each one sent is reported as acknowledged or lost, once.
   std::optional<std::size_t> probe_due(TimePoint now) const;
   void on_probe_sent(std::size_t size, TimePoint now);
   void on_probe_acked(std::size_t size, TimePoint now);
   void on_probe_lost(std::size_t size, TimePoint now);
-  // The local stack refused to send it (EMSGSIZE), whether a probe or not: no need to try again.
+  // The local stack refused to send a packet of this size (EMSGSIZE), probe or not: no need to try again.
   void on_too_large(std::size_t size, TimePoint now);
 
-  // Every packet that is acknowledged or lost, except probes.
+  // For every packet that is acknowledged or lost, except probes.
   void on_packet_acked(std::size_t size);
   void on_packet_lost(std::size_t size);
   // A probe timeout (RFC 9002, section 6.2) passed without any packet from the peer.
   void on_timeout();
-  // Another path, for which earlier results are void.
+  // The path has changed: earlier results are void.
   void restart();
 
-  // When probe_due becomes true without further events; no result: it is true now, or waits for an event.
+  // When probe_due() returns a size without further events; nullopt: it does so now, or waits for an event.
   std::optional<TimePoint> next_timeout(TimePoint now) const;
 
-  // How often sizes above the base were given up because no such packet arrived. A suspicion costs little:
-  // the previous size is probed first, and used again after a round trip if the path carries it.
+  // How often sizes above the base were given up because no such packet arrived. A wrong suspicion costs
+  // little: the previous size is probed first, and used again after a round trip if the path carries it.
   std::uint64_t black_holes() const { return black_holes_; }
 
  private:
@@ -53,18 +54,18 @@ class PathMtu {
   void settle_if_done(TimePoint now);
 
   IpFamily family_;
-  std::size_t highest_;  // tried at most
+  std::size_t highest_;  // largest size to be tested
   std::size_t current_ = kBase;
-  std::size_t ceiling_;                   // what is larger was lost
-  std::optional<std::size_t> give_back_;  // in use before a black hole: tried before others
+  std::size_t ceiling_;                   // a larger packet was lost
+  std::optional<std::size_t> give_back_;  // size before a black hole: tested first
   std::optional<std::size_t> probe_;      // in flight
-  bool heard_since_probe_ = false;        // otherwise the probe's loss is the path's, not its size's
-  bool path_lives_ = true;                // while nothing gets through nothing is probed
+  bool heard_since_probe_ = false;        // if not, the probe's loss is due to the path, not its size
+  bool path_lives_ = true;                // while no packet arrives, none is probed
   int probes_lost_ = 0;                   // of one size
   int timeouts_ = 0;                      // in a row
   int large_lost_ = 0;                    // above the base, since one was acknowledged
   bool small_acked_ = false;              // since then
-  std::optional<TimePoint> raise_at_;     // the search is over until then
+  std::optional<TimePoint> raise_at_;     // the search rests until then
   Duration raise_after_;
   std::uint64_t black_holes_ = 0;
 };

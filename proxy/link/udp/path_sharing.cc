@@ -41,7 +41,7 @@ PathShares PathSharing::choose(config::PathPolicy policy, std::span<const Path> 
   return choice_.choose(policy, asked ? Sharing::asked_for : Sharing::as_policy, facts, now);
 }
 
-// Helpers, beside the one that has the streams of the policy `sum`.
+// Helpers, in addition to the path that serves the policy `sum`.
 void PathSharing::share(const PathShares& shares, std::span<const Path> paths, Session& session) {
   UdpCarrier* const main = shares.fastest ? paths[*shares.fastest].carrier : nullptr;
   std::uint64_t rate = 0;
@@ -62,7 +62,7 @@ void PathSharing::share(const PathShares& shares, std::span<const Path> paths, S
   session.outgoing().set_helpers(rate, most);
 }
 
-// Streams that ask for another policy than the peer's.
+// Streams that request another policy than the peer's.
 void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
                         Session& session) {
   using config::PathPolicy;
@@ -77,7 +77,7 @@ void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std
   session.route(routes);
 }
 
-// Of what a doubtful path has in flight, and of what is sent meanwhile.
+// Copies what a doubtful path has in flight, and what is sent meanwhile.
 void PathSharing::copy(const PathShares& shares, std::span<const Path> paths, Session& session,
                        TimePoint now) {
   UdpCarrier* const target = shares.second ? paths[*shares.second].carrier : nullptr;
@@ -102,7 +102,7 @@ bool PathSharing::apply(config::PathPolicy policy, const PathShares& shares, std
   if (is_new) preferred->prefer(now);
   route(policy, shares, paths, session);
   copy(shares, paths, session, now);
-  // What they have in flight is sent again on the preferred one, which answers.
+  // Their packets in flight are sent again on the preferred path, which responds.
   if (preferred && !preferred->overdue().is_late(now))
     for (const Path& path : paths)
       if (path.carrier && path.carrier != preferred && path.carrier->overdue().is_silent(now))

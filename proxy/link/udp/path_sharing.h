@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several carriers of one session, each on a line of its own: puts the choice between them into force. Which
-// carriers there are, and whether UDP is used at all, is its owner's decision.
+// Applies the choice between several carriers of one session, each on a line of its own. The owner decides
+// which carriers there are, and whether UDP is used at all.
 #pragma once
 #include <span>
 #include <vector>
@@ -12,17 +12,17 @@ namespace longhaul::link::udp {
 
 class PathSharing {
  public:
-  // The places of paths as PathChoice has them. A path without a carrier does not work.
+  // Paths are indexed as in PathChoice. A path without a carrier does not work.
   struct Path {
     UdpCarrier* carrier = nullptr;
     std::uint32_t cost = 1;
     std::size_t order = 0;
   };
 
-  // The shares that the paths should have, and whether others can take over from each of them.
+  // The shares that the paths should have. Tells each path whether others can take over from it.
   PathShares choose(config::PathPolicy policy, std::span<const Path> paths, const Session& session,
                     TimePoint now);
-  // Gives them these shares. True: another path is preferred than before, or it was not in use.
+  // Applies the shares. Returns whether the preferred path has changed, or was not in use.
   bool apply(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
              Session& session, TimePoint now);
   std::optional<TimePoint> next_change() const { return choice_.next_change(); }
@@ -35,7 +35,7 @@ class PathSharing {
 
   PathChoice choice_;
   CarrierId copied_on_;
-  std::vector<CarrierId> copied_;  // doubtful ones: there, what they had in flight when they became so
+  std::vector<CarrierId> copied_;  // doubtful carriers whose packets in flight were copied
 };
 
 }  // namespace longhaul::link::udp

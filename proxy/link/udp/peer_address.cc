@@ -16,7 +16,7 @@ bool PeerAddress::note(const UdpAddress& from, Age age, TimePoint now) {
   }
   if (age == Age::older) return false;
   if (challenged_at_ && now - *challenged_at_ < kChallengeInterval) return false;
-  // The same token again while the challenge or its response may be lost, or under way.
+  // The same token again while the challenge or its response may be lost, or in transit.
   if (candidate_ != from) {
     PathToken token;
     if (RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token) != 1) return false;

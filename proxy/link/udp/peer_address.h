@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the peer of a carrier is: learned from its first packet, and followed when it moves, once it has
-// shown that it receives there (PROTOCOL.md, section 13). Leaves packets to the carrier.
+// The address of a carrier's peer: taken from its first packet; changed after the peer moved, once it has
+// shown that it receives at the new address (PROTOCOL.md, section 13). The carrier sends the packets.
 #pragma once
 #include <optional>
 
@@ -16,16 +16,16 @@ class PeerAddress {
   const UdpAddress& current() const { return current_; }
   bool known() const { return !unknown(current_); }
 
-  // An authentic packet came from there. Only the newest packet indicates the peer's address; it may have
-  // been forwarded by an attacker, so the address is validated. True: it is the first address.
+  // An authentic packet came from `from`. Only the newest packet indicates the peer's address; an attacker
+  // may have forwarded it, so the address is validated. Returns whether it is the first address.
   enum class Age : std::uint8_t { newest, older };
   bool note(const UdpAddress& from, Age age, TimePoint now);
-  // The peer asks whether this side receives there.
+  // The peer tests whether this side receives at this address.
   void on_challenge(const PathToken& token, const UdpAddress& from) { response_ = {token, from}; }
-  // True: the peer has moved.
+  // Returns whether the peer has moved.
   bool on_response(const PathToken& token);
 
-  // A challenge or a response is to be sent; appends it and returns where it goes.
+  // If a challenge or a response is due, write_frame() appends it and returns its destination.
   bool frame_due() const { return challenge_due_ || response_; }
   UdpAddress write_frame(Buffer& out);
 
@@ -36,8 +36,8 @@ class PeerAddress {
     UdpAddress to;
   };
   std::optional<Response> response_;
-  std::optional<UdpAddress> candidate_;  // the peer seems to have moved there
-  std::optional<PathToken> challenge_;   // sent there, not answered yet
+  std::optional<UdpAddress> candidate_;  // the peer's probable new address
+  std::optional<PathToken> challenge_;   // sent to it, and not answered yet
   bool challenge_due_ = false;
   std::optional<TimePoint> challenged_at_;
 };

@@ -20,7 +20,7 @@ void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now, 
   if (now - last_asked_at_ > kPause) asked_since_pause_ = 0;
   last_asked_at_ = now;
   ++asked_since_pause_;
-  // A gap, or a packet that closes one: the sender decides by this what is lost (RFC 9000, section 13.2.1).
+  // A gap, or a packet that closes one: the sender uses this to detect losses (RFC 9000, section 13.2.1).
   const bool at_once =
       ask == AckAsk::at_once || !in_order || asked_ >= kPacketsPerAck || asked_since_pause_ <= kFirstPackets;
   const Duration wait = rtt_ ? std::min<Duration>(*rtt_ / 8, kMaxDelay) : kMaxDelay;
@@ -41,7 +41,7 @@ void ReceivedPackets::insert(PacketNumber number) {
                                [](const NumberRange& range, PacketNumber n) { return range.last + 1 < n; });
   if (next == ranges_.end() || number + 1 < next->first) {
     if (ranges_.size() == kMaxRanges) {
-      if (next == ranges_.begin()) return;  // older than the range that is kept
+      if (next == ranges_.begin()) return;  // older than the stored range
       std::move(ranges_.begin() + 1, next, ranges_.begin());
       *(next - 1) = {number, number};
       return;
@@ -77,8 +77,8 @@ std::optional<PacketAck> ReceivedPackets::make_ack(TimePoint now) {
 }
 
 void ReceivedPackets::on_ack_acknowledged(PacketNumber largest) {
-  // A part of the range with the largest number stays, so that every ACK includes the number that its stamps
-  // belong to.
+  // A part of the range with the largest number is kept, so that every ACK includes the number to which its
+  // stamps belong.
   const PacketNumber floor = std::min(largest, largest_);
   auto kept = std::find_if(ranges_.begin(), ranges_.end(),
                            [floor](const NumberRange& range) { return range.last >= floor; });

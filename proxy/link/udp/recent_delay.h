@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delay of the packets of the last moments, and how far it is above that of the empty path: the queue,
-// without what chance adds to single packets.
+// The recent delay of packets, and how far it exceeds that of the empty path: the queue, without the random
+// delays of single packets.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,8 @@ namespace longhaul::link::udp {
 
 class RecentDelay {
  public:
-  // The minimum of a short interval: jitter and batches of a busy host delay single packets, a queue all of
-  // them. On a slow line the interval is longer, or it would contain a single packet.
+  // Uses the minimum of a short interval: jitter and batches of a busy host delay single packets, a queue
+  // delays all of them. On a slow line the interval is longer, or it would contain a single packet.
   void add(TimePoint now, Duration short_while, Duration value) {
     if (last_) {
       variation_ += (std::chrono::abs(value - *last_) - variation_) / 16;
@@ -27,14 +27,14 @@ class RecentDelay {
     recent_.advance(now);
   }
 
-  // The mean difference from one packet to the next.
+  // The mean difference between consecutive packets.
   Duration variation() const { return variation_; }
   // `base`: the delay of the empty path.
   Duration above(std::optional<Duration> base) const {
     if (!recent_.value() || !base) return Duration{0};
-    // If few packets arrive in that interval even their minimum is late: of delays evenly spread over a
-    // span, one is late by half of the span, the minimum of two by a third; and consecutive ones differ by
-    // a third of it.
+    // If few packets arrive in that interval, even their minimum is late: of delays evenly distributed over a
+    // span, one is late by half of the span, the minimum of two by a third; and consecutive ones differ by a
+    // third of it.
     const auto count = std::max<Duration::rep>(window_ / std::max<Duration>(spacing_, Duration{1}), 1);
     return std::max<Duration>(*recent_.value() - *base - 3 * variation_ / (count + 1), Duration{0});
   }
@@ -46,7 +46,7 @@ class RecentDelay {
   std::optional<Duration> last_;
   TimePoint last_at_{};
   Duration variation_{0};
-  Duration spacing_{0};  // of packets in time
+  Duration spacing_{0};  // time between packets
   Duration window_{kShortWhile};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers received packet numbers, so that none is accepted twice: one bit for each of the latest numbers;
+// Records received packet numbers, so that none is accepted twice: one bit for each of the latest numbers;
 // older ones count as received. Only for packets that are already authenticated.
 #pragma once
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace longhaul::link::udp {
 
 class ReplayWindow {
  public:
-  // At 10 Gbit/s full packets this is 37 ms of reordering, at 1 Gbit/s 0.4 s; it costs 4 KiB.
+  // 37 ms of reordering at 10 Gbit/s of full packets, 0.4 s at 1 Gbit/s; it takes 4 KiB.
   static constexpr std::uint64_t kNumbers = 32'768;
 
-  // True once for each number; false for repetitions, and for numbers below the window.
+  // Returns true once for each number, and false for replays and for numbers below the window.
   [[nodiscard]] bool take(PacketNumber number) {
     if (number >= end_) {
       advance(number);
@@ -33,11 +33,11 @@ class ReplayWindow {
   PacketNumber end() const { return end_; }
 
  private:
-  // One word more than the window is long, so that clearing whole words never forgets a number inside it.
+  // One word more than the window is long, so that clearing whole words never affects a number inside it.
   static constexpr std::uint64_t kWords = kNumbers / 64 + 1;
 
   void advance(PacketNumber number) {
-    // The word of end_ - 1 is in use; those behind it up to `number`'s are taken over from older numbers.
+    // The word of end_ - 1 is in use; later ones, up to that of `number`, still hold older numbers.
     std::uint64_t first = (end_.number() + 63) / 64, last = number.number() / 64;
     if (last >= first + kWords) first = last + 1 - kWords;
     for (std::uint64_t word = first; word <= last; ++word) words_[word % kWords] = 0;

@@ -15,7 +15,7 @@ class RttEstimator {
   explicit RttEstimator(Duration initial = kInitial)
       : smoothed_(initial), variation_(initial / 2), latest_(initial) {}
 
-  // `rtt` from sending to the ACK, `ack_delay` of it spent by the receiver; neither is trusted.
+  // `rtt`: from sending to the ACK; `ack_delay`: the receiver's part of it. Both are checked.
   void on_sample(Duration rtt, Duration ack_delay, TimePoint now);
 
   bool measured() const { return measured_; }
@@ -23,7 +23,7 @@ class RttEstimator {
   Duration variation() const { return variation_; }
   Duration latest() const { return latest_; }  // without the receiver's delay
   Duration minimum() const { return minimum_.value().value_or(smoothed_); }
-  // Over a minute: excludes the queue that a transfer causes for some seconds.
+  // The minimum within a minute: excludes the queue that a transfer causes for some seconds.
   Duration lasting_minimum() const { return lasting_minimum_.value().value_or(smoothed_); }
 
   // Without back-off (RFC 9002, section 6.2.1).

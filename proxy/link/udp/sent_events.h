@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ACK or a timer says about sent packets: their fates, and a sample for the RateLaw.
+// The results of an ACK or a timeout: the fates of sent packets, and a sample for the RateLaw.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,16 +16,17 @@ struct PacketFate {
   PacketKind kind = PacketKind::data;
 };
 
-// Reused by the caller, so that no ACK causes an allocation.
+// Reused by the caller, so that no ACK needs an allocation.
 struct SentEvents {
   // Each handle (except those of ack_only packets) is returned once, in one of these two.
   std::vector<PacketFate> acked;
   std::vector<PacketFate> lost;
-  // Arrived although declared lost. The handle was returned with the loss: valid only if its owner kept it.
+  // Arrived although declared lost. The handle was returned with the loss: it is valid only if its owner kept
+  // it.
   std::vector<PacketFate> spurious;
-  std::vector<EpochTally> epochs;  // what sample.epochs shows
+  std::vector<EpochTally> epochs;  // storage of sample.epochs
   RateSample sample;
-  unsigned probes = 0;  // packets asking for an acknowledgement to be sent now, beyond the window
+  unsigned probes = 0;  // packets to be sent now, beyond the window, to request an acknowledgement
 
   void begin(TimePoint now) {
     acked.clear();
@@ -36,7 +37,7 @@ struct SentEvents {
     sample = {};
     sample.now = now;
   }
-  // Adds to the tally of its epoch.
+  // Adds to the tally of the epoch.
   void tally(const EpochTally& more) {
     for (EpochTally& known : epochs) {
       if (known.epoch != more.epoch) continue;

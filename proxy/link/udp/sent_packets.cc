@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of sent packets: fates by ACK ranges, losses by order and time (RFC 9002, section 6), and probe
+// The log of sent packets: fates from ACK ranges, losses by order and time (RFC 9002, section 6), and probe
 // timeouts.
 #include "proxy/link/udp/sent_packets.h"
 
@@ -70,7 +70,7 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePo
 
 // Walks the difference between this ACK and the last one: both lists descend.
 void SentPackets::acknowledge_new(const PacketAck& ack, TimePoint now, SentEvents& events) {
-  // A packet that arrives only now, after a later one, was overtaken by those sent up to here.
+  // A packet that arrives only now, after a later one, was reordered behind those sent up to here.
   const TimePoint overtaken = ack.largest() >= base_ ? entry(ack.largest()).sent : largest_acked_sent_;
   const auto& known = last_ack_.ranges;
   std::size_t k = 0;
@@ -103,7 +103,7 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
     Entry& packet = entry(number);
     if (packet.state == State::acked) continue;
     if (largest_acked_ && number < *largest_acked_) {
-      // The ACK that first contained the largest number did not contain this one: it came later.
+      // The ACK that first contained the largest number did not contain this one: it arrived later.
       reordering_.on_late(now, overtaken - packet.sent, rtt_.smoothed());
     }
     const bool was_lost = packet.state == State::lost;
@@ -133,8 +133,8 @@ Duration SentPackets::time_threshold(TimePoint now) const {
   return std::max<Duration>(rtt + patience, RttEstimator::kGranularity);
 }
 
-// RFC 9002, section 6.1; if packets were seen to overtake each other, order counts only beyond the observed
-// time (RFC 8985, section 6.2).
+// RFC 9002, section 6.1; if reordering was observed, order counts only beyond the observed time (RFC 8985,
+// section 6.2).
 void SentPackets::detect_losses(TimePoint now, SentEvents& events) {
   loss_at_.reset();
   if (!largest_acked_) return;
@@ -182,7 +182,7 @@ std::optional<TimePoint> SentPackets::next_timeout() const {
 void SentPackets::on_timeout(TimePoint now, SentEvents& events) {
   events.begin(now);
   if (loss_at_ && *loss_at_ <= now) detect_losses(now, events);
-  // Both may be due: a timer that came late, or a probe that waited for the loss.
+  // Both may be due: a late timer, or a probe that waited for the loss.
   if (!loss_at_ && in_flight_packets_ > 0 && probe_at() <= now) {
     ++timeouts_;
     probe_from_ = now;
@@ -202,8 +202,8 @@ void SentPackets::abandon(SentEvents& events) {
   finish(events);
 }
 
-// A lost packet is remembered for a while, to learn from its late arrival; a packet with only an ACK as long
-// as it might still be acknowledged.
+// A lost packet is remembered for a while, to detect its late arrival; a packet with only an ACK as long as
+// it might still be acknowledged.
 void SentPackets::forget(TimePoint now) {
   const TimePoint old = now - 2 * rtt_.probe_timeout(kMaxAckDelay);
   while (!entries_.empty()) {

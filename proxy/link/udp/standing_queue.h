@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a law that measures makes of a queue: the rate of the line while it stands, whether the line made it
-// by standing still, and how often the law has given way to it. Sending is left to the law.
+// How MeasuredLaw judges a persistent queue: the line's rate meanwhile, whether a stall of the line caused
+// the queue, and how often the law has backed off because of it. The law does the sending.
 #pragma once
 #include <optional>
 
@@ -12,16 +12,16 @@ namespace longhaul::link::udp {
 
 class StandingQueue {
  public:
-  // `stands`: there is more queue than the law leaves itself.
+  // `stands`: the queue is longer than the law's own.
   void on_sample(const RateSample& sample, bool stands) { busy_.on_sample(sample, stands); }
 
-  // The rate at which the line takes our packets while the queue stands. `harmless`: share of losses that do
-  // not depend on the rate.
+  // The rate at which the line delivers our packets while the queue persists. `harmless`: share of losses
+  // that do not depend on the rate.
   std::optional<double> busy_rate(double harmless) const;
-  // The queue arrived at once: other senders make theirs by and by.
+  // The queue appeared at once: those of other senders grow gradually.
   bool came_at_once(const LineWatch& watch) const { return busy_.jump() > watch.queue() / 2; }
-  // A queue left by a stall disappears by draining. A queue that returns again and again comes from other
-  // traffic in bursts. `span`: the law's unit of time.
+  // A queue caused by a stall disappears by draining. A queue that returns again and again is caused by
+  // bursts of other traffic. `span`: the law's unit of time.
   bool believes_standstills(TimePoint now, Duration span);
   void on_standstill() { ++standstills_; }
 
@@ -32,7 +32,7 @@ class StandingQueue {
     return now - mean_since_ > 8 * span && mean_ > seconds(limit);
   }
 
-  // ---- Giving way. A persistent queue may be our own, because the line has become slower, or that of
+  // ---- Backing off. A persistent queue may be our own, because the line has become slower, or caused by
   // similar senders that have not settled yet. If it returns each time after backing off, it is neither.
   bool may_give_way(TimePoint now, Duration span);
   void on_gave_way(TimePoint now) {
@@ -42,14 +42,14 @@ class StandingQueue {
   void forget_giving_way() { gave_way_ = 0; }
 
  private:
-  static constexpr int kGaveWayFor = 40;       // spans in which giving way is remembered
-  static constexpr unsigned kGiveWay = 2;      // times to a queue that stands, before the law competes
-  static constexpr unsigned kStandstills = 8;  // that are believed, in the same time
+  static constexpr int kGaveWayFor = 40;       // spans for which backing off is remembered
+  static constexpr unsigned kGiveWay = 2;      // times to back off before the law competes
+  static constexpr unsigned kStandstills = 8;  // that count as stalls, in the same time
 
   BusyRate busy_;
   double mean_ = 0;  // seconds
   TimePoint mean_since_{}, mean_at_{};
-  unsigned gave_way_ = 0;  // times one soon after the other
+  unsigned gave_way_ = 0;  // times in quick succession
   TimePoint gave_way_at_{};
   unsigned standstills_ = 0;
   TimePoint standstills_since_{};

@@ -10,10 +10,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr double kGrowth = 3;      // in a round trip, where the train met no limit
-constexpr double kMoreLoss = 0.2;  // share; chance alone does not do that
+constexpr double kGrowth = 3;      // in a round trip, if the train met no limit
+constexpr double kMoreLoss = 0.2;  // share; not reached by chance alone
 
-// Packets are as far apart as the line makes them.
+// Whether packets are spaced by the line.
 bool queue_is_noticed(const LineWatch& watch) {
   return watch.queue() > std::max<Duration>(4ms, watch.base_rtt() / 8);
 }
@@ -26,21 +26,20 @@ StartRamp::Step StartRamp::on_train(const RateSample& sample, const Around& arou
   const auto& delivery = *found;
   const auto dispatched = static_cast<double>(delivery.dispatched_bytes);
   if (dispatched < packets(around.train / 2)) return {};
-  // Receivers take what comes within a while at once: a train that seems faster than this tells nothing.
+  // Receivers report packets of a short time together: a train that seems faster than this shows nothing.
   const double time = std::max(seconds(delivery.arrival_interval), seconds(1ms));
   const double rate = dispatched / time;
-  // The whole train, or what came of it when its successors begin to be acknowledged.
+  // The whole train, or what arrived of it when later packets begin to be acknowledged.
   if (dispatched < packets(0.9 * around.train) && sample.round < 2) return {};
   round_ = sample.round;
   previous_rate_ = 0;
   if (queue_is_noticed(around.watch)) {
-    // On a slow line the train is a queue of many round trips: it has shown all there is to know.
+    // On a slow line the train is a queue of many round trips: nothing more is to be learnt.
     train_ = rate;
     return {Next::drain, rate, rate};
   }
   if (delivery.arrival_interval > around.span / 2) {
-    // Its end was lost, or it was not sent at once: all that is known is that so much arrives in a round
-    // trip.
+    // Its end was lost, or it was not sent at once: this only shows that so much arrives in a round trip.
     loss_ = std::max(loss_, around.loss);
     return {Next::ramp, std::max(rate, packets(around.train) / seconds(around.span))};
   }
@@ -64,7 +63,7 @@ void StartRamp::note(const RateSample& sample, std::optional<double> carried) {
   } else if (const auto& begun = sample.beginning;
              train_ && begun && !begun->application_limited &&
              static_cast<double>(begun->dispatched_bytes) >= packets(kTrainPackets / 2)) {
-    // A sender whose client waits for each piece never sends for longer than this. That is no measurement,
+    // A sender whose client waits for each piece never sends for longer than this. That is not a measurement,
     // but the rate may rise to what the train indicated.
     const double time = seconds(begun->interval);
     best_ = std::max(best_, static_cast<double>(begun->dispatched_bytes) / time);
@@ -75,8 +74,8 @@ void StartRamp::note(const RateSample& sample, std::optional<double> carried) {
 StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<double> carried,
                                    const Around& around) {
   note(sample, carried);
-  // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little
-  // was sent before to keep the line busy.
+  // Arrivals are spaced by the line: that is its rate. Only of the latest ones, if too little was sent before
+  // to keep the line busy.
   if (carried && queue_is_noticed(around.watch))
     return {Next::drain, std::max(*carried, std::min(train_.value_or(0), around.line))};
   if (sample.round == round_) return {};
@@ -88,11 +87,11 @@ StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<doubl
   acked_ = lost_ = 0;
   if (best <= 0) return {};  // the application had too little to send
   const bool enough = bytes > packets(50);
-  // No queue, but much is dropped that was not at a lower rate. What arrives is what the line carries, or
-  // random loss has begun: going slower for a moment, and faster again, tells.
+  // There is no queue, but much is dropped that was not at a lower rate. Either the arrivals are the line's
+  // capacity, or random loss has begun: sending slower for a moment, and faster again, distinguishes them.
   if (enough && loss > loss_ + kMoreLoss) return {Next::search, arrived / (1 - loss_)};
   if (enough) loss_ = loss;
-  // What is acknowledged at the end of a round was sent in the one before it.
+  // Packets acknowledged at the end of a round were sent in the previous one.
   flat_rounds_ = best < 0.6 * previous_rate_ ? flat_rounds_ + 1 : 0;
   if (flat_rounds_ >= 2) return {Next::drain, best};
   previous_rate_ = around.line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UDP or TCP, where the feature `transport` leaves a choice: facts in, a verdict with its reason out. Whether
-// UDP works is path_health.h's answer, and which of several lines carries is path_choice.h's.
+// Chooses UDP or TCP if the feature `transport` leaves a choice: facts in, a verdict with its reason out.
+// path_health.h decides whether UDP works, path_choice.h which of several lines carries.
 #pragma once
 #include "proxy/config/features.h"
 #include "proxy/link/types.h"
@@ -10,8 +10,8 @@ namespace longhaul::link::udp {
 struct TransportFacts {
   config::Transport transport = config::Transport::automatic;
   bool tcp_is_there = false;  // the control connection
-  bool udp_works = false;     // on a line at least
-  bool udp_sends = false;     // already
+  bool udp_works = false;     // on at least one line
+  bool udp_sends = false;     // UDP is in use
   // Of the only line, if its rate is not configured: the minimum over a minute, because delays caused by TCP
   // itself are not part of the line's length.
   std::optional<Duration> measured_line_rtt{};
@@ -19,11 +19,11 @@ struct TransportFacts {
 
 struct TransportVerdict {
   bool udp = false;
-  const char* reason = nullptr;  // none: that it works, or fell silent
+  const char* reason = nullptr;  // null: UDP works, or became silent
 };
 
-// On a line with a shorter round trip TCP repairs a loss before it is noticed, and costs half as much: `auto`
-// leaves it to TCP. To leave a line in use, it must be clearly shorter.
+// On a line with a very short round trip TCP repairs a loss before it is noticed, and costs half as much:
+// `auto` uses TCP there. Before a line in use is left, its round trip must be clearly shorter.
 inline constexpr Duration kShortLine = std::chrono::milliseconds(2);
 inline constexpr Duration kClearlyShort = std::chrono::microseconds(1500);
 

@@ -10,17 +10,17 @@ namespace longhaul::link::udp {
 
 inline bool unknown(const UdpAddress& address) { return address.port() == 0; }
 
-// An endpoint of both families shows IPv4 peers as mapped addresses.
+// A dual-stack socket reports IPv4 peers as mapped addresses.
 inline IpFamily family(const UdpAddress& address) {
   return address.address().is_v6() && !address.address().to_v6().is_v4_mapped() ? IpFamily::v6 : IpFamily::v4;
 }
 
-// 8 of UDP, 20 or 40 of IP.
+// Bytes of headers: 8 (UDP), and 20 or 40 (IP).
 inline std::uint32_t head_bytes(const UdpAddress& peer) {
   return peer.address().is_v6() && !peer.address().to_v6().is_v4_mapped() ? 48 : 28;
 }
 
-// Compares the kernel's raw addresses, which are nearly always the same, before their meaning.
+// Compares the kernel's raw addresses first, which are nearly always equal, and then their meaning.
 inline bool same(const UdpAddress& a, const UdpAddress& b) {
   return (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) || a == b;
 }

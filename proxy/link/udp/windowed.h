@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The minimum or maximum within a sliding time window, in bounded memory: when the best value expires, its
-// successor is exact to a part of the window.
+// successor is accurate to a fraction of the window.
 #pragma once
 #include <deque>
 #include <functional>
@@ -18,7 +18,7 @@ class WindowedBest {
   // `now` never decreases.
   void add(TimePoint now, T value) {
     while (!kept_.empty() && !Better{}(kept_.back().value, value)) kept_.pop_back();
-    // A worse value right behind a better one would be the answer only for that instant.
+    // A worse value shortly after a better one would be the result only for that instant.
     if (kept_.empty() || kept_.back().at + window_ / kSlices <= now) kept_.push_back({now, value});
     advance(now);
   }

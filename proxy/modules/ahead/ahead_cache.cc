@@ -104,7 +104,7 @@ bool AheadCache::has_older(const OpenKey& key, std::uint64_t offset, std::uint32
 
 std::variant<ReadData, Asked> AheadCache::ask(const OpenKey& key, MessageNumber message, std::uint64_t offset,
                                               std::uint32_t length) {
-  (void)waiting_.answered(message);  // a number used again
+  (void)waiting_.answered(message);  // a reused number
   Open& open = opens_.at(key);
   std::uint64_t end = offset + length;
   WaitingReads::Read waiting{
@@ -182,8 +182,8 @@ void AheadCache::give_up_read(Open& open, const Open& wanting, std::uint64_t byt
   while (lacks(wanting, bytes) && !open.read.empty()) release(open, open.pieces.find(*open.read.begin()));
 }
 
-// Data already read goes first, this open's before others'. Unread data is never evicted for newer data: it
-// would be fetched twice.
+// Data already read is evicted first, this open's before others'. Unread data is never evicted for newer
+// data: it would be fetched twice.
 bool AheadCache::make_room(Open& open, std::uint64_t bytes) {
   if (open.pieces.size() >= kMostSmallPieces + open.held_bytes / kUsualPieceBytes) return false;
   give_up_read(open, open, bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of one open (read_ahead.h), whose unread bytes count in a sum over all opens of a flow.
+// The read-ahead policy of one open (read_ahead.h), whose unread bytes are counted in a sum over all opens of
+// a flow.
 #pragma once
 #include "proxy/modules/ahead/read_ahead.h"
 
@@ -13,7 +14,7 @@ class CountedReadAhead {
   CountedReadAhead(const CountedReadAhead&) = delete;
   CountedReadAhead& operator=(const CountedReadAhead&) = delete;
 
-  // As ReadAhead's.
+  // As in ReadAhead.
   void opened(std::optional<std::uint64_t> size, const ReadAheadLimits& limits) {
     policy_.opened(size, limits), count();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// READs of the far half's own at the server, of one open under one stamp. Sending them and what becomes of
-// their answers is left to the halves.
+// The far half's own READs to the server, for one open and one stamp. The halves send them and use the
+// responses.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace longhaul::ahead {
 
 class Fetches {
  public:
-  // `number`: used once, also for other opens.
+  // `number`: never reused, not even for another open.
   void begin(std::uint64_t number, Interval range) { fetches_.push_back({number, range}); }
-  // Its answer has come. None: it was given up meanwhile.
+  // The response has arrived. Returns nullopt if the READ was given up meanwhile.
   std::optional<Interval> take(std::uint64_t number) {
     const auto found = std::ranges::find(fetches_, number, &Fetch::number);
     if (found == fetches_.end()) return std::nullopt;
@@ -26,7 +26,7 @@ class Fetches {
   void remove_from(IntervalSet& missing) const {
     for (const Fetch& fetch : fetches_) missing.remove(fetch.range);
   }
-  // Their answers are of no use any more.
+  // Later responses are of no use.
   void give_up() { fetches_.clear(); }
   std::size_t size() const { return fetches_.size(); }
 

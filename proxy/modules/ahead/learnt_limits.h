@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much is fetched before a client has shown that it reads it: less on connections whose clients did not
-// read what was fetched for earlier files, more again if they did. Pure policy, of one connection.
+// read what was fetched for earlier files, more again if they did. Pure policy, for one connection.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace longhaul::ahead {
 
 class LearntLimits {
  public:
-  // Those of the line, reduced.
+  // The limits of the line, reduced.
   ReadAheadLimits reduced(ReadAheadLimits line) const {
     line.first_bytes = std::min(line.first_bytes, first_bytes_);
     line.scattered_bytes = std::min(line.scattered_bytes, scattered_bytes_);
@@ -19,12 +19,13 @@ class LearntLimits {
   }
 
   struct Closed {
-    bool was_pushed = false;         // any of its data
-    std::uint64_t unread_bytes = 0;  // of what was fetched
-    bool is_scattered = false;       // fetched entirely, because it was read at random
+    bool was_pushed = false;         // some of its data was pushed
+    std::uint64_t unread_bytes = 0;  // fetched, but not read
+    bool is_scattered = false;       // fetched completely, because it was read at random
     std::uint64_t size = 0;
   };
-  // Was it read as far as it was fetched with its open, and entirely if it was fetched entirely?
+  // A file was closed: checks whether the part fetched with its open was read, or all of it if all was
+  // fetched.
   void closed(const Closed& file) {
     const bool in_vain = file.was_pushed && file.unread_bytes >= kLeastFirstBytes;
     first_bytes_ =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two halves about data read ahead of the client. Small: data never travels inside a message
-// but behind it, as raw bytes of the stream. The halves implement their effects.
+// Messages between two halves about data read ahead of the client. They are small: data follows a message as
+// raw bytes of the stream. The halves implement their effects.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,13 +21,13 @@ struct Ahead {
   Stamp stamp;
   std::uint64_t offset = 0;
   std::uint32_t length = 0;                  // attached
-  std::optional<std::uint64_t> end_of_file;  // the file ends there: known since a short READ
+  std::optional<std::uint64_t> end_of_file;  // end of the file, if known since a short READ
   std::uint32_t attached_bytes() const { return length; }
   static constexpr std::tuple kFields{&Ahead::open, &Ahead::stamp, &Ahead::offset, &Ahead::length,
                                       &Ahead::end_of_file};
 };
-// near -> far: this READ was answered from data read ahead; the server never sees its number, which the far
-// half may use, and `charge` is its cost for the client at the server (SMB2: credits).
+// near -> far: this READ was answered from data read ahead. The server never receives its number, so the far
+// half may use it; `charge` is its cost for the client at the server (SMB2: credits).
 struct Used {
   OpenKey open;
   std::uint64_t offset = 0;
@@ -38,9 +38,9 @@ struct Used {
   static constexpr std::tuple kFields{&Used::open, &Used::offset, &Used::length, &Used::message,
                                       &Used::charge, &Used::seen};
 };
-// near -> far: the frame behind this is a READ of which [missing_from, missing_to) is not here. `seen`: Ahead
-// messages of this open received so far. The far half swallows the frame if later ones contain everything
-// missing.
+// near -> far: the frame after this is a READ of which [missing_from, missing_to) is not stored here. `seen`:
+// Ahead messages of this open received so far. The far half drops the frame if later Ahead messages contain
+// everything missing.
 struct Asked {
   OpenKey open;
   Stamp stamp;
@@ -50,28 +50,28 @@ struct Asked {
   static constexpr std::tuple kFields{&Asked::open, &Asked::stamp, &Asked::message, &Asked::missing_from,
                                       &Asked::missing_to, &Asked::seen};
 };
-// far -> near: this READ has gone to the server after all: only a frame answers it. Sent before an Ahead that
-// might complete it.
+// far -> near: this READ was sent to the server after all: only the server's response answers it. Sent before
+// an Ahead that might complete the READ.
 struct Forwarded {
   MessageNumber message = 0;
   static constexpr std::tuple kFields{&Forwarded::message};
 };
-// Both directions: data known of this open is void; `epoch` is the sender's own count from here on.
+// Both directions: cached data of this open is void; `epoch` is the sender's own count from here on.
 struct Drop {
   OpenKey open;
   std::uint32_t epoch = 0;
   static constexpr std::tuple kFields{&Drop::open, &Drop::epoch};
 };
 
-// near -> far: the limit of unread data ahead of the client on this connection. Until it is sent the far half
-// decides.
+// near -> far: the limit of unread data ahead of the client on this connection. The far half decides until it
+// is sent.
 struct Allowance {
   std::uint64_t bytes = 0;
   static constexpr std::tuple kFields{&Allowance::bytes};
 };
 
-// far -> near: others may have changed this open's file (or a directory's listing), so earlier knowledge of
-// it is void. `watched`: the next change is reported as well.
+// far -> near: other clients may have changed this open's file (or a directory's listing), so earlier
+// knowledge of it is void. `watched`: the next change will be reported as well.
 struct Watched {
   OpenKey open;
   bool watched = false;

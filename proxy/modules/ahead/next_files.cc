@@ -91,7 +91,7 @@ std::optional<std::uint32_t> NextFiles::find(const std::u16string& name) const {
 
 void NextFiles::follow(Order& order, std::uint32_t file) {
   if (order.last) {
-    // Where it is expected, or a little behind it.
+    // Where it is expected, or slightly after that.
     const std::size_t end = std::min(order.files.size(), *order.last + 2 + kMostSkipped);
     for (std::size_t at = *order.last; at < end; ++at) {
       if (order.files[at] != file) continue;
@@ -119,7 +119,7 @@ bool NextFiles::opened(const std::u16string& name) {
   for (Order& order : orders_) follow(order, *file);
   const Order& order = orders_[followed_];
   const std::size_t now = order.last.value_or(0);
-  // A file already given out lies behind the last opened one while the client keeps that direction.
+  // A file already given out follows the last opened one while the client keeps that direction.
   const bool on_its_way = order.run != 0 && now >= before && followed_ == best();
   ahead_ = on_its_way ? ahead_ - std::min(ahead_, now - before) : 0;
   followed_ = best();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a file that are at hand, in a map by their offset, disjoint: which of them lie in a range, and
-// which gaps are between them. A part is a Slice, or has one as its `bytes`.
+// Available parts of a file, in a map by their offset, disjoint: which of them lie in a range, and which gaps
+// are between them. A part is a Slice, or has one as its `bytes`.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace longhaul::ahead {
 
-// The answer to a READ: bytes in pieces, in order. Fewer than requested only at the end of the file.
+// The data of a READ: bytes in pieces, in order. Fewer than requested only at the end of the file.
 struct ReadData {
   std::vector<Slice> pieces;
   std::uint32_t length = 0;
@@ -26,7 +26,7 @@ const Slice& slice_of(const Piece& piece) {
   return piece.bytes;
 }
 
-// The first piece that ends behind `offset`; the pieces are disjoint.
+// The first piece that ends after `offset`; the pieces are disjoint.
 template <class Pieces>
 auto first_behind(Pieces& pieces, std::uint64_t offset) {
   auto piece = pieces.upper_bound(offset);
@@ -37,7 +37,7 @@ auto first_behind(Pieces& pieces, std::uint64_t offset) {
   return piece;
 }
 
-// Calls `visit(offset, slice)` for each part of [offset, offset + bytes) that `pieces` does not hold. `visit`
+// Calls `visit(offset, slice)` for each part of [offset, offset + bytes) that is not in `pieces`. `visit`
 // must not change them.
 template <class Pieces, class Visit>
 void for_each_gap(const Pieces& pieces, std::uint64_t offset, const Slice& bytes, Visit&& visit) {
@@ -53,7 +53,7 @@ void for_each_gap(const Pieces& pieces, std::uint64_t offset, const Slice& bytes
   if (at < end) cut(at, end);
 }
 
-// The answer to [offset, end), if there is no gap before its end or that of the file.
+// The data of [offset, end). Returns nullopt if there is a gap before `end` or the end of the file.
 inline std::optional<ReadData> gather(const std::map<std::uint64_t, Slice>& pieces, std::uint64_t offset,
                                       std::uint64_t end, std::optional<std::uint64_t> end_of_file) {
   if (end_of_file) end = std::min(end, std::max(*end_of_file, offset));

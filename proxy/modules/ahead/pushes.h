@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the far half pushed of one open since the near half last said what it had seen. From that both halves
-// conclude which of them answers a READ; what is fetched and pushed is left to the halves.
+// What the far half pushed for one open since the near half last reported what it had received. From this,
+// both halves determine which of them serves a READ. The halves decide what is fetched and pushed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace longhaul::ahead {
 
 class Pushes {
  public:
-  // An Ahead message of this range goes out. `end_of_file`: as it tells it.
+  // An Ahead message of this range is sent. `end_of_file`: as in the message.
   void add(Interval range, Stamp stamp, std::optional<std::uint64_t> end_of_file) {
     pushes_.push_back({++told_, range, stamp, end_of_file});
   }
-  // The near half has seen so many of them.
+  // The near half has received that many of them.
   void seen(std::uint64_t told) {
     while (!pushes_.empty() && pushes_.front().number <= told) pushes_.pop_front();
   }
-  // Takes away what the near half will have of these.
+  // Removes what the near half will have received by these messages.
   void remove_from(IntervalSet& missing, Stamp stamp) const {
     for (const Push& push : pushes_) {
       if (push.stamp != stamp) continue;
@@ -36,7 +36,7 @@ class Pushes {
   }
 
   std::size_t size() const { return pushes_.size(); }
-  std::uint64_t told() const { return told_; }  // since the open
+  std::uint64_t told() const { return told_; }  // Ahead messages since the open
 
  private:
   struct Push {

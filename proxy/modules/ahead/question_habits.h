@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learns which queries a client is likely to send for the next file that it opens, from its queries for
-// earlier ones. The halves know what a query is and send it.
+// Predicts which queries a client will send for the next file that it opens, from its queries for earlier
+// ones. The halves interpret and send queries.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace longhaul::ahead {
 
-// Different kinds of opens have different queries: directories, data, files that are created or emptied,
+// Opens of different kinds have different queries: directories, data, files that are created or truncated,
 // attributes.
 class QuestionHabits {
  public:
@@ -23,7 +23,7 @@ class QuestionHabits {
   static constexpr int kMostScore = 4;
   struct Habit {
     std::string question;
-    int score = 0;  // likely while above zero
+    int score = 0;  // positive: likely
   };
   std::vector<Habit> habits_[kKinds];
 };

@@ -9,10 +9,9 @@ namespace {
 constexpr std::size_t kMostRuns = 4;
 constexpr std::uint64_t kLeastWindow = 256 << 10, kMostWindow = 16 << 20;
 constexpr std::uint64_t kLeastFirst = 64 << 10, kMostFirst = 4 << 20, kMostWhole = 256 << 10;
-// The time that a file may take on the line to be fetched whole for scattered READs.
+// The time that a file may take on the line to be fetched completely for scattered READs.
 constexpr double kWholeSeconds = 2;
-// READs outside of any run after which a file counts as read at random, as documents are when they are
-// opened.
+// READs outside any run after which a file counts as read at random, like documents when they are opened.
 constexpr unsigned kScatteredReads = 4;
 // Archives, and documents in archive formats, have their directory at their end, which is read first.
 constexpr std::uint64_t kTailBytes = 64 << 10;
@@ -32,7 +31,7 @@ ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std
   double line_holds = line_bytes_per_second * rtt_seconds;
   ReadAheadLimits limits;
   limits.window_bytes = clamped(1.5 * line_holds, kLeastWindow, kMostWindow);
-  // Keeps the line full until the client's second and third READ are reported, which takes a round trip and
+  // Keeps the line busy until the client's second and third READ are reported, which takes a round trip and
   // the client's own time after the first blocks.
   limits.first_bytes = clamped(1.25 * line_holds, kLeastFirst, kMostFirst);
   limits.whole_file_bytes = clamped(line_holds, kLeastFirst, kMostWhole);
@@ -88,15 +87,15 @@ ReadAhead::Run* ReadAhead::run_of(Interval read) {
     run.end = read.end;
     return &run;
   };
-  // Sequential: where the last one ended, or within it (rounding), or a little behind it, because READs of
-  // clients that pipeline overtake each other.
+  // Sequential: where the last READ ended, or within it (rounding), or slightly after it, because READs of
+  // clients that pipeline may be reordered.
   for (Run& run : runs_) {
     std::uint64_t slack = std::max(read.size(), run.end - run.begin);
     if (run.stride == 0 && read.end > run.end && read.begin >= run.begin &&
         read.begin - run.begin <= 2 * slack)
       return moved(run);
   }
-  // Strided: the same distance to the last one as that to the one before, and the same length.
+  // Strided: the same distance to the last one as between the two before, and the same length.
   for (Run& run : runs_)
     if (run.stride != 0 && read.begin - run.begin == run.stride && read.size() == run.length)
       return moved(run);
@@ -114,7 +113,7 @@ ReadAhead::Run* ReadAhead::run_of(Interval read) {
 
 void ReadAhead::begin_run(Interval read) {
   Run run{.begin = read.begin, .end = read.end, .last_used = reads_};
-  // A client that begins at the beginning will probably continue.
+  // A client that reads the start of a file will probably continue.
   if (read.begin == 0) {
     run.believed = true;
     run.window = kLeastWindow;
@@ -188,7 +187,7 @@ std::optional<Interval> ReadAhead::first_wanted(std::uint64_t worth) const {
   std::uint64_t reader = 0, last_used = 0;
   for (const Run& run : runs_)
     if (run.last_used >= last_used) reader = run.end, last_used = run.last_used;
-  // The rest of the file, if its end is here already.
+  // The rest of the file, if its end is available already.
   std::uint64_t end = end_of_file_.value_or(kFileEnd);
   if (!fetched_.empty() && fetched_.intervals().back().end >= end) end = fetched_.intervals().back().begin;
   std::optional<Interval> elsewhere;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// READs of the client that do not go to the server, because what the near half lacks of them is fetched and
-// pushed instead. Read: what the far half needs to send one after all.
+// READs of the client that are not sent to the server, because their missing data is fetched and pushed
+// instead. `Read`: what the far half needs to send one after all.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@ namespace longhaul::ahead {
 template <class Read>
 class Swallowed {
  public:
-  // `sum`: all that a flow has swallowed; outlives this object.
+  // `sum`: the number of READs that all opens of a flow have swallowed; outlives this object.
   explicit Swallowed(std::size_t& sum) : sum_(sum) {}
   ~Swallowed() { sum_ -= reads_.size(); }
   Swallowed(const Swallowed&) = delete;
@@ -24,7 +24,7 @@ class Swallowed {
     reads_.push_back({std::move(read), std::move(missing)});
     ++sum_;
   }
-  // Pushed to the near half, which now answers READs that lack nothing more.
+  // The range was pushed to the near half, which now serves READs that need nothing more.
   void pushed(Interval range, std::optional<std::uint64_t> end_of_file) {
     sum_ -= std::erase_if(reads_, [&](Waiting& read) {
       read.missing.remove(range);
@@ -32,7 +32,8 @@ class Swallowed {
       return read.missing.empty();
     });
   }
-  // Those that are sent to the server after all: of which the predicate says so of what they lack.
+  // Takes the READs that must be sent to the server after all: those for whose missing data the predicate is
+  // true.
   template <class Predicate>
   std::vector<Read> take_if(Predicate is_sent) {
     std::vector<Read> taken;

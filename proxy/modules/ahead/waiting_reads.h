@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's READs that wait at the near side for bytes that are being pushed. Each collects its own
-// pieces: what is dropped later does not affect it, and bytes of another stamp do not complete it.
-// ahead_cache.h has the bytes that no READ waits for.
+// pieces: data dropped later does not affect it, and bytes of another stamp do not complete it. ahead_cache.h
+// has the bytes that no READ waits for.
 #pragma once
 #include <deque>
 #include <map>
@@ -18,7 +18,7 @@ namespace longhaul::ahead {
 
 class WaitingReads {
  public:
-  // [offset, end) of a file, with the parts that were at hand when the client sent it. At least one byte
+  // [offset, end) of a file, with the parts that were available when the client sent it. At least one byte
   // before the end of the file is missing.
   struct Read {
     OpenKey open;
@@ -29,7 +29,7 @@ class WaitingReads {
   };
   void add(MessageNumber number, Read read);
 
-  // An Ahead message with its bytes: the READs that they complete are ready, and wait no more.
+  // An Ahead message with its bytes: READs that it completes become ready.
   void pushed(const Ahead& ahead, const Slice& bytes);
   // A READ whose bytes have arrived.
   struct Ready {
@@ -41,9 +41,9 @@ class WaitingReads {
   const std::deque<Ready>& ready() const { return ready_; }  // not polled yet
   std::optional<Ready> poll_ready();
 
-  // The server's own answer is under way: pushed bytes no longer complete this READ.
+  // The server's own response is under way: pushed bytes no longer complete this READ.
   void forwarded(MessageNumber number);
-  // It waits no more. Returns its range and stamp if it did wait.
+  // The READ no longer waits. Returns its range and stamp if it did wait.
   struct Answered {
     OpenKey open;
     Stamp stamp;
@@ -59,9 +59,9 @@ class WaitingReads {
   struct Waiting {
     Read read;
     bool forwarded = false;
-    std::uint64_t lacking = 0;  // bytes, up to the end of the file
+    std::uint64_t lacking = 0;  // missing bytes, up to the end of the file
     unsigned ends = 0;          // how often the end changed
-    std::uint64_t held = 0;     // of the pieces
+    std::uint64_t held = 0;     // bytes of its pieces
   };
   void take(MessageNumber number, Waiting& waiting, const Ahead& ahead, const Slice& bytes);
   void stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests that an HTTP/1 server has, in order, and what becomes of their responses.
+// The requests that were sent to an HTTP/1 server, in order, and how their responses are used.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -12,9 +12,9 @@ namespace longhaul::http {
 struct Awaited {
   RequestHead request;
   std::string key;
-  Object asked_about;          // a condition was added for it; null: the request is the client's
-  Slice head;                  // the client's, with asked_about
-  std::uint64_t erasures = 0;  // ObjectStore::erasures() when it was asked for
+  Object asked_about;          // a condition was added for it; null: the request is unchanged
+  Slice head;                  // the client's, if asked_about is set
+  std::uint64_t erasures = 0;  // ObjectStore::erasures() at the time of the request
 };
 
 class AwaitedResponses {
@@ -28,17 +28,16 @@ class AwaitedResponses {
   std::size_t size() const { return all_.size(); }
   bool empty() const { return all_.empty(); }
   std::size_t bytes() const { return bytes_; }
-  // Whether one of them, without the first `skipped`, answers a question of this half instead of the client's
-  // request.
+  // Whether one of the requests, without the first `skipped`, has a condition that this half added.
   bool has_question(std::size_t skipped) const;
 
  private:
   struct Entry {
     Awaited awaited;
-    std::size_t bytes;  // when it was added
+    std::size_t bytes;  // size when it was added
   };
   std::deque<Entry> all_;
-  std::size_t bytes_ = 0;  // of all
+  std::size_t bytes_ = 0;  // of all requests
 };
 
 }  // namespace longhaul::http

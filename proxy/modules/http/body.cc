@@ -55,7 +55,7 @@ std::optional<std::size_t> Body::take(Bytes bytes, Content* content) {
     }
     const char c = std::to_integer<char>(bytes[at++]);
     if (c != '\n') {
-      // A CR stands before an LF and nowhere else.
+      // A CR must precede an LF and is not allowed elsewhere.
       if (line_.size() == kMostLine || (!line_.empty() && line_.back() == '\r') || (c < ' ' && c != '\r' && c != '\t'))
         return std::nullopt;
       line_ += c;
@@ -83,7 +83,7 @@ bool Body::line_done() {
     trailer_bytes_ += line_.size() + 2;
     return trailer_bytes_ <= kMostTrailerBytes;
   }
-  // A size in hexadecimal digits; an extension may follow behind a semicolon.
+  // A size in hexadecimal digits; an extension may follow after a semicolon.
   const std::string_view digits = std::string_view(line_).substr(0, std::min(line_.find(';'), line_.size()));
   if (digits.empty() || digits.size() > 15) return false;
   left_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the end of a message's body and, where that is wanted, its content without the framing (RFC 9112, section 7.1).
+// Finds the end of a message's body and, if required, extracts its content without the framing (RFC 9112,
+// section 7.1).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,8 +30,8 @@ class Body {
   Body() = default;
   explicit Body(Framing framing);
 
-  // How many of `bytes` are the body's; its content is added to `content` if that is not null. Nothing: the framing is
-  // wrong.
+  // Returns how many of `bytes` belong to the body, or nullopt if the framing is invalid. Adds its content to
+  // `content` if that is not null.
   std::optional<std::size_t> take(Bytes bytes, Content* content);
   bool done() const { return state_ == State::done; }
   bool ends_with_connection() const { return state_ == State::rest; }
@@ -42,8 +43,8 @@ class Body {
 
   bool line_done();
 
-  std::uint64_t left_ = 0;  // of the content, or of the chunk
-  std::string line_;        // of the framing, as far as it has come
+  std::uint64_t left_ = 0;  // of the content, or of the current chunk
+  std::string line_;        // an incomplete line of the framing
   std::size_t trailer_bytes_ = 0;
   bool has_trailers_ = false;
 };

@@ -9,7 +9,7 @@
 namespace longhaul::http {
 namespace {
 
-// Of a directive that is given twice, the smaller one.
+// The smaller value of a directive that is given twice.
 void take_least(std::optional<Seconds>& into, Seconds value) { into = into ? std::min(*into, value) : value; }
 
 }  // namespace

@@ -16,7 +16,7 @@ bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view each) { return same_name(each, name); });
 }
 
-// One Host without white space and control characters, as names of servers are.
+// Exactly one Host, without white space and control characters, as in names of servers.
 bool names_server(const RequestHead& request) {
   const std::string host = request.fields.value("host");
   return request.fields.count("host") == 1 &&
@@ -36,10 +36,11 @@ Seconds age_of(const Fields& fields, Seconds wall) {
   Seconds age = 0;
   if (fields.has("age")) {
     const std::string text = fields.value("age");
-    if (!is_number(text)) return kMostSeconds;  // nobody knows: it is not fresh
+    if (!is_number(text)) return kMostSeconds;  // unknown: it is not fresh
     age = seconds_of(text);
   }
-  // Not the transit time: the pair has carried the response in less than its rounding, but for the longest lines.
+  // The transit time is ignored: except on the longest lines, the pair has carried the response in less than
+  // the rounding.
   if (const auto date = date_of(fields.value("date"))) age = std::max(age, wall - *date);
   return std::max<Seconds>(age, 0);
 }
@@ -53,7 +54,7 @@ Seconds lifetime_of(const Fields& fields, const Directives& says, Seconds wall) 
   return expires ? std::clamp<Seconds>(*expires - made, 0, kMostSeconds) : 0;
 }
 
-// The value of a field that a response varies with; white space between the members of a list makes no difference.
+// The value of a field that a response varies with; white space between the members of a list is ignored.
 std::string varying(const RequestHead& request, std::string_view name) {
   const std::string text = request.fields.value(name);
   std::string value;
@@ -72,8 +73,8 @@ std::string etag_of(const Fields& fields) {
   return is_etag(etag) ? etag : std::string();
 }
 
-// A date tells two versions apart only if the response was made well after it: the file may change twice in one second
-// (RFC 9110, section 8.8.2.2; the minute is that of RFC 7232).
+// A date distinguishes two versions only if the response was made well after it: the file may change twice in
+// one second (RFC 9110, section 8.8.2.2; the minute is from RFC 7232).
 std::string last_modified_of(const Fields& fields) {
   constexpr Seconds kLeast = 60;
   if (fields.count("last-modified") != 1 || fields.count("date") != 1) return {};
@@ -92,7 +93,7 @@ void set_times(Stored& stored, link::TimePoint now, Seconds wall) {
   stored.last_modified = last_modified_of(stored.fields);
 }
 
-// The weak comparison of RFC 9110, section 8.8.3.2.
+// For the weak comparison of RFC 9110, section 8.8.3.2.
 std::string_view opaque(std::string_view etag) { return etag.starts_with("W/") ? etag.substr(2) : etag; }
 
 }  // namespace
@@ -199,7 +200,8 @@ bool is_fresh_for(const Stored& stored, const RequestHead& request, link::TimePo
 bool is_at_client(const Stored& stored, const RequestHead& request) {
   if (stored.status != 200) return false;
   if (!request.fields.has("if-none-match")) {
-    // The tag counts where there is one (RFC 9110, section 13.1.3); without a date of its own, a response has that of its making.
+    // The tag has precedence (RFC 9110, section 13.1.3). If a response has no date, the time at which it was
+    // made is used.
     const auto since = date_of(request.fields.value("if-modified-since"));
     const auto changed = date_of(stored.fields.value(stored.fields.has("last-modified") ? "last-modified" : "date"));
     return since && changed && *changed <= *since;
@@ -218,7 +220,7 @@ std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_mo
   const Fields said = stored_fields(not_modified.fields);
   Stored fresh = stored;
   fresh.fields = {};
-  // A response that left a cache on the way had an age; that of the validation counts now.
+  // A response from a cache on the way had an age; that of the validation counts now.
   for (const Field& field : stored.fields.all())
     if (!same_name(field.name, "age") && (describes_content(field.name) || !said.has(field.name)))
       fresh.fields.add(field);
@@ -226,7 +228,7 @@ std::optional<Stored> validated(const Stored& stored, const ResponseHead& not_mo
     if (!describes_content(field.name)) fresh.fields.add(field);
   set_times(fresh, now, wall);
   if (fresh.etag.empty()) fresh.etag = stored.etag;
-  // That of the 304's making is not the content's.
+  // The value for the 304 is not the content's.
   fresh.last_modified = stored.last_modified;
   return fresh;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of RFC 9111 for a shared cache: what may be stored, until when it is fresh, for which request it
-// is an answer, and what a validation changes. Where the RFC leaves a choice, this takes the safe one: a
-// response without an explicit lifetime is never fresh, and no stale response is served.
+// The rules of RFC 9111 for a shared cache: which responses may be stored, until when they are fresh, which
+// requests they may answer, and what a validation changes. If the RFC leaves a choice, this takes the safe
+// one: a response without an explicit lifetime is never fresh, and no stale response is served.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,21 +18,21 @@
 
 namespace longhaul::http {
 
-// A response as it is stored. Immutable: a validation makes another one, with the same content.
+// A stored response. Immutable: a validation makes another one, with the same content.
 struct Stored {
   unsigned status = 200;
   std::string phrase;
-  Fields fields;  // without those of one connection
+  Fields fields;  // without those that concern one connection
   std::vector<Slice> content;
   std::uint64_t content_bytes = 0;
-  std::vector<std::pair<std::string, std::string>> vary;  // fields of the request, in small letters, with their values
+  std::vector<std::pair<std::string, std::string>> vary;  // request fields in lower case, with their values
   link::TimePoint received{};
   Seconds age_then = 0, lifetime = 0;
   bool validate_always = false;
   bool for_all = false;  // Directives::is_for_all()
   // Validators for a conditional request; empty if the response had none.
   std::string etag, last_modified;
-  bool in_memory_only = false;  // of a flow that may store nothing on disk
+  bool in_memory_only = false;  // from a flow that may store nothing on disk
   // The copy on disk, if there is one.
   struct Copy {
     link::TimePoint fresh_until{};
@@ -51,7 +51,7 @@ using Object = std::shared_ptr<const Stored>;
 inline constexpr std::size_t kMostVarying = 16;
 std::optional<std::vector<std::string>> varies_with(const Fields& response);
 
-// The values of those fields in a request, as they are compared.
+// The values of those fields in a request, in the form in which they are compared.
 std::vector<std::pair<std::string, std::string>> values_of(const RequestHead& request, const std::vector<std::string>& names);
 
 // Whether the response to that request may be stored once its content is complete. `wall`: seconds since

@@ -5,9 +5,9 @@
 
 namespace longhaul::http {
 
-// Whole requests without content, GET or HEAD, and perhaps the beginning of one more (RFC 9110,
-// section 9.2.2). None that authenticates the connection: a challenge belongs to one connection, and a ticket
-// may be used once.
+// Whole requests without content, GET or HEAD, and perhaps the beginning of another one (RFC 9110, section
+// 9.2.2). None that authenticates the connection: a challenge belongs to one connection, and a ticket may be
+// used only once.
 bool may_be_repeated(Bytes said);
 // Any response except 408, with which a server closes a connection that was idle for too long (RFC 9110,
 // section 15.5.9).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half before a client that has not spoken yet.
+// The near half until the client's first bytes arrive.
 #pragma once
 #include <memory>
 #include <string>
@@ -27,7 +27,7 @@ class Either final : public Undecided {
   modules::Ends ends_;
   std::shared_ptr<Site> site_;
   std::string name_;
-  std::size_t at_server_ = 0;  // of first_, its beginning
+  std::size_t at_server_ = 0;  // start of first_ in the bytes to the server
   bool late_is_over_ = false;
 };
 

@@ -24,7 +24,7 @@ bool is_visible(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-// Field values: also tab, space, and what is not ASCII.
+// Field values: also tab, space, and characters beyond ASCII.
 bool is_value(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -32,7 +32,7 @@ bool is_value(std::string_view text) {
   });
 }
 
-// Takes the next line off `text`, which ends in CRLF; nothing if it has a CR or an LF elsewhere.
+// Takes the next line from `text`, which ends in CRLF; nullopt if it has a CR or an LF elsewhere.
 std::optional<std::string_view> take_line(std::string_view& text) {
   const std::size_t end = text.find("\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -55,14 +55,14 @@ bool read_fields(std::string_view text, Fields& fields) {
     if (line->empty()) return text.empty();
     const std::size_t colon = line->find(':');
     if (colon == std::string_view::npos || fields.all().size() == kMostFields) return false;
-    const std::string_view name = line->substr(0, colon);  // a folded line begins with white space: no token
+    const std::string_view name = line->substr(0, colon);  // a folded line begins with white space
     const std::string_view value = trimmed(line->substr(colon + 1));
     if (!is_token(name) || !is_value(value)) return false;
     fields.add({std::string(name), std::string(value)});
   }
 }
 
-// Nothing: there is no length, or none that everybody reads alike.
+// Returns nullopt if there is no length, or none that all programs would read alike.
 std::optional<std::uint64_t> length_of(const Fields& fields) {
   if (fields.count("content-length") != 1) return std::nullopt;
   const std::string value = fields.value("content-length");

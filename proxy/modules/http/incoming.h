@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A response that is stored as it comes. It is in the store when it is complete, and nowhere if it never is.
+// A response that is stored while it arrives. It is added to the store when it is complete, and dropped
+// otherwise.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,7 +13,7 @@ namespace longhaul::http {
 
 class Incoming {
  public:
-  // `erasures`: ObjectStore::erasures() when it was asked for.
+  // `erasures`: ObjectStore::erasures() at the time of the request.
   Incoming(std::shared_ptr<Site> site, std::string key, std::uint64_t erasures, Stored stored, bool uses_disk)
       : site_(std::move(site)), key_(std::move(key)), erasures_(erasures), stored_(std::move(stored)) {
     stored_.in_memory_only = !uses_disk;
@@ -20,7 +21,8 @@ class Incoming {
   ~Incoming() { site_->pending_bytes -= content_.size(); }
   Incoming(const Incoming&) = delete;
 
-  // False: it is too large, alone or together with others that are coming, and not worth to be continued.
+  // Returns false if the response is too large, alone or together with others that are arriving; it need not
+  // be continued.
   bool add(Bytes bytes) {
     const std::uint64_t most = site_->store.most_object_bytes();
     content_.add(bytes);
@@ -29,7 +31,7 @@ class Incoming {
   }
   std::uint64_t bytes() const { return content_.size(); }
 
-  // It is complete.
+  // The response is complete.
   void store() {
     if (site_->store.was_erased(key_, erasures_)) return;
     site_->pending_bytes -= content_.size();

@@ -24,7 +24,7 @@ class LocalAnswers {
   };
   struct Outcome {
     bool is_answered = false;
-    bool closes = false;  // the connection, after the answer
+    bool closes = false;  // the connection closes after the answer
     Object ask_about;     // stored, but must be validated; null: none
   };
 
@@ -37,7 +37,7 @@ class LocalAnswers {
   // Whether the request must wait for an object that is in transit already (a request to the server would
   // cost a round trip), or for the disk. To be called again for the same request until it returns false.
   bool must_wait(TimePoint now, const RequestHead& request);
-  // Once for each request.
+  // To be called once for each request.
   Outcome take(TimePoint now, const std::string& key, const RequestHead& request, Allowed allowed);
   // Answers with an object that is fresh or was validated. `note`: the value of Cache-Status. Returns whether
   // the connection closes after it.
@@ -51,7 +51,7 @@ class LocalAnswers {
   const Place& place_;
   Receiving& receiving_;
   ToClient& client_;
-  DiskWait disk_wait_;  // of the first request that is not answered yet
+  DiskWait disk_wait_;  // of the first unanswered request
   bool uses_disk_ = true;
   modules::Counters counters_;
 };

@@ -69,7 +69,7 @@ std::uint64_t ObjectStore::clear() {
   if (behind_) bytes = std::max(bytes, behind_->clear());
   entries_.clear();
   by_use_.clear();
-  // More than are known: what was asked for before counts as erased.
+  // The number of erasures exceeds the limit: every earlier request counts as erased.
   erased_.clear();
   ++erasures_;
   return bytes;

@@ -8,7 +8,8 @@
 namespace longhaul::http {
 namespace {
 
-// The first byte of a tag has flags (stored_record.cc); a response replaces those that differ in nothing else.
+// The first byte of a tag has flags (stored_record.cc); a response replaces those that differ in nothing
+// else.
 constexpr unsigned kTagFlags = 4;
 
 bool is_never_fresh(const Stored& stored) { return stored.validate_always || stored.lifetime <= stored.age_then; }
@@ -18,7 +19,7 @@ link::TimePoint fresh_until(const Stored& stored) {
                                 : stored.received + std::chrono::seconds(stored.lifetime - stored.age_then);
 }
 
-// Of what a validation may change, except the dates. It may also move a field behind others.
+// A hash of what a validation may change, except the dates. It may also reorder fields.
 std::size_t hash_of_fields(const Stored& stored) {
   std::vector<std::string> fields;
   for (const Field& field : stored.fields.all()) {
@@ -31,8 +32,8 @@ std::size_t hash_of_fields(const Stored& stored) {
   return std::hash<std::string>{}(all);
 }
 
-// Writing a response again whenever the server has confirmed it would wear out the disk. The copy that is there serves as well
-// if it turns stale earlier, but not much earlier, and has the same fields.
+// Writing a response again whenever the server has confirmed it would wear out the disk. The existing copy is
+// sufficient even if it becomes stale earlier, but not much earlier, and has the same fields.
 bool is_as_good(const Stored::Copy& copy, const Stored& stored, const Stored::Copy& would_be) {
   if (copy.fields != would_be.fields || would_be.fresh_until < copy.fresh_until) return false;
   return is_never_fresh(stored) ||
@@ -71,7 +72,7 @@ void OnDisk::arrived(Asked asked, bool is_sure, const std::string& key, const Re
   auto stored = read_stored(*bytes, request, is_sure, clocks_());
   if (!stored) return objects_.erase(key);
   stored->copy = Stored::Copy{.fresh_until = fresh_until(*stored), .fields = hash_of_fields(*stored)};
-  // What has come from the server meanwhile is newer, and has replaced what was read.
+  // A response that has arrived from the server meanwhile is newer, and has replaced what was read.
   if (!memory_.find(key, request)) memory_.keep(key, *std::move(stored));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored responses of a site on disk, behind those in memory: what is stored is written there, too, and read back into
-// memory when a request needs it.
+// The stored responses of a site on disk, in addition to those in memory: stored responses are also written
+// to disk, and read back into memory when a request needs them.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ namespace longhaul::http {
 class OnDisk final : public BehindStore {
  public:
   using Asked = modules::Objects::Id;
-  // `objects` and `memory` outlive this.
+  // `objects` and `memory` outlive this object.
   OnDisk(modules::Objects& objects, ObjectStore& memory, std::function<Clocks()> clocks);
   ~OnDisk() override;
 
@@ -42,11 +42,11 @@ class OnDisk final : public BehindStore {
   std::shared_ptr<int> alive_ = std::make_shared<int>();  // reads that return later do nothing
 };
 
-// A request that waits for the disk, no longer than a nearby server would take to answer.
+// Lets a request wait for the disk, no longer than a nearby server would take to respond.
 class DiskWait {
  public:
   static constexpr link::Duration kMost = std::chrono::milliseconds(200);
-  // Asks once. True: not decided yet, to be called again.
+  // Starts reading once. Returns true while undecided; then call again.
   bool must_wait(link::TimePoint now, OnDisk& disk, ObjectStore& memory, const std::string& key, const RequestHead& request);
   bool has_asked() const { return asked_.has_value(); }
 

@@ -6,7 +6,7 @@
 namespace longhaul::http {
 namespace {
 
-// Between the parts of a key: no field and no target has it, so that no part can look like two.
+// Separates the parts of a key: no field and no target contains it, so that parts cannot be confused.
 constexpr char kSeparator = '\0';
 
 // The path of a reference to the same server (RFC 9110, section 10.2.2); empty: it leads elsewhere.
@@ -31,7 +31,7 @@ Place::Place(const modules::Ends& ends, std::string_view verified_name)
   server_.assign(reinterpret_cast<const char*>(ends.server.data()), ends.server.size());
   server_ += std::to_string(ends.server_port);
   server_ += kSeparator;
-  // A server that is trusted as one name must not answer for another, whatever Host says.
+  // A server that is trusted under one name must not answer for another, whatever Host contains.
   if (verified_name.empty()) return;
   (server_ += "tls") += kSeparator;
   (server_ += verified_name) += kSeparator;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the responses of one server are stored, whichever version of HTTP they came by, and which of them a
-// change at the server makes void.
+// Where the responses of one server are stored, for all versions of HTTP, and which of them become void by a
+// change at the server.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,27 +10,28 @@
 
 namespace longhaul::http {
 
-// By its method.
+// By the request's method.
 bool changes_something(const RequestHead& request);
 
 class Place {
  public:
-  // `verified_name`: of the server of a decrypted connection, by its certificate; empty: it is in the clear.
+  // `verified_name`: the server's name in its certificate if the connection was decrypted; empty for
+  // plaintext HTTP.
   Place(const modules::Ends& ends, std::string_view verified_name);
 
   std::string_view scheme() const { return scheme_; }
-  // The name that a client gives is worth nothing without the address that it went to: otherwise a client
-  // could have its own server's answers stored under another's name.
+  // The name in the client's request is not sufficient without the destination address: otherwise a client
+  // could have responses of its own server stored under another server's name.
   std::string key_of(const RequestHead& request) const;
   // The common prefix of all its keys.
   std::string keys_begin() const { return server_; }
-  // A request that changes something has succeeded: its target and what the response names are no longer what
-  // is stored (RFC 9111, section 4.4). Any other exchange changes nothing.
+  // If a request that changes something has succeeded: makes the stored responses for its target, and for
+  // targets that the response names, void (RFC 9111, section 4.4).
   void invalidate(ObjectStore& store, const RequestHead& request, const ResponseHead& response) const;
 
  private:
   std::string scheme_;  // "http://" or "https://"
-  std::string server_;  // address, port and verified name, the beginning of each key
+  std::string server_;  // address, port and verified name: the prefix of each key
 };
 
 }  // namespace longhaul::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why an HTTP flow is not served from the cache, in the words of `longhaul why`.
+// Why an HTTP flow is not served from the cache: the texts of `longhaul why`.
 #pragma once
 #include <array>
 

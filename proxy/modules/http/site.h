@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the HTTP flows of a daemon share: the store, the size of responses that are still arriving, and prefetched objects.
+// What the HTTP flows of a daemon share: the store, the size of responses that are still arriving, and
+// prefetched objects.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,14 +14,14 @@
 namespace longhaul::http {
 
 struct Site {
-  // Both stores together use at most that; pushed objects evict stored ones.
+  // Limit of both stores together; pushed objects evict stored ones.
   explicit Site(std::uint64_t most_bytes) : store(most_bytes), pushed(most_bytes / 4) {}
   ObjectStore store;
-  std::unique_ptr<OnDisk> disk;     // behind the store; null: there is none
+  std::unique_ptr<OnDisk> disk;     // behind the store; null if there is none
   PushedStore pushed;               // near halves
   Known known;                      // far halves
   Relations relations;              // far halves
-  std::uint64_t pending_bytes = 0;  // content of responses that are still coming, of all flows
+  std::uint64_t pending_bytes = 0;  // content of responses that are still arriving, of all flows
   std::function<Seconds()> wall;    // seconds since 1970
 };
 

@@ -25,6 +25,7 @@ struct Answer {
   std::string_view note;
 };
 ResponseHead answer_of(const Stored& stored, link::TimePoint now, const Answer& answer);
-Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer);  // the same as HTTP/1
+// the same in HTTP/1 syntax
+Slice answer_head(const Stored& stored, link::TimePoint now, const Answer& answer);
 
 }  // namespace longhaul::http

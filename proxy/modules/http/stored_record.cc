@@ -63,7 +63,7 @@ void set_age(Stored& stored, const Clocks& then, const Clocks& clocks, bool is_s
   const Seconds by_wall = clocks.wall - then.wall;
   const Seconds by_loop = std::chrono::duration_cast<std::chrono::seconds>(clocks.now - then.now).count();
   if (is_sure && by_loop >= 0 && by_wall >= -kRounding) {
-    // The loop's clock stands still while the system is suspended.
+    // The loop's clock stops while the system is suspended.
     stored.received = then.now;
     stored.age_then += std::max<Seconds>(0, by_wall - by_loop - kRounding);
     return;

@@ -7,21 +7,23 @@
 
 namespace longhaul::http {
 
-// Both clocks at one moment. The first counts evenly since the system started; the second may be set.
+// Both clocks at one moment. The first one is steady since the system started; the second one may be set.
 struct Clocks {
   link::TimePoint now{};
   Seconds wall = 0;
 };
 
-// Nothing: it is not for the disk, because it varies with what identifies a client, or with too much.
+// Returns nullopt if the response must not be stored on disk, because it varies with a field that identifies
+// a client, or with too many.
 std::optional<Buffer> tag_of(const Stored& stored);
 // Whether the tag is that of a response to requests like this one. `must_be_asked`: it needs a validator.
 bool tag_fits(Bytes tag, const RequestHead& request, bool must_be_asked);
 
-// Everything but the content.
+// Everything except the content.
 Buffer write_stored(const Stored& stored, const Clocks& clocks);
-// Nothing: invalid. The content is that part of `bytes` behind the record. Unless it is certain that nothing has erased it since,
-// and that both clocks have only gone forward, it is not fresh. Its `vary` has the values of `request`, which the tag fits.
+// Returns nullopt if the record is invalid. The content is the part of `bytes` after the record. The result
+// is not fresh unless it is certain that nothing has erased it since, and that both clocks have only
+// advanced. Its `vary` has the values of `request`, which the tag fits.
 std::optional<Stored> read_stored(const Slice& bytes, const RequestHead& request, bool is_sure, const Clocks& clocks);
 
 }  // namespace longhaul::http

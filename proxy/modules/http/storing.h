@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The response of a connection that is stored while it passes: its content so far, within the limits of the
-// store and of all flows. It is in the store when it is complete, and nowhere if it never is.
+// The response that a connection stores while passing it on: its content so far, within the limits of the
+// store and of all flows. It is added to the store when it is complete, and dropped otherwise.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,13 +19,14 @@ class Storing {
   Storing(const Storing&) = delete;
   Storing& operator=(const Storing&) = delete;
 
-  // Instead of the one before.
+  // Replaces the previous response.
   void begin(Stored response);
-  // Where its content goes; null: nothing is stored now.
+  // Where content is to be added; null if nothing is stored now.
   Content* content() { return response_ ? &content_ : nullptr; }
-  // After content was added: drops it if it is too large, alone or together with others that are coming.
+  // To be called after content was added: drops it if it is too large, alone or together with others that are
+  // arriving.
   void count();
-  // `erasures`: ObjectStore::erasures() when it was asked for.
+  // `erasures`: ObjectStore::erasures() at the time of the request.
   void complete(const std::string& key, std::uint64_t erasures, bool uses_disk);
   void drop();
   std::uint64_t bytes() const { return counted_bytes_; }
@@ -34,7 +35,7 @@ class Storing {
   std::shared_ptr<Site> site_;
   std::optional<Stored> response_;
   Content content_;
-  std::uint64_t counted_bytes_ = 0;  // of content_, in Site::pending_bytes
+  std::uint64_t counted_bytes_ = 0;  // of content_, as counted in Site::pending_bytes
 };
 
 }  // namespace longhaul::http

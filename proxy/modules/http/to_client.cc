@@ -10,7 +10,7 @@ void ToClient::pass(Slice bytes) {
   if (!ended_ && !bytes.empty()) out_.push_back(modules::ToLan{std::move(bytes)});
 }
 
-// Each head is memory of its own, also one without content.
+// Each head takes memory, even without content.
 void ToClient::answer(Slice head) {
   answered_bytes_ += head.size() + 1024;
   pass(std::move(head));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's output to the client: the server's bytes, answers from the cache, and one end. Limits how
-// much one call answers.
+// The near half's output to the client: the server's bytes, cached responses, and one end. Limits how much
+// one call answers.
 #pragma once
 #include <cstdint>
 #include <deque>

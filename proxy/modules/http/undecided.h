@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A half until the client's first bytes show the version of HTTP; from then on that version's half. Holds what arrives
-// before. The parts that both sides have in common: either.h, either_far.h.
+// A half until the client's first bytes show the version of HTTP; afterwards it passes everything to the half
+// of that version. Holds the data that arrives before. Common parts of both sides; see either.h and
+// either_far.h.
 #pragma once
 #include <memory>
 #include <optional>
@@ -39,9 +40,9 @@ class Undecided : public modules::Module {
   std::string_view detail() const final { return half_ ? half_->detail() : std::string_view(); }
 
  protected:
-  // Sets half_ and gives it what is held.
+  // Sets half_ and passes the held data to it.
   virtual void choose(TimePoint now, bool is_2) = 0;
-  // HTTP/1's if the version is unknown: it passes everything that it cannot parse.
+  // Chooses HTTP/1 if the version is unknown: its half passes everything that it cannot parse.
   modules::Module& chosen(TimePoint now) {
     if (!half_) choose(now, false);
     return *half_;
@@ -53,14 +54,15 @@ class Undecided : public modules::Module {
     const bool is_2 = text.starts_with(h2::kPreface);
     if (is_2 || !h2::kPreface.starts_with(text)) choose(now, is_2);
   }
-  // An HTTP/2 server may send its SETTINGS before the client's first bytes have arrived; a client speaks at once.
+  // An HTTP/2 server may send its SETTINGS before the client's first bytes have arrived; a client sends at
+  // once.
   void hold_of_server(TimePoint now, Bytes bytes, bool may_wait = true) {
     append(of_server_, bytes);
     if (!may_wait || !h2::may_be_server(of_server_) || of_server_.size() > kMostOfServer) return choose(now, false);
     if (!held_until_) held_until_ = now + kClientsTime;
   }
 
-  std::unique_ptr<modules::Module> half_;  // null: not known yet
+  std::unique_ptr<modules::Module> half_;  // null: not chosen yet
   modules::Surroundings told_;
   Buffer first_, of_server_;
 

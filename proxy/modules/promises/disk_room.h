@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much may still be promised to the disks behind a connection: near the end of the space (or of the
-// user's quota) writes wait for their real answers, as in a client that caches writes. Both sides count the
+// How much may still be promised to the disks of a connection's server: near the end of the space (or of the
+// user's quota) writes wait for their real responses, as in a client that caches writes. Both sides count the
 // bytes of promised writes per tree; the server's figure (FileFsFullSizeInformation:
 // CallerAvailableAllocationUnits, which includes quotas, [MS-FSCC] 2.5.4) excludes only the writes that it
-// had received when it was asked. Every promised byte counts, also inside a file's size: a file extended
-// beforehand may consist of holes.
+// had received by the time of the query. Every promised byte counts, even within a file's size: a file that
+// was extended beforehand may consist of holes.
 #pragma once
 #include <chrono>
 #include <compare>
@@ -23,10 +23,10 @@ struct DiskTree {
   auto operator<=>(const DiskTree&) const = default;
 };
 
-// Near side: may these bytes be promised?
+// Near side: decides whether bytes may be promised.
 class DiskRoom {
  public:
-  // `available_bytes` are left for writes after the first `counted_bytes` promised to this tree.
+  // `available_bytes` remain for writes after the first `counted_bytes` promised to this tree.
   void told(DiskTree tree, std::uint64_t available_bytes, std::uint64_t counted_bytes);
   bool has_room(DiskTree tree, std::uint64_t length) const;  // false while nothing is known
   bool knows(DiskTree tree) const;
@@ -42,25 +42,26 @@ class DiskRoom {
   std::map<DiskTree, State> trees_;
 };
 
-// Far side: must the server be asked (again)?
+// Far side: decides when the server must be queried.
 class DiskQuestions {
  public:
-  // An open that may write has come or a promised write was answered. True: ask now; one query at a time.
+  // To be called when an open that may write has arrived, or a promised write was answered. Returns whether
+  // to send a query now; one at a time.
   bool ask_for(DiskTree tree, link::TimePoint now);
-  // The server answered this many bytes of a promised write, successfully or not.
+  // The server answered that many bytes of a promised write, successfully or not.
   void written(DiskTree tree, std::uint64_t length);
-  // The query's answer; `available_bytes` is none if the server refused. Returns the report for the near
-  // side, if any: for a server that does not answer, once, that there is no room.
+  // The response to the query; `available_bytes` is nullopt if the server refused. Returns the report for the
+  // near side, if any; for a server that does not report its space, once, that there is no room.
   struct Told {
     std::uint64_t available_bytes = 0, counted_bytes = 0;
   };
   std::optional<Told> answered(DiskTree tree, std::optional<std::uint64_t> available_bytes);
-  // The query could not be sent, or its file was closed meanwhile: ask again when there is cause.
+  // The query could not be sent, or its file was closed meanwhile: query again when there is a reason.
   void not_asked(DiskTree tree);
   void forget(DiskTree tree) { trees_.erase(tree); }
 
  private:
-  // Asked again when this share of the remaining space has been used: rarely on a large disk, at each write
+  // Queried again when this share of the remaining space has been used: rarely on a large disk, at each write
   // on a full one.
   static constexpr std::uint64_t kUsedShare = 8;
   static constexpr std::uint64_t kMostUsedBytes = 1 << 30;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the far half of a flow cannot know: which promises of its near half may never arrive, and which
-// failures it may not have reported yet. If the near proxy fails, those files count as lost; until then they
-// are marked on disk (marks.h). The protocol knows which opens may be written behind, and their files.
+// Records, at the far half, what it cannot know: which promises of its near half may never arrive, and which
+// failures the near half may not have reported yet. If the near proxy fails, those files count as lost; until
+// then they are marked on disk (marks.h). The protocol determines which opens may be written behind, and
+// their files.
 #pragma once
 #include <deque>
 #include <functional>
@@ -24,16 +25,16 @@ class Doubts final : private OpenNames {
   Doubts(const Doubts&) = delete;
   Doubts& operator=(const Doubts&) = delete;
 
-  // What the near half is allowed now, and may have done since: promises at all, and under caching that the
-  // client requested itself.
+  // What the near half is allowed now, and may have done since: promises at all, and promises under caching
+  // that the client requested itself.
   struct Allowed {
     bool early = false, cached = false;
   };
   void allowed(Allowed now);
   void near_is(const Remembers& near) { near_ = near; }
   // Whether the near half may promise WRITEs of an open that may be written behind. `on_behalf`: under the
-  // far half's own oplock.
-  // Not while its client has a flow here that nobody reads, and in which it could go on after a loss.
+  // far half's own oplock. Not while its client has a flow here without a guard, on which it could continue
+  // after a loss.
   bool may_promise(bool on_behalf) const {
     return may_have_promised(on_behalf) && !lost_->live().has_unguarded(ends_);
   }
@@ -41,39 +42,41 @@ class Doubts final : private OpenNames {
 
   // ---- marks
 
-  // Called on the loop when poll_marks() may have something new.
+  // `call` is called on the loop when poll_marks() may have new results.
   void on_news(std::function<void()> call) { marks_.on_news(std::move(call)); }
   void mark(const OpenKey& open, const LostWrites::File& file) { marks_.mark(open, file, near_.near); }
   void unmark(const OpenKey& open) { marks_.unmark(open); }
-  // Opens that the near half must hear of (Marked), each once.
+  // Opens to be reported to the near half (Marked), each once.
   std::vector<OpenMarks::News> poll_marks() { return marks_.poll(); }
 
   // ---- opens that end
 
-  // With a failed promise: the near half may not have told the client yet, so its mark stays.
+  // The open ended with a failed promise: the near half may not have reported it to the client yet, so its
+  // mark stays.
   void closed_failed(const OpenKey& open, LostWrites::File file);
   // The near half has reported all failures, and nothing is outstanding.
   void settled(const OpenKey& open);
 
   // ---- the client
 
-  // The near half knows when an answer has reached the client, and when the client goes on behind it.
+  // The near half knows when a response has reached the client, and when the client continues after it.
   void loss_read(const LossRead& read) { telling_.went_on_behind(read.message); }
-  // In order: the near half has told it all that it knows.
+  // The client ended in order: the near half has reported all failures to it.
   void client_ended() { failed_.clear(); }
-  // There may be something to tell this client at all.
+  // Whether there may be losses to report to this client.
   bool any() const { return lost_->any(ends_); }
-  // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
-  // A near daemon that still runs, or has read its predecessor's marks, knows better.
+  // To be called before an open. Returns true if the open must be answered with the protocol's error for lost
+  // writes, which the caller sends now. A near daemon that still runs, or has read its predecessor's marks,
+  // has better information.
   bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer);
 
-  // The same where nothing can be answered: the flow must be aborted now.
+  // The same where no response is possible: if true, the flow must be aborted now.
   bool tells_by_reset(const LostWrites::File& file, LostWrites::Use use);
-  // The same before something that may be an open of any file.
+  // The same before a request that may be an open of any file.
   bool tells_all_by_reset();
 
-  // Nothing more comes from the near half: `files`, and those of closed_failed(), are lost. Cause::flow_cut
-  // says nothing new of those that have a record.
+  // The near half sends nothing more: `files`, and those of closed_failed(), are lost. Cause::flow_cut adds
+  // nothing to files that have a record.
   void lose(Cause cause, std::span<const LostWrites::File> files);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See ledger.h: promised writes, their results, and clients that must still be told.
+// See ledger.h: promised writes, their results, and clients that must still be informed.
 #include "proxy/modules/promises/ledger.h"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ Ledger::Verdict Ledger::promise(const Open& open, Message message, Range range, 
   if (state.failed || state.stopped) return Verdict::refused;
   Entry& entry = entries_.emplace(message, Entry{.open = open, .range = range}).first->second;
   state.messages.insert(message);
-  // A small write never overtakes one that waits for room: the client gets its answers in the order of its
-  // requests.
+  // A small write never overtakes one that waits for room: the client receives its responses in the order of
+  // its requests.
   drop_settled();
   if (conditions == Conditions::open_question) {
     entry.early = Entry::Early::open_question;
@@ -90,7 +90,7 @@ std::optional<Ledger::Settled> Ledger::kept(Message message, Outcome outcome, st
   open.messages.erase(message);
   if (!entry.answered) {
     --open.held;
-    if (outcome == Outcome::error) open.failed = true;  // this very answer tells the client
+    if (outcome == Outcome::error) open.failed = true;  // this response itself informs the client
     return Settled{.open = entry.open, .range = entry.range};
   }
   outstanding_bytes_ -= charge(entry.range);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of one flow as other flows of its client and the daemon see them: marked on disk before the
+// The promises of one flow, as seen by other flows of its client and by the daemon: marked on disk before the
 // first one, given up when the client opens a file elsewhere, recorded as lost when the flow ends. The ledger
-// has the promises; the protocol decides how an answer tells the client.
+// has the promises; the protocol decides how a response informs the client.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@ namespace longhaul::promises {
 
 class LivePromises final : public LiveLedger {
  public:
-  // The file of an open; none: it has ended.
+  // The file of an open; nullopt if the open has ended.
   using FileOf = std::function<std::optional<LostWrites::File>(const OpenKey&)>;
   // Calls lose() and resets the flow.
   using End = std::function<void(Cause)>;
@@ -30,26 +30,26 @@ class LivePromises final : public LiveLedger {
 
   // ---- marks (marks.h)
 
-  // Called on the loop when is_marked() may have become known.
+  // `call` is called on the loop when is_marked() may have changed.
   void on_news(std::function<void()> call) { marks_.on_news(std::move(call)); }
-  // Something may be promised through this open from now on.
+  // Writes of this open may be promised from now on.
   void mark(const OpenKey& open, const LostWrites::File& file) { marks_.mark(open, file); }
-  // Nothing is promised through it any more.
+  // No more writes of this open are promised.
   void unmark(const OpenKey& open) { marks_.unmark(open); }
   void marked_at_twin(const Marked& told) {
     told.refused ? marks_.refused_at_twin(told.open) : marks_.marked_at_twin(told.open);
   }
-  // Whether it is marked on the disks of both sides; none: not yet.
+  // Whether the open is marked on the disks of both sides; nullopt: not known yet.
   std::optional<bool> is_marked(const OpenKey& open) const;
 
   // ---- progress and ends
 
-  // The server answered a promised request, or the first one of several came to be outstanding.
+  // The server answered a promised request, or the first of several was promised.
   void moved(link::TimePoint now) { moved_at_ = now; }
-  // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
+  // Outstanding promises can no longer be kept: recorded for clients that open those files again.
   void lose(Cause cause);
-  // An open has ended: no answer can carry an error any more. `settled`: its losses were reported. `lost`:
-  // promised data is gone and was recorded; the flow must be reset.
+  // An open has ended: no response can report an error any more. `settled`: its losses were reported. `lost`:
+  // promised data is lost and was recorded; the flow must be reset.
   enum class Closed : std::uint8_t { clean, settled, lost };
   Closed closed(const OpenKey& open, const LostWrites::File& file);
 
@@ -59,7 +59,7 @@ class LivePromises final : public LiveLedger {
 
  private:
   bool is_in(const OpenKey& open, const LostWrites::File& file, LostWrites::Reach reach) const;
-  // `cause`, unless the server has refused everything that is still owed through this open.
+  // `cause`, unless the server has refused everything that is still owed for this open.
   LostWrites::Loss loss_of(const OpenKey& open, Cause cause) const;
 
   std::shared_ptr<LostWrites> lost_;

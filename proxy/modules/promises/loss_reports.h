@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost writes as the daemon sees them: texts for its log and views, guards for its flows, and the text that
-// it stores. lost_writes.h decides what is lost, and which client is told.
+// Lost writes as the daemon uses them: texts for its log and views, guards for its flows, and the text that
+// it stores. lost_writes.h decides what is lost, and which client is informed.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -15,11 +15,11 @@ namespace longhaul::promises {
 
 class LossReports final : public modules::Losses, public modules::State, private LossJournal {
  public:
-  // A file's name for people, and a guard for a client that may have lost writes.
+  // The display name of a file, and a guard for a client that may have lost writes.
   using Name = std::string (*)(const LostWrites::File& file);
   using Guarded = std::unique_ptr<modules::Guard> (*)(const modules::Ends& ends,
                                                       std::shared_ptr<LostWrites> lost);
-  // Seconds since 1970 by this host's clock, by which people find a report again.
+  // Seconds since 1970 by this host's clock, by which operators find a report.
   using WallSeconds = std::function<std::int64_t()>;
   LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard, WallSeconds wall);
   ~LossReports() override;
@@ -43,7 +43,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   bool restore(std::string_view text) override;
   void on_change(std::function<void()> call) override { on_change_ = std::move(call); }
 
-  // Reports that are kept for people, until the daemon ends.
+  // Reports that are kept for operators, until the daemon ends.
   static constexpr std::size_t kMostTold = 256, kMostToldNameBytes = 256 << 10;
 
  private:
@@ -61,7 +61,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   Name name_of_;
   Guarded guard_;
   WallSeconds wall_;
-  std::deque<modules::ToldFile> told_;  // the latest first
+  std::deque<modules::ToldFile> told_;  // the latest is first
   std::size_t told_name_bytes_ = 0;
   modules::LossLog* log_ = nullptr;
   std::function<void()> on_change_;

@@ -36,7 +36,7 @@ void put(std::string& out, const std::array<std::byte, 16>& address) {
   out += ' ';
 }
 
-// A dash in front, so that an empty name is a field too.
+// Preceded by a dash, so that an empty name is a field too.
 void put(std::string& out, std::u16string_view name) {
   out += '-';
   for (const char16_t letter : name) put_byte(out, letter >> 8), put_byte(out, letter & 0xFF);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of lost writes as the text that a daemon leaves for the next one. It is accepted as a whole or not
-// at all, so that damage from a power cut is detected. Also the lines of marks_text.h. The keepers have the
-// files.
+// Records of lost writes as the text that a daemon leaves for the next one. The text is accepted as a whole
+// or not at all, so that damage from a power failure is detected. Also parses and writes the lines of
+// marks_text.h. The keepers handle the files.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace longhaul::promises {
 
-// Bounds the size that is read: names are most of it, and take two digits a byte.
+// Bounds the size that is read: most of it is names, with two digits a byte.
 inline constexpr std::size_t kMostLostBookBytes = 2 * LostRecords::kMostNameBytes + (1 << 20);
 
 std::string lost_book_text(const std::vector<LostWrites::Record>& records);
-// No result for any text that lost_book_text() did not produce.
+// Returns nullopt for any text that lost_book_text() did not produce.
 std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view text);
 
-// A mark of a file, or without one its end:
-// "+ number near client server port share path spelled", "- number".
+// The mark of a file, or the end of a mark: "+ number near client server port share path spelled" or "-
+// number".
 struct MarkLine {
   std::uint64_t number = 0, near = 0;
   std::optional<LostWrites::File> file;

@@ -23,7 +23,7 @@ bool LostRecord::concerns(const LostFile& opened, Use use, link::TimePoint now) 
 }
 
 void LostRecord::told_by(const LostFile& other, bool only_read) {
-  constexpr std::size_t kMost = 8;  // beyond that the client is told by the earliest once more
+  constexpr std::size_t kMost = 8;  // beyond that the client is informed once more for the earliest
   const std::size_t spelled = hash_of(other.spelled);
   std::erase_if(told_by_others, [&](const auto& each) { return each.spelled == spelled; });
   if (told_by_others.size() >= kMost) told_by_others.erase(told_by_others.begin());

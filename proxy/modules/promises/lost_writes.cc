@@ -11,10 +11,10 @@
 namespace longhaul::promises {
 namespace {
 
-// Looked up, logged, and stored.
+// Cost of a lookup, a log line, and a stored record.
 constexpr std::uint64_t kWorkPerLoss = 10'000;
 
-// `file` is spelled otherwise than `from`, which it is or which contains it.
+// `file` is spelled differently from `from`, which it is or which contains it.
 bool is_spelled_otherwise(const LostFile& file, const LostFile& from) {
   return !file.spelled.empty() && !from.spelled.empty() && !file.spelled.starts_with(from.spelled);
 }
@@ -57,7 +57,7 @@ void LostWrites::told_late(const File& file, Told how) {
   journal_->reported(file, loss, how);
 }
 
-// All that concern the open, each once.
+// Reports all records that concern the open, each once.
 bool LostWrites::tell(const File& file, Use use) {
   bool any = false;
   for (;;) {
@@ -130,13 +130,13 @@ bool LostWrites::told_by_reset(const Ends& ends) {
 
 void LostWrites::moved(const File& file, const File& to) {
   if (file.is_exactly(to)) return;
-  if (file != to) forget(to);  // else only its spelling changes
+  if (file != to) forget(to);  // otherwise only its spelling changes
   marks_->moved(file, to);
   live_.moved(file, to);
   LostRecords::List* const records = records_.of(file.ends.client);
   if (!records) return;
   bool any = false;
-  std::vector<Record> copies;  // whether the server takes both spellings for one file is not known
+  std::vector<Record> copies;  // it is not known whether the server treats both spellings as one file
   for (Record& record : *records) {
     auto moved_to = name_after(record.file, file, to);
     if (!moved_to) continue;

@@ -34,17 +34,17 @@ class LostWrites {
   using Client = LostRecords::Client;
   using OwnerOf = LostRecords::OwnerOf;
 
-  // `number`: unique to this daemon, from its start to its end. Zero: unknown. `owner_of`: the site of a
-  // client with that address, a peer or (empty) this site.
+  // `number`: unique to this run of the daemon. Zero: unknown. `owner_of`: the site of a client with that
+  // address: a peer, or empty for this site.
   explicit LostWrites(
       std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); });
   ~LostWrites();
   LostWrites(const LostWrites&) = delete;
   LostWrites& operator=(const LostWrites&) = delete;
   std::uint64_t number() const { return number_; }
-  // What is on disk of files that may yet lose writes.
+  // The marks on disk of files that may still lose writes.
   Marks& marks() const { return *marks_; }
-  // The flows that may lose them.
+  // The flows that may lose writes.
   LiveFlows& live() { return live_; }
   const LiveFlows& live() const { return live_; }
   // None by default. It outlives this object, or is removed before.
@@ -55,40 +55,41 @@ class LostWrites {
 
   // Cause::refused was counted and logged before, by refused().
   void add(const File& file, Loss loss);
-  // The server has refused a promised WRITE. A later answer through the same open can tell the client; not
-  // every program stops then, so the next open of the file reports it as well.
+  // The server has refused a promised WRITE. A later response for the same open can inform the client;
+  // because not every program stops then, the next open of the file reports it as well.
   void refused(const File& file, Interval range, std::uint32_t status);
   void told_late(const File& file, Told how = Told::late_error);
 
-  // Before an open: true if it must be answered with the protocol's error for lost writes. An open that may
-  // write gets the report once, after which the file is forgotten; before that, one open that only reads the
-  // data. What was lost by a name that is spelled otherwise is reported as well, by each spelling, and stays.
+  // To be called before an open. Returns true if the open must be answered with the protocol's error for lost
+  // writes. An open that may write reports the loss once, after which the file is forgotten; before that, one
+  // open that only reads the data reports it. A loss under another spelling of the name is reported as well,
+  // once for each spelling, and stays.
   bool take(const File& file, Use use = Use::writes);
-  // Whether take() would be true, or, for an open that replaces the content, whether there is anything to
-  // forget: for callers that learn only later whether the client was told (telling.h).
+  // Whether take() would return true, or, for an open that replaces the content, whether there is anything to
+  // forget: for callers that learn only later whether the client was informed (telling.h).
   bool has(const File& file, Use use) const;
   bool has_record(const File& file) const;
-  // This client replaced or deleted the content.
+  // The client replaced or deleted the content.
   void forget(const File& file);
   // The connection is reset next, because no response can report the loss. A program may log in again and
   // continue, so later connections are reset as well for LostRecord::kResetsFor, unless a response reports
   // the loss earlier. Then the record is removed. Windows and most libraries retry for a shorter time.
   void told_by_reset(const File& file);
-  // The same of every file between these addresses; false: there is none (any more).
+  // The same for every file between these addresses; returns false if there is none (any more).
   bool told_by_reset(const Ends& ends);
-  // This client renamed it, replacing any file of the new name; what lies below it, if it is a folder, too. Its
-  // open files follow, through whichever connection they were opened.
+  // The client renamed the file, replacing any file of the new name; if it is a folder, with everything below
+  // it. Its open files follow, on whichever connection they were opened.
   void moved(const File& file, const File& to);
-  // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's
+  // The near daemon with that number is back: it knows which of its own promises were lost, so the far half's
   // suspicion about this file is void.
   void known_to(std::uint64_t near, const File& file);
-  // The same about all files between these addresses.
+  // The same for all files between these addresses.
   void known_to(std::uint64_t near, const Ends& ends);
-  // Also while a flow between these addresses has outstanding writes that may soon be lost.
+  // True also while a flow between these addresses has outstanding writes that may soon be lost.
   bool any(const Ends& ends) const;
-  // A file between these addresses of which the client has not been told.
+  // Whether a client has not been informed about some file between these addresses.
   bool has_records(const Ends& ends) const;
-  // Also while a flow between these addresses could still lose writes: it may promise some, or a file is
+  // True also while a flow between these addresses could still lose writes: it may promise some, or a file is
   // marked.
   bool may_lose(const Ends& ends) const;
   // All clients for which any() is true.
@@ -96,7 +97,7 @@ class LostWrites {
   // Called whenever that may have changed. None by default.
   void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
-  // State that is stored over a restart. add() and take() are reported to the journal, restore() is not.
+  // State that is stored across restarts. add() and take() are reported to the journal, restore() is not.
   std::vector<Record> records() const { return records_.all(); }
   void restore(std::vector<Record> records);
 
@@ -130,7 +131,7 @@ class LostWrites {
   Counters counters_;
 };
 
-// A flow that is not read any more, or not by anyone who could tell its client: LiveFlows::enter_unguarded(),
+// Registers a flow that has no guard, or none that could inform its client, with LiveFlows::enter_unguarded()
 // until it ends.
 class Unguarded {
  public:

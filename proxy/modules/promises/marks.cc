@@ -52,8 +52,8 @@ void Marks::drop(const File& file, const Mark& mark) {
   something_new();
 }
 
-// Its open is over, or nothing is promised through it any more. What was lost is on record: the mark stays
-// until the client was told, since the record may not be on disk yet.
+// Its open has ended, or no more of its writes are promised. Losses are on record: the mark stays until the
+// client was informed, because the record may not be on disk yet.
 void Marks::release(All::iterator mark) {
   mark->second.owner = nullptr;
   if (!lost_.has_record(mark->first)) erase(mark);
@@ -99,7 +99,7 @@ void Marks::moved(const File& file, const File& to) {
     name_bytes_ += target.name_bytes() - from.name_bytes();
     node.key() = target;
     const auto mark = marks_.insert(std::move(node));
-    put(target, mark->second);  // first, so that at any time one of the two names is there
+    put(target, mark->second);  // first, so that one of the two names is there at any time
     drop(from, before);
     mark->second.durable = !on_new_;
     if (on_new_) pending_.emplace(mark->second.number, mark);
@@ -159,11 +159,11 @@ void Marks::stored(bool done) {
   while (!to_wake_.empty()) {
     OpenMarks* owner = to_wake_.back();
     to_wake_.pop_back();
-    if (const auto call = owner->on_news_) call();  // which may end flows
+    if (const auto call = owner->on_news_) call();  // may end flows
   }
 }
 
-// Each mark that is left is a file of which nobody knows how much of what was promised has come.
+// Each remaining mark is a file of which it is unknown how many promised bytes have arrived.
 bool Marks::restore(std::string_view text) {
   const auto left = read_marks(text);
   if (!left) return false;

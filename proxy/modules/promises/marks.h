@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks on disk: a file is marked before the first of its WRITEs is promised, so that after a daemon was
-// killed or its host lost power the next one knows which clients to tell. One mark and one sync per open, not
-// per WRITE; marks that are made at the same time share the sync. Only promises wait for the disk: until the
-// mark is durable the server answers the WRITEs. What a mark that is left over means is decided here; which
-// open needs one, by the dialects' halves; the text is marks_text.h's, the file proxy/journal_keeper.h's.
+// Marks on disk: a file is marked before the first of its WRITEs is promised, so that after the daemon was
+// killed or its host lost power the next one knows which clients to inform. There is one mark and one sync
+// per open, not per WRITE; marks made at the same time share the sync. Only promises wait for the disk: until
+// the mark is durable the server answers the WRITEs. This file decides what a leftover mark means; the halves
+// of the protocol versions decide which open needs one; marks_text.h has the text, proxy/journal_keeper.h the
+// file.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,8 +27,8 @@ using twin::OpenKeyHash;
 
 class OpenMarks;
 
-// Of all flows of a daemon. Without a journal's file (on_new) marks are durable at once: tests, and what
-// nobody stores.
+// The marks of all flows of a daemon. Without a journal file (on_new) marks are durable at once: for tests,
+// and if nothing is to be stored.
 class Marks final : public modules::Journal {
  public:
   using File = LostWrites::File;
@@ -39,17 +40,18 @@ class Marks final : public modules::Journal {
   void stored(bool done) override;
   void on_new(std::function<void()> call) override;
 
-  // The number of the daemon before this one, whose marks were all read. Zero: none, or they were not.
+  // The number of the previous daemon, if all its marks were read; zero if there was none or they were not.
   std::uint64_t number_before() const { return before_; }
 
-  // LostWrites': the client has been told, or has replaced the file. Its old marks are of no use any more.
+  // For LostWrites: the client has been informed, or has replaced the file. Its old marks are no longer
+  // needed.
   void record_gone(const File& file);
-  // And what lies below it, if it is a folder. Marks that have no room for their new names are given up, and
-  // so are further promises through their opens.
+  // The file was renamed, with everything below it if it is a folder. Marks that have no room for their new
+  // names are given up, and so are further promises for their opens.
   void moved(const File& file, const File& to);
 
-  // What takes the file beyond kMostFileBytes replaces it by what still counts. In all, what lost_writes.h
-  // could take over after a failure: one client may have a quarter of it.
+  // When the file grows beyond kMostFileBytes, it is replaced by the marks that still count. The total is
+  // what lost_writes.h could take over after a failure: one client may have a quarter of it.
   static constexpr std::size_t kMostFileBytes = 8 << 20, kMostOfClient = LostRecords::kMost / 4;
   std::size_t size() const { return marks_.size(); }
   bool any(const modules::Ends& ends) const;
@@ -59,7 +61,7 @@ class Marks final : public modules::Journal {
   struct Mark {
     std::uint64_t number = 0;    // in the file
     std::uint64_t near = 0;      // as LostWrites::Loss::near
-    OpenMarks* owner = nullptr;  // null: it only backs a record of lost writes
+    OpenMarks* owner = nullptr;  // null: the mark only backs a record of lost writes
     OpenKey open{};
     bool durable = false;
   };
@@ -87,7 +89,7 @@ class Marks final : public modules::Journal {
 
   MarksText text_;
   bool is_failing_ = false;
-  std::uint64_t on_its_way_ = 0;                    // marks up to this number
+  std::uint64_t on_its_way_ = 0;                    // marks up to this number are being written
   std::map<std::uint64_t, All::iterator> pending_;  // not durable yet, by number
   std::vector<OpenMarks*> to_wake_;
 };
@@ -100,22 +102,22 @@ class OpenMarks {
   OpenMarks(const OpenMarks&) = delete;
   OpenMarks& operator=(const OpenMarks&) = delete;
 
-  // Called when something that was `pending` is not any more; on the loop, never from within a call here.
+  // `call` is called when a mark that was `pending` no longer is; on the loop, never from within a call here.
   void on_news(std::function<void()> call) { on_news_ = std::move(call); }
 
-  // No effect where it is marked.
+  // No effect if the open is marked.
   void mark(const OpenKey& open, const LostWrites::File& file, std::uint64_t near = 0);
   void unmark(const OpenKey& open);
   // Refused: there are too many, or they cannot be stored.
   enum class State : std::uint8_t { refused, pending, durable };
   State state(const OpenKey& open) const;
-  // The other half has marked it as well, under the name that it has now.
+  // The other half has marked it as well, under its present name.
   void marked_at_twin(const OpenKey& open) {
     at_twin_.insert(open);
     refused_at_twin_.erase(open);
   }
   bool is_marked_at_twin(const OpenKey& open) const { return at_twin_.contains(open); }
-  // It has not: its disk fails, or has no room.
+  // The other half has not: its disk fails, or is full.
   void refused_at_twin(const OpenKey& open) { refused_at_twin_.insert(open); }
   bool is_refused_at_twin(const OpenKey& open) const { return refused_at_twin_.contains(open); }
   // Opens whose marks have become durable, or were refused, each once.
@@ -133,8 +135,8 @@ class OpenMarks {
   std::function<void()> on_news_;
   std::unordered_map<OpenKey, Marks::All::iterator, OpenKeyHash> marks_;
   std::unordered_set<OpenKey, OpenKeyHash> at_twin_, refused_at_twin_;
-  std::unordered_set<OpenKey, OpenKeyHash> refused_;  // until they are marked, or are over
-  std::unordered_set<OpenKey, OpenKeyHash> untold_;   // by poll()
+  std::unordered_set<OpenKey, OpenKeyHash> refused_;  // until they are marked, or end
+  std::unordered_set<OpenKey, OpenKeyHash> untold_;   // not returned by poll() yet
 };
 
 }  // namespace longhaul::promises

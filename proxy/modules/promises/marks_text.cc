@@ -15,7 +15,7 @@ constexpr std::string_view kMarksTitle = "longhaul promised-files 2 ";
 constexpr std::string_view kMarksTitleBefore = "longhaul promised-files 1 ";  // names are not spelled
 static_assert(kMarksTitle.size() == kMarksTitleBefore.size());
 constexpr std::size_t kSumDigits = 16;
-// So much of the file may be out of date before it is written anew.
+// The file is rewritten once this much of it is obsolete.
 constexpr std::size_t kLeastWaste = 64 << 10;
 
 std::string sum_of(std::string_view text) {
@@ -31,7 +31,7 @@ std::string with_sum(std::string text) {
   return std::move(text) + sum + '\n';
 }
 
-// The next line without its checksum; empty: it is damaged.
+// The next line without its checksum; empty if it is damaged.
 std::string_view next_line(std::string_view& text) {
   const auto end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -53,7 +53,8 @@ std::optional<MarksLeft> read_marks(std::string_view text) {
   while (!text.empty()) {
     const auto found = parse_mark(next_line(text));
     if (!found) continue;
-    // All of them: what ends a mark is behind others, and of a mark that moved to another name behind that.
+    // All of them: the end of a mark comes after other lines, and a mark that moved to another name later
+    // still.
     if (!found->file)
       left.marks.erase(found->number);
     else

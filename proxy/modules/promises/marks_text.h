@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the file of marks: what it is and the number of the daemon that wrote it, then lines that make
-// a mark ("+") or end one ("-"), each with a checksum of its own, so that what a power cut tore damages
-// nothing else. Which marks there are is decided in marks.h.
+// The text of the file of marks: the type of the file and the number of the daemon that wrote it, then lines
+// that make a mark ("+") or end one ("-"). Each line has its own checksum, so that a line torn by a power
+// failure damages no other. marks.h decides which marks there are.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,28 +17,28 @@ namespace longhaul::promises {
 std::string mark_line(const MarkLine& mark);
 
 struct MarksLeft {
-  std::uint64_t daemon = 0;                 // its number; zero: not to be read
-  std::map<std::uint64_t, MarkLine> marks;  // that did not end, by number
+  std::uint64_t daemon = 0;                 // the daemon's number; zero: unreadable
+  std::map<std::uint64_t, MarkLine> marks;  // marks that did not end, by number
 };
-// None: it is another file.
+// Returns nullopt if it is another file.
 std::optional<MarksLeft> read_marks(std::string_view text);
 
-// What is to be appended to the file, or to replace it because much of it is out of date.
+// Text to be appended to the file, or to replace it because much of it is obsolete.
 class MarksText {
  public:
   using Batch = modules::Journal::Batch;
 
-  // Nothing is ever taken: only counts what would be in the file.
+  // `kept` is false if nothing is ever taken: then only counts what would be in the file.
   void keep(bool kept) { is_kept_ = kept; }
   void add(const MarkLine& mark);
   void end(const MarkLine& mark);
 
-  // All that is new.
+  // All new text.
   Batch take();
-  // That batch is to be replaced by one with all marks that still count.
+  // Whether the batch must be replaced by one with all marks that still count.
   bool must_replace() const;
   Batch replace(std::uint64_t daemon, const std::string& all_lines);
-  // A batch is not in the file.
+  // A batch could not be written to the file.
   void failed() { replaces_ = true; }
 
  private:

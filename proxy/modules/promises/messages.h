@@ -14,18 +14,18 @@ using twin::OpenKey;
 using twin::OpenKeyHash;
 
 // near -> far: the near half has answered, or will answer, the WRITE or CLOSE in the next frame; the far half
-// must send Kept instead of its answer.
+// must send Kept instead of the server's response.
 struct Promised {
   OpenKey open;
   MessageNumber message = 0;
   static constexpr std::tuple kFields{&Promised::open, &Promised::message};
 };
-// far -> near: the server's answer to it.
+// far -> near: the server's response to it.
 struct Kept {
   MessageNumber message = 0;
   std::uint32_t status = 0;  // the protocol's
   std::uint32_t written = 0;
-  std::uint16_t credits = 0;  // granted with it, in protocols whose servers grant requests (SMB2)
+  std::uint16_t credits = 0;  // granted with it, in protocols whose servers limit requests (SMB2)
   static constexpr std::tuple kFields{&Kept::message, &Kept::status, &Kept::written, &Kept::credits};
 };
 
@@ -39,29 +39,29 @@ struct Room {
                                       &Room::counted_bytes};
 };
 
-// ---- should the near half fail
+// ---- if the near half fails
 
-// near -> far, before its first open: the number of this near daemon, which remembers what it promised for
-// as long as it runs (lost_writes.h), and of the one before it, if this one has read all its marks (marks.h).
+// near -> far, before its first open: the number of this near daemon, which remembers its promises for as
+// long as it runs (lost_writes.h), and of the previous one, if this one has read all its marks (marks.h).
 struct Remembers {
   std::uint64_t near = 0, before = 0;
   static constexpr std::tuple kFields{&Remembers::near, &Remembers::before};
 };
-// near -> far: the client has sent something more, or ended in order, behind the answer to this request,
-// which was the error for lost writes: it has read it.
+// near -> far: the client has sent more, or ended in order, after the response to this request. The response
+// was the error for lost writes, so the client has received it.
 struct LossRead {
   MessageNumber message = 0;
   static constexpr std::tuple kFields{&LossRead::message};
 };
-// near -> far: no promise through this open is outstanding, and each failure was reported. No more is
-// promised before the server has answered a WRITE through it that was not promised.
+// near -> far: no promise for this open is outstanding, and each failure was reported. No more WRITEs are
+// promised before the server has answered one that was not promised.
 struct Settled {
   OpenKey open;
   static constexpr std::tuple kFields{&Settled::open};
 };
 // far -> near: the file of this open is marked on the far half's disk, so WRITEs may be promised; `refused`:
-// it cannot be. Holds until the next Settled; `settled`: how many of them the far half has had about this
-// open.
+// it cannot be marked. Valid until the next Settled; `settled`: how many of them the far half has received
+// about this open.
 struct Marked {
   OpenKey open;
   std::uint32_t settled = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds a client's data, from an open on, while older flows of the same client have outstanding promises for
-// that file: a program that lost its connection may continue on another before the fate of the first is
-// known. A flow without progress is given up; the open is then answered as for any file with lost writes. The
-// protocol knows which requests are opens, and of which file.
+// Holds a client's data, starting with an open, while older flows of the same client have outstanding
+// promises for that file: a program that lost its connection may continue on another one before the fate of
+// the first is known. A flow without progress is given up; the open is then answered as for any file with
+// lost writes. The protocol knows which requests are opens, and of which file.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -19,18 +19,20 @@ namespace longhaul::promises {
 template <class Frame>
 class OpenGate {
  public:
-  // How long the older flows may have made no progress: the loss of a server without power takes minutes to
-  // be noticed. Counted from their last progress, not from the open: impatient clients try again.
+  // How long the older flows may make no progress: it takes minutes to notice that a server lost power.
+  // Counted from their last progress, not from the open, because impatient clients retry.
   static constexpr auto kPatience = std::chrono::seconds(5);
   static constexpr auto kLookEvery = std::chrono::milliseconds(20);
-  // Bytes of frames. Clients wait for the answer to an open; one that does not gets no further time.
+  // Bytes of frames. Clients wait for the response to an open; one that does not is not waited for any
+  // longer.
   static constexpr std::size_t kMostHeldBytes = 1 << 20;
 
-  // Both outlive this object. `own`: of the flow that asks.
+  // Both outlive this object. `own`: the flow of the open.
   OpenGate(LostWrites& lost, const LiveLedger& own) : lost_(lost), own_(own) {}
 
   bool is_shut() const { return file_.has_value(); }
-  // An open of this file has come, or a rename (`below`). True: hold it, and everything after it.
+  // An open of this file has arrived, or a rename (`below`). Returns true if it must be held, with everything
+  // after it.
   using Reach = LostWrites::Reach;
   bool shuts_for(link::TimePoint now, const LostWrites::File& file, Reach reach = Reach::itself) {
     if (lost_.live().finish_others(file, own_, reach).bytes == 0) return false;
@@ -44,7 +46,7 @@ class OpenGate {
     held_.push_back(frame);
     held_.back().bytes = Slice::copy_of(frame.bytes.bytes());
   }
-  // Returns held frames when there is nothing to wait for any more; one of them may shut the gate again.
+  // Returns held frames when there is no reason to wait any more; one of them may shut the gate again.
   std::vector<Frame> poll_open(link::TimePoint now) {
     if (!is_shut()) return {};
     const auto unfinished = lost_.live().finish_others(*file_, own_, reach_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the near half reports that no promise through an open is outstanding any more (Settled): some time
-// after the last one, so that a file that is written steadily needs no message, and a failed near proxy casts
-// doubt only on files that were written recently. The halves know what is outstanding.
+// When the near half reports that no promise for an open is outstanding any more (Settled): some time after
+// the last one, so that a file that is written steadily needs no message, and a failed near proxy casts doubt
+// only on files that were written recently. The halves know what is outstanding.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -19,14 +19,14 @@ class Settling {
  public:
   static constexpr auto kQuietFor = std::chrono::seconds(2);
 
-  // Something was promised through it, or may be from now on.
+  // A write of this open was promised, or may be from now on.
   void active(const OpenKey& open, link::TimePoint now) {
     const auto [entry, is_new] = last_.insert_or_assign(open, now);
     if (is_new) queue_.emplace_back(now + kQuietFor, open);
   }
   void forget(const OpenKey& open) { last_.erase(open); }
-  // A WRITE through an open that was reported as settled goes to the server; its answer shows that the far
-  // half has seen it, and knows that more may be promised.
+  // A WRITE of an open that was reported as settled is sent to the server; its response shows that the far
+  // half has received it, and knows that more may be promised.
   void passed_after(MessageNumber number) { reviving_.insert(number); }
   bool revives(MessageNumber number) { return reviving_.erase(number) != 0; }
 
@@ -53,7 +53,7 @@ class Settling {
  private:
   std::unordered_map<OpenKey, link::TimePoint, OpenKeyHash> last_;
   KeyedSet<MessageNumber> reviving_;
-  std::deque<std::pair<link::TimePoint, OpenKey>> queue_;  // at least one for each of last_
+  std::deque<std::pair<link::TimePoint, OpenKey>> queue_;  // at least one entry for each of last_
 };
 
 }  // namespace longhaul::promises

@@ -14,13 +14,13 @@ namespace longhaul::promises {
 // below the lowest limit no proof is needed.
 inline constexpr std::uint64_t kLowestSizeLimit = std::uint64_t{1} << 31, kBelowSizeLimit = 64 << 10;
 
-// Others: files whose blocks are found by a tree of four levels (ext2, ext3, and ext4 without extents).
+// Other limits: files whose blocks are found by a tree of four levels (ext2, ext3, and ext4 without extents).
 constexpr std::uint64_t most_of_block_map(std::uint64_t block_bytes) {
-  const std::uint64_t n = block_bytes / 4;  // numbers of blocks in one block
+  const std::uint64_t n = block_bytes / 4;  // block numbers in one block
   return (12 + n + n * n + n * n * n) * block_bytes;
 }
-// With blocks of 4 KiB the count of sectors, 32 bits that include the tree, ends before that, unless it is a
-// count of blocks (huge_file).
+// With blocks of 4 KiB the number of sectors, 32 bits that include the tree, is exhausted before that, unless
+// it is a number of blocks (huge_file).
 constexpr std::uint64_t most_by_sectors(std::uint64_t block_bytes) {
   const std::uint64_t n = block_bytes / 4;
   const std::uint64_t tree = 1 + (1 + n) + (1 + n + n * n);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that are being reported to one connection's client. An error that was sent may never be read: losses
-// stay on record until its bytes have arrived at the client's host and the client has sent something more. That
-// alone proves nothing: clients have several requests under way. The protocol decides how an open is answered,
-// and which of the client's messages were sent behind that answer.
+// Losses that are being reported to one connection's client. A client may never read an error that was sent:
+// losses stay on record until its bytes have arrived at the client's host and the client has sent something
+// more. The latter alone proves nothing: clients have several requests in flight. The protocol decides how an
+// open is answered, and which of the client's messages were sent after that response.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -38,9 +38,9 @@ class Telling {
   }
   // The open that replaces the content has succeeded.
   void replaced(const LostWrites::File& file) { lost_.forget(file); }
-  // The connection is reset now, where no answer can report it.
+  // The connection is reset now, where no response can report the loss.
   void told_by_reset(const LostWrites::File& file) { lost_.told_by_reset(file); }
-  // The same before an open: true if it must be.
+  // The same before an open. Returns true if the connection must be reset.
   bool tells_by_reset(const LostWrites::File& file, LostWrites::Use use) {
     if (use == LostWrites::Use::replaces || !has(file, use)) return false;
     told_by_reset(file);
@@ -53,8 +53,9 @@ class Telling {
   // How many of all these were sent so far, and how many of them have arrived at the client's host.
   std::uint64_t awaited() const { return awaited_; }
   void arrived(std::uint64_t answers) { arrived_ = std::max(arrived_, answers); }
-  // The client has continued, or ended in order: it reads what has arrived. Not for what waited here: it may
-  // have left meanwhile. Returns answers of passes() of which the far half must hear (LossRead).
+  // The client has continued, or ended in order: it has read what has arrived. To be called when its data
+  // arrives, not when held data is processed: then the client may have gone meanwhile. Returns responses of
+  // passes() to be reported to the far half (LossRead).
   std::vector<twin::MessageNumber> client_goes_on() {
     std::erase_if(told_, [&](const Sent& sent) {
       if (sent.number > arrived_) return false;
@@ -69,7 +70,8 @@ class Telling {
     });
     return read;
   }
-  // For a half that does not see when its answers reach the client: it has continued behind this one.
+  // For a half that does not know when its responses reach the client: the client has continued after this
+  // one.
   void went_on_behind(twin::MessageNumber answer) {
     std::erase_if(told_, [&](const Sent& sent) {
       if (sent.answer == answer) (void)lost_.take(sent.file, sent.use);
@@ -88,7 +90,8 @@ class Telling {
     twin::MessageNumber answer;
     std::uint64_t number;
   };
-  // Beyond these they are reported again: a client that reads nothing could make a flow remember any number.
+  // Losses beyond these limits are reported again: otherwise a client that reads nothing could make a flow
+  // remember any number.
   static constexpr std::size_t kMostTold = 64, kMostPassed = 64;
   LostWrites& lost_;
   std::vector<Sent> told_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that are held until it is known whether they may be promised: until the file is marked on both
-// sides' disks, or the server's room is known. The half that holds them knows when to ask again.
+// sides' disks, or the server's free space is known. The half that holds them calls review() again.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -13,14 +13,15 @@ namespace longhaul::promises {
 
 class Undecided {
  public:
-  // Of one flow. Beyond that, requests wait for the server.
+  // Limit for one flow. Beyond it, requests wait for the server.
   static constexpr std::size_t kMost = 64;
   bool is_full() const { return held_.size() >= kMost; }
 
-  // The ledger took it as an open question.
+  // The ledger took the request as an open question.
   void hold(MessageNumber message, const OpenKey& open) { held_.emplace_back(message, open); }
 
-  // `may_be_promised(open)`: std::optional<bool>; none: not known yet. True: some were decided, or answered.
+  // `may_be_promised(open)`: std::optional<bool>; nullopt: not known yet. Returns whether some were decided,
+  // or answered.
   template <class MayBePromised>
   bool review(Ledger& ledger, const MayBePromised& may_be_promised) {
     return std::erase_if(held_, [&](const auto& each) {

@@ -20,8 +20,8 @@ constexpr std::array<std::uint16_t, 2> kPorts{445, 139};
 constexpr std::array<std::string_view, 2> kSecretFiles{"keytab", "ntlm_hashes"};
 constexpr std::array<std::string_view, 2> kKept{"sign", "encrypt"};
 
-// A frame with a message of SMB 1, 2 or 3; the first one of a client is never encrypted. A NetBIOS session request,
-// which stands before that on port 139, names no protocol.
+// A frame with a message of SMB 1, 2 or 3; a client's first one is never encrypted. A NetBIOS session
+// request, which precedes it on port 139, names no protocol.
 modules::Recognised recognise(Bytes first) {
   static constexpr std::array<std::uint8_t, 4> kSmb1{0xff, 'S', 'M', 'B'}, kSmb2{0xfe, 'S', 'M', 'B'};
   for (std::size_t at = 0; at < kFrameHeadBytes + kSmb1.size(); ++at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's description of the SMB module.
+// The description of the SMB module for the program.
 #pragma once
 #include "proxy/modules/descriptor.h"
 

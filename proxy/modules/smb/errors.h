@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a connection cannot be parsed any further: from the first byte of that frame on the bytes pass unchanged.
-// Only the last two end a flow.
+// Why a connection can no longer be parsed: from the first byte of the faulty frame on, the bytes pass
+// unchanged. Only the last two errors end a flow.
 #pragma once
 #include "codecs/result.h"
 
@@ -8,12 +8,12 @@ namespace longhaul::smb {
 
 enum class Error {
   frame_too_large = 1,  // larger than the limit of held bytes
-  unknown_frame,        // no packet type of the NetBIOS session service, or no message of SMB
+  unknown_frame,        // not a packet type of the NetBIOS session service, and not an SMB message
   malformed_header,     // an invalid SMB header, or chain of headers
   malformed_record,     // a request or response whose lengths and offsets do not fit
   // Of sessions whose keys are known (seal/leg.h):
-  forged,       // a signature or an encryption that does not fit its session's key
-  unprotected,  // less protected than its session, its tree or its request
+  forged,       // a signature or an encryption does not fit its session's key
+  unprotected,  // less protected than its session, its tree or its request requires
 };
 
 const boost::system::error_category& error_category();

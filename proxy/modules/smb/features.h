@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The features of SMB: the rows of its descriptor, and what they say to the halves, with the surroundings that the
-// halves are told.
+// The features of SMB: the rows of its descriptor, and their values for the halves, with the surroundings of
+// a half.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ inline constexpr std::array<config::ModuleFeature, 5> kFeatures{{
     {.name = "smb"},
     {.name = "smb.read_ahead", .part_of = "smb"},
     {.name = "smb.write_behind", .part_of = "smb"},
-    // It may lose what a program believes written: no preset sets it.
+    // May lose data that a program believes to be written: no preset enables it.
     {.name = "smb.write_behind_cached", .standard = 0, .part_of = "smb.write_behind"},
     {.name = "smb.metadata", .values = kMetadataValues, .part_of = "smb"},
 }};
@@ -38,7 +38,7 @@ inline Features features_of(const config::ModuleFeatures& in_force) {
           .metadata_relaxed = metadata == 2};
 }
 
-// modules::Surroundings, with the features read.
+// modules::Surroundings, with the features parsed.
 struct Surroundings {
   std::uint64_t line_bytes_per_second = 0;
   modules::Duration round_trip{0};

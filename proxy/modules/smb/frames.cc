@@ -17,7 +17,7 @@ enum PacketType : std::uint8_t {
   kKeepAlive = 0x85,
 };
 constexpr std::size_t kProtocolIdBytes = 4;
-// Two names of at most 255 bytes each (RFC 1002, section 4.3.2), and some.
+// Two names of at most 255 bytes each (RFC 1002, section 4.3.2), and some margin.
 constexpr std::size_t kMaxSessionPacketBytes = 1024;
 
 }  // namespace
@@ -96,7 +96,7 @@ Result<std::optional<FrameSplitter::Head>> FrameSplitter::read_head(Bare bare) c
   }
   if (frame_bytes > max_frame_bytes_) return Error::frame_too_large;
 
-  // The message's first four bytes, as far as they are there.
+  // The message's first four bytes, as far as available.
   const Bytes id = Bytes(bytes).first(held).subspan(kFrameHeadBytes);
   static constexpr std::byte kSmb[] = {std::byte{'S'}, std::byte{'M'}, std::byte{'B'}};
   const bool may_have_header = message_bytes >= kProtocolIdBytes &&
@@ -131,7 +131,7 @@ void FrameSplitter::fill_joined(Bytes bytes) {
   missing_ -= bytes.size();
 }
 
-// Takes bytes off the first piece.
+// Removes bytes from the first piece.
 void FrameSplitter::drop(std::size_t bytes) {
   Slice& piece = pieces_[first_];
   piece = piece.from(bytes);

@@ -48,7 +48,7 @@ void Guard::take_frames(From from, Out& out) {
   }
 }
 
-// False: no output was made, and the following bytes cannot be parsed.
+// Returns false, without output, if the following bytes cannot be parsed.
 bool Guard::understands(From from, const Frame& frame, Out& out) {
   const bool asks = from == From::client;
   if (asks) (void)telling_.client_goes_on();
@@ -90,7 +90,7 @@ void Guard::client_ended(Out& out) {
   review(out);
 }
 
-// Where writes are outstanding or lost it must go on reading; from now on nothing is promised to this client.
+// If writes are outstanding or lost it must go on parsing; from now on nothing is promised to this client.
 bool Guard::give_up(Out& out) {
   if (lost_->any(ends_)) return false;
   pass(From::client, out);
@@ -98,7 +98,7 @@ bool Guard::give_up(Out& out) {
   return true;
 }
 
-// Nothing may answer for a server that has ended.
+// No response may be sent for a server that has ended.
 void Guard::server_ended(Out& out) {
   pass(From::server, out);
   review(out);

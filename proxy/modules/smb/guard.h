@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands between client and server of a flow that does not use the link, and answers the first open that
-// would continue with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside;
-// each dialect's open_guard.h decides what is answered. What cannot be read or answered is reset
-// (LostRecord::kResetsFor).
+// Stands between client and server of a flow that bypasses the link, and answers the first open that would
+// continue with a file whose promised writes were lost (lost_writes.h). Splits frames and steps aside; each
+// dialect's open_guard.h decides which requests are answered. If a loss cannot be reported, the connection is
+// reset (LostRecord::kResetsFor).
 #pragma once
 #include <memory>
 
@@ -46,7 +46,7 @@ class Guard final : public modules::Guard {
   LostWrites::Ends ends_;
   std::shared_ptr<LostWrites> lost_;
   FrameSplitter client_, server_;
-  // Bytes from there pass unchanged. Of the client: as LiveFlows::enter_unguarded() says.
+  // Bytes from that side pass unchanged. For the client, see LiveFlows::enter_unguarded().
   bool client_passes_ = false, server_passes_ = false;
   Telling telling_;
   smb1::OpenGuard smb1_;

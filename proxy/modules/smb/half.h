@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of one dialect's half to the SMB module, and the time limits of both dialects. The module
-// cuts frames, chooses the dialect and collects attached bytes (module.h).
+// splits frames, chooses the dialect and collects attached bytes (module.h).
 #pragma once
 #include <chrono>
 
@@ -20,29 +20,30 @@ using Outputs = twin::Outputs<TwinMessage>;
 
 class Half : public twin::Half<Frame, TwinMessage, Surroundings> {
  public:
-  // Whether the next frame from there may have no header, as in raw transfers of SMB1.
+  // Whether the next frame from that side may have no header, as in raw transfers of SMB1.
   virtual Bare bare_from_lan() const { return Bare::unexpected; }
   virtual Bare bare_from_stream() const { return Bare::unexpected; }
 
-  // Signatures and encryption end before this half (seal/): what NEGOTIATE, a session or a share demands of them
-  // changes nothing here.
+  // Signatures and encryption are handled outside this half (seal/): the requirements of NEGOTIATE, a session
+  // or a share do not affect it.
   virtual void seals() {}
-  // The key of a session is not known after all: its messages will come signed or encrypted.
+  // The key of a session is not known after all: its messages will arrive signed or encrypted.
   virtual void cannot_open(modules::Reason) {}
 };
 
-// With smb.metadata_relaxed no change beside the server is noticed: data that are older are fetched anew.
+// With smb.metadata_relaxed, changes that bypass the server are not detected: older data is fetched again.
 inline constexpr modules::Duration kRelaxedDataLife = std::chrono::seconds(10);
-// With smb.metadata_relaxed, answers may be older than the last contact.
+// With smb.metadata_relaxed, responses may be older than the last contact.
 inline bool is_unheard(TimePoint now, const link::Contact& contact,
                        const Surroundings& surroundings) {
   return !surroundings.features.metadata_relaxed &&
          twin::is_unheard(now, contact, surroundings.round_trip);
 }
 
-// How long a server that breaks an oplock of ours may wait for the near half's confirmation that nothing more
-// is promised under it. Servers wait 30 (smbd) to 35 seconds (Windows) and then grant it to others: a later
-// promised WRITE would overwrite new data with old. So the server's connection ends before that.
+// How long a server that breaks an oplock of ours may wait for the near half's confirmation that no more
+// writes are promised under it. Servers wait 30 (smbd) to 35 seconds (Windows) and then grant the oplock to
+// others: a later promised WRITE would overwrite new data with old. So the server's connection is ended
+// before that.
 inline constexpr modules::Duration kOplockFence = std::chrono::seconds(25);
 
 }  // namespace longhaul::smb

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost writes of SMB as the daemon sees them: promises/loss_reports.h with SMB's names and guard.
+// Lost writes of SMB for the daemon: promises/loss_reports.h with SMB's names and guard.
 #pragma once
 #include <memory>
 #include <utility>

@@ -26,7 +26,7 @@ std::u16string share_of(std::u16string_view unc) {
   return folded(unc);
 }
 
-// smbd takes slashes for backslashes, several for one, and resolves "." and ".."; other servers refuse those.
+// smbd treats slashes as backslashes, several as one, and resolves "." and ".."; other servers refuse those.
 LostWrites::File file_named(const LostWrites::Ends& ends, std::u16string share, std::u16string_view name,
                             NameForm form) {
   std::vector<std::u16string_view> parts;
@@ -55,7 +55,7 @@ LostWrites::File file_named(const LostWrites::Ends& ends, std::u16string share, 
 bool may_be_in(std::u16string_view name, std::u16string_view path) {
   if (name.size() < path.size()) return false;
   while (name.starts_with(u'\\')) name.remove_prefix(1);
-  // What file_named() would change.
+  // Characters that file_named() would change.
   if (name.find_first_of(u"/:") != name.npos || name.starts_with(u'.') || name.find(u"\\.") != name.npos ||
       name.find(u"\\\\") != name.npos)
     return true;

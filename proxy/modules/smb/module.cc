@@ -28,8 +28,8 @@ bool Dialects::takes(TimePoint now, const Frame& frame, Way way, Outputs& out,
   return half_ != nullptr;
 }
 
-// [MS-SMB2] 3.3.5.3.1, 3.3.5.4: the dialect's family is known by the first NEGOTIATE of SMB2, or by the
-// answer to one of SMB1 that offers both.
+// [MS-SMB2] 3.3.5.3.1, 3.3.5.4: the first NEGOTIATE of SMB2 decides the dialect's family, or the response to
+// one of SMB1 that offers both.
 void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs& out,
                              const Surroundings& surroundings) {
   const bool near = side_ == Side::near;
@@ -87,7 +87,7 @@ std::optional<Frame> Dialects::for_half(TimePoint now, const Frame& frame, Way w
   return sealing_->from_lan(now, frame, out);
 }
 
-// The first may arrive before the near half: after an SMB1 NEGOTIATE.
+// The first message may arrive before the near half exists: after an SMB1 NEGOTIATE.
 bool Dialects::takes_message(const TwinMessage& message, Outputs& out) {
   if (side_ != Side::near) return false;
   if (std::holds_alternative<SealOffered>(message)) {

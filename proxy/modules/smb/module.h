@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SMB on ports 445 and 139: waits for the NEGOTIATE that decides the dialect, and gives the frames to that
-// dialect's half (smb1/, smb2/). twin/framed_module.h cuts frames and steps aside.
+// SMB on ports 445 and 139: waits for the NEGOTIATE that decides the dialect, and passes the frames to that
+// dialect's half (smb1/, smb2/). twin/framed_module.h splits frames and steps aside.
 #pragma once
 #include <memory>
 
@@ -24,7 +24,7 @@ struct Site {
   std::shared_ptr<AheadAccount> ahead = std::make_shared<AheadAccount>();
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
   std::shared_ptr<smb2::Channels> channels;
-  // Of the far side: ask it for each login, with the address that was dialled (seal/login.h).
+  // At the far side: to be read for each login, with the dialled address (seal/login.h).
   std::shared_ptr<seal::CurrentKeys> keys = std::make_shared<seal::CurrentKeys>();
   std::shared_ptr<seal::Unopened> unopened = std::make_shared<seal::Unopened>();
   Site();
@@ -49,7 +49,7 @@ class Dialects {
   Half* half() const { return half_.get(); }
   std::size_t held_bytes() const { return offer_ ? offer_->bytes.size() : 0; }
 
-  // As framed_module.h wants them: signatures and encryption end here (seal/).
+  // As required by framed_module.h: signatures and encryption are handled here (seal/).
   std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs& out);
   bool takes_message(const TwinMessage& message, Outputs& out);
   bool changes_bytes() const { return sealing_ != nullptr; }
@@ -72,13 +72,13 @@ class Dialects {
   Site site_;
   modules::Ends ends_;
   modules::Address dialled_;
-  std::unique_ptr<Half> half_;  // none until the dialect is known
+  std::unique_ptr<Half> half_;  // null until the dialect is known
   std::unique_ptr<seal::Sealing> sealing_;
-  seal::UsedIds used_ids_;  // at the near half, before it had `sealing_`
-  // To the near half, before it had a half.
+  seal::UsedIds used_ids_;  // at the near half, until there is `sealing_`
+  // For the near half, until it exists.
   bool is_offered_ = false;
   modules::Reason unsealed_ = reasons::optimised;
-  // An SMB1 NEGOTIATE that offers SMB2 too: its answer decides.
+  // An SMB1 NEGOTIATE that offers SMB2 too: the response decides.
   std::optional<Frame> offer_;
 };
 

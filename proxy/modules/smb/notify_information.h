@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers to CHANGE_NOTIFY of SMB2 and NT_TRANSACT_NOTIFY_CHANGE of SMB1 ([MS-FSCC] 2.7.1). Parser only:
+// Responses to CHANGE_NOTIFY of SMB2 and NT_TRANSACT_NOTIFY_CHANGE of SMB1 ([MS-FSCC] 2.7.1). Parser only:
 // borrows from its input.
 #pragma once
 #include <vector>
@@ -17,7 +17,7 @@ enum class NotifyAction : std::uint32_t {
   renamed_to = 5
 };
 struct NotifyEntry {
-  NotifyAction action = NotifyAction::modified;  // others are kept unchanged
+  NotifyAction action = NotifyAction::modified;  // other values are kept unchanged
   Bytes name;                                    // UTF-16LE, in the folder
 };
 Result<std::vector<NotifyEntry>> parse_notify_information(Bytes buffer);

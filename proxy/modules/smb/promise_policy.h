@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether promises are made to a client at all, and the reason why not. The conditions of a single WRITE are
-// left to the dialects.
+// Whether promises are made to a client at all, and the reason why not. The dialects check the conditions of
+// a single WRITE.
 #pragma once
 #include <utility>
 
@@ -14,23 +14,23 @@ class PromisePolicy {
  public:
   // See silent_clients.h.
   void client_hides_errors() { hides_errors_ = true; }
-  // It tells its programs of errors in answers, but not of a lost connection at close(). Like one that caches
-  // files itself it gets promises only where the operator wants that.
+  // The client reports errors in responses to its programs, but not a connection lost at close(). Like a
+  // client that caches files itself, it gets promises only if the operator enables that.
   void client_hides_resets() { hides_resets_ = true; }
 
-  // Open: a dialect's, with the members used here. A client that caches files itself writes them back at its
-  // own time, and Linux and Windows do not tell the program when that, or the CLOSE, fails.
+  // Open: a dialect's, with the members used here. A client that caches files itself writes them back at any
+  // time, and Linux and Windows do not inform the program when that, or the CLOSE, fails.
   template <class Open>
   bool allows(Open& open, const Features& features, modules::Counters& counters) {
     if (!open.on_behalf && !features.write_behind_cached)
       return declines(open, reasons::smb_client_caches, counters);
     return may_allow(features) || declines(open, reasons::smb_hides_errors, counters);
   }
-  // As far as the client decides it: where it is false nothing needs a mark, and nothing is in doubt.
+  // The part that depends on the client: if false, nothing needs a mark, and nothing is in doubt.
   bool may_allow(const Features& features) const {
     return !hides_errors_ && (!hides_resets_ || features.write_behind_cached);
   }
-  // False, always. The file is counted once.
+  // Always returns false. The file is counted once.
   template <class Open>
   bool declines(Open& open, modules::Reason reason, modules::Counters& counters) {
     if (!std::exchange(open.unpromised, true)) ++counters.unpromised_files;

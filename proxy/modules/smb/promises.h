@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of early answers (promises/ledger.h) in SMB's statuses.
+// The ledger of early responses (promises/ledger.h) with SMB's statuses.
 #pragma once
 #include "proxy/modules/promises/ledger.h"
 #include "proxy/modules/smb/status.h"
@@ -15,7 +15,7 @@ class Promises final : public Ledger {
                                                       : Outcome::warning;
     return Ledger::kept(message, outcome, written_bytes);
   }
-  // The status of the answer to a WRITE, FLUSH or CLOSE that goes to the client now; not STATUS_PENDING.
+  // The status of a response to a WRITE, FLUSH or CLOSE that is sent to the client now; not STATUS_PENDING.
   Status settle(const Open& open, Status status) {
     return reports_loss(open) ? Status::lost_writebehind_data : status;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the SMB module does not optimise a flow fully, for people. The codes are interfaces: metrics use them
+// Why the SMB module does not optimise a flow fully, for display. The codes are interfaces: metrics use them
 // as labels.
 #pragma once
 #include <array>
@@ -12,7 +12,7 @@ using modules::ReasonText;
 using modules::reasons::memory_limit;
 using modules::reasons::optimised;
 
-// Nothing is answered early:
+// No request is answered early:
 inline constexpr ReasonText smb_signed{
     "smb_signed",
     "The flow is deduplicated and compressed, but its SMB requests are signed and the far side has no "
@@ -59,7 +59,7 @@ inline constexpr ReasonText smb_wrong_key{
     "The client's login was opened, but the server's answer shows another session key, so its signed or encrypted "
     "requests save no round trips.",
     "none needed for a single session; otherwise please report the client and server software"};
-// The connection was reset, and nothing of that message went any further:
+// The connection was reset, and the message was not passed on:
 inline constexpr ReasonText smb_forged{
     "smb_forged",
     "A message of this SMB session had an invalid signature or encryption, or repeated an earlier one, so the "
@@ -85,7 +85,7 @@ inline constexpr ReasonText smb_not_understood{
     "recognise as SMB, so round trips are no longer saved.",
     "none needed; if it is SMB, please report the client and server software"};
 
-// Bypassing the link, while the guard reads the flow:
+// Bypassing the link, with a guard in the flow:
 inline constexpr ReasonText lost_writes{
     "lost_writes",
     "Writes of this client that were acknowledged early have been lost. The flow does not use the link, but "
@@ -140,7 +140,7 @@ inline constexpr std::array kAll{&smb_signed,
                                  &smb_not_recorded,
                                  &smb_hides_errors};
 
-// A twin of another version may have others.
+// A twin of another version may have other codes.
 inline modules::Reason with_code(std::string_view code) {
   for (const ReasonText* const each : kAll)
     if (each->code == code) return *each;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of the share that each tree of a connection belongs to. The dialects parse the requests that
-// connect trees. Bounded: trees that were disconnected make room for others.
+// The share name of each tree of a connection. The dialects parse the requests that connect trees. Bounded:
+// disconnected trees are dropped for others.
 #pragma once
 #include <map>
 #include <string>
@@ -13,14 +13,14 @@ namespace longhaul::smb {
 
 class ShareNames {
  public:
-  // A TREE_CONNECT goes to the server. `share`: share_of() its UNC path (lost_names.h).
+  // A TREE_CONNECT is sent to the server. `share`: share_of() its UNC path (lost_names.h).
   void connecting(MessageNumber number, std::u16string share) {
     if (connecting_.size() < kMostConnecting)
       connecting_[number] = std::move(share);
     else
       knows_all_ = false;
   }
-  // It succeeded. SMB1: `session` is zero, trees are the connection's.
+  // It succeeded. SMB1: `session` is zero; trees belong to the connection.
   void connected(MessageNumber number, std::uint64_t session, std::uint32_t tree) {
     auto share = connecting_.extract(number);
     if (share.empty()) return;
@@ -31,7 +31,7 @@ class ShareNames {
     else
       knows_all_ = false;
   }
-  // Its name stays known for a while: files are closed with it.
+  // The name is stored for a while: files are closed with the tree.
   void disconnected(std::uint64_t session, std::uint32_t tree) {
     if (const auto share = shares_.find({session, tree}); share != shares_.end())
       share->second.is_over = true;
@@ -43,9 +43,9 @@ class ShareNames {
   }
   void refused(MessageNumber number) { connecting_.erase(number); }
 
-  // False: there are, or were, too many trees. The files of some would be recorded under a wrong name.
+  // Returns false if there are, or were, too many trees: some files would be recorded under a wrong name.
   bool knows_all() const { return knows_all_; }
-  // Empty: not known.
+  // Returns an empty string if it is not known.
   std::u16string of(std::uint64_t session, std::uint32_t tree) const {
     const auto share = shares_.find({session, tree});
     return share == shares_.end() ? std::u16string{} : share->second.name;

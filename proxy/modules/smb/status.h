@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NT status codes that SMB1 (with NT status) and SMB2 share, [MS-ERREF] section 2.3.1: those that we check or
-// send. Any other value passes through a Status unchanged.
+// NT status codes that SMB1 (with NT status) and SMB2 share, [MS-ERREF] section 2.3.1: those that are checked
+// or sent here. Any other value passes through a Status unchanged.
 #pragma once
 #include <cstdint>
 
@@ -49,10 +49,10 @@ enum class Status : std::uint32_t {
   network_session_expired = 0xC000035C,
 };
 
-// [MS-ERREF] section 2.3: the two highest bits. Success and "informational" carry answers; warnings mostly do
-// not.
+// [MS-ERREF] section 2.3: the two highest bits. Success and "informational" have the body of a successful
+// response; warnings mostly do not.
 constexpr bool is_error(Status status) { return static_cast<std::uint32_t>(status) >> 30 == 3; }
-// 3.3.5.2.9: the client has to authenticate again before anything else.
+// 3.3.5.2.9: the client has to authenticate again first.
 constexpr bool says_expired(Status status) {
   return status == Status::network_session_expired || status == Status::user_session_deleted;
 }

@@ -8,7 +8,7 @@
 namespace longhaul::smb {
 namespace {
 
-// As twin::encode(), whose buffer is not wiped: the keys go straight to their place.
+// As twin::encode(), whose buffer is not wiped: the keys are written directly to their final memory.
 Slice encode_keys(std::size_t type, const SealKeys& keys) {
   std::vector<Slice> plain;  // numbers and lengths
   std::vector<Bytes> parts;

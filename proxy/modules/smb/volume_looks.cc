@@ -32,7 +32,7 @@ void VolumeLooks::on_timeout(TimePoint now) {
     if (watched->until <= now) {
       volumes_.erase(watched);
     } else if (watched->is_asked || !look(now, *watched)) {
-      tell_(watched->volume, Answer::unknown);  // nothing is known of it for a while
+      tell_(watched->volume, Answer::unknown);  // no current response is available for a while
       volumes_.erase(watched);
     }
   }

@@ -14,7 +14,7 @@ Bytes hello_extension(SSL* ssl, unsigned type) {
   return std::as_bytes(std::span(data, size));
 }
 
-// A list, of which only its one host name counts.
+// A list, of which only its single host name is used.
 std::string hello_name(SSL* ssl) {
   const Bytes extension = hello_extension(ssl, TLSEXT_TYPE_server_name);
   ByteReader in(extension);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a connection is terminated, and what its ClientHello asks for. Nothing is sent before
+// Decides whether a connection is terminated, and reads what its ClientHello requests. Nothing is sent before
 // the decision.
 #pragma once
 #include <memory>
@@ -13,41 +13,42 @@
 
 namespace longhaul::tls {
 
-// Of a connection that is terminated.
+// The server of a connection that is terminated.
 struct Wanted {
   const Entry* entry = nullptr;  // the policy's
   std::string name;              // of the server
-  Buffer protocols;              // as the client offers them (hello_protocols())
+  Buffer protocols;              // offered by the client (hello_protocols())
   bool asks_status = false;
 };
 
-// The near half vouches for a client that has resumed. Nothing: its connection is not terminated any more, or
-// not as before.
+// For a client that has resumed a session at the near half. Returns nullopt if its connection is no longer
+// terminated, or not in the same way.
 std::optional<Wanted> wanted_by_resumed(const Resumed& resumed, const Policy& policy,
                                         const Remembered& remembered, const modules::Ends& ends,
                                         modules::TimePoint now);
 
-// Words for people.
+// Display texts.
 inline std::string not_decrypted(const std::string& name, const std::string& why) {
   return "TLS for " + name + " not decrypted: " + why;
 }
 
 class Decision final : private LegUser {
  public:
-  // `undecided` as from context_undecided(). All outlive this; `ends` has the server's address.
+  // `undecided`: from context_undecided(). All outlive this object; `ends` has the server's address.
   Decision(SSL_CTX* undecided, const Policy& policy, const Remembered& remembered, const modules::Ends& ends);
 
   enum class Next : std::uint8_t {
-    more,        // records of the client
-    passes,      // reason(), for good
-    terminated,  // wanted() and leg() can be taken
+    more,        // more records of the client are needed
+    passes,      // permanently; see reason()
+    terminated,  // wanted() and take_leg() can be called
   };
   Next take(modules::TimePoint now, Bytes record);
 
   modules::Reason reason() const { return reason_; }
   const std::string& detail() const { return detail_; }  // may be empty
   Wanted take_wanted() { return std::move(wanted_); }
-  // Its handshake goes on where it asks LegUser::on_client_hello() again. Before that it needs another user.
+  // The handshake continues where it calls LegUser::on_client_hello() again. Before that it needs another
+  // user.
   std::unique_ptr<Leg> take_leg() { return std::move(leg_); }
 
  private:

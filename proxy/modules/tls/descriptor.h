@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program knows of this module.
+// The description of this module for the program.
 #pragma once
 #include "proxy/modules/descriptor.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's connection with the client: shakes hands with it as the server that upstream.h has verified,
-// with a certificate of [[tls_server]], and knows the secrets afterwards. Where another device holds the key,
-// it waits for that.
+// The far half's connection to the client: shakes hands with it as the server that upstream.h has verified,
+// with a certificate of [[tls_server]], and then has the secrets. If another device holds the key, it waits
+// for that device.
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,37 +23,37 @@ class Downstream final : private LegUser {
              const Upstream& server, X509* leaf);
 
   enum class Next : std::uint8_t {
-    more,    // records of the client
-    waits,   // for the key: nothing but next_timeout() and on_timeout() until that says something else
+    more,    // more records of the client are needed
+    waits,   // for the key: only next_timeout() and on_timeout() may be called until the result changes
     done,    // secrets() can be called
-    failed,  // error() says how
-    no_key,  // why() says what happened; nothing was said to the client
+    failed,  // see error()
+    no_key,  // see why(); nothing was sent to the client
   };
-  // What it says to the client is taken with leg().drain(), after all but `waits` and `no_key`.
+  // Output to the client is taken with leg().drain(), after any result except `waits` and `no_key`.
   Next shake_hands(modules::TimePoint now);
   bool is_waiting() const { return slow_ != nullptr; }
   Next on_timeout(modules::TimePoint now);
-  // It is looked so often whether the key has signed, which takes 1 to 50 ms.
+  // How often to check whether the key has signed, which takes 1 to 50 ms.
   static constexpr modules::Duration kLooked = std::chrono::milliseconds(1);
 
   // Not while it waits.
   Leg& leg() { return *leg_; }
-  unsigned long error() const { return error_; }  // the oldest of OpenSSL's
+  unsigned long error() const { return error_; }  // the oldest OpenSSL error
   const std::string& why() const { return why_; }
-  // For the near half, once: the secrets, and the sessions that the client may resume later. No result: a
-  // suite that this program does not have. `last_said`: to the client; `client_records`: of the client until
-  // now.
+  // For the near half, once: the secrets, and the sessions that the client may resume later. Returns nullopt
+  // if this program does not support the suite. `last_said`: output to the client; `client_records`: records
+  // of the client so far.
   struct ForTwin {
     std::vector<Message> messages;
-    std::string version, suite;  // for people
+    std::string version, suite;  // for display
   };
   std::optional<ForTwin> secrets(Bytes last_said, std::uint64_t client_records, const std::string& name);
-  // For the near half: what the client has said before that has the secrets. Nothing if it was told that this
-  // is too much.
+  // For the near half: the data that the client sent before the near half had the secrets. Returns nullopt if
+  // it was already reported that this is too much.
   std::optional<Said> said(Bytes plain);
 
  private:
-  // After that it is not waited for.
+  // How long it waits at most.
   static constexpr modules::Duration kSlowest = std::chrono::seconds(5);
 
   // LegUser
@@ -74,7 +74,7 @@ class Downstream final : private LegUser {
   const Upstream& server_;
   X509* leaf_;
   std::unique_ptr<Leg> leg_;
-  std::shared_ptr<SlowAnswer> slow_;  // has leg_ then
+  std::shared_ptr<SlowAnswer> slow_;  // holds leg_ meanwhile
   modules::TimePoint slow_until_{};
   TrafficSecrets secrets_;
   std::vector<SessionBytes> sessions_;

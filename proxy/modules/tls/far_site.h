@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the far halves of a daemon share: the tables, and what was learnt of connections that could not be
-// terminated.
+// Shared by the far halves of a daemon: the tables, and which connections could not be terminated.
 #pragma once
 #include <memory>
 
@@ -11,8 +10,8 @@
 namespace longhaul::tls {
 
 struct Site {
-  std::shared_ptr<const Policy> policy;  // null: nothing is listed
-  Context undecided = make_undecided();  // reads ClientHellos
+  std::shared_ptr<const Policy> policy;  // null: no server is listed
+  Context undecided = make_undecided();  // parses ClientHellos
   Remembered remembered;
 
  private:

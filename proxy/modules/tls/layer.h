@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record layer towards a client after the handshake, as its version and suite have it: the near half's. What the records
-// mean is for others to say.
+// The record layer towards a client after the handshake, for its version and suite, at the near half. Other
+// classes interpret the records.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,13 +12,14 @@ namespace longhaul::tls {
 
 class Layer {
  public:
-  // As Keys has them; the numbers are those of the next records in TLS 1.3, which has encrypted none before.
+  // As in Keys. The numbers are those of the next records. In TLS 1.3 no records were encrypted with the
+  // secrets before.
   struct Secrets {
     std::uint16_t suite = 0;
     Bytes client, server;
     std::uint64_t client_number = 0, server_number = 0;
   };
-  // Whether there is such a suite, with secrets of that size.
+  // Whether the suite exists, with secrets of that size.
   static bool fits(const Secrets& secrets) {
     if (const auto suite = RecordSuite::of(secrets.suite))
       return secrets.client.size() == suite->secret_bytes() && secrets.server.size() == suite->secret_bytes();
@@ -46,7 +47,7 @@ class Layer {
   bool seal(ContentType type, Bytes plain, Buffer& out) {
     return is_1_2() ? sealer_1_2_->seal(type, plain, out) : sealer_->seal(type, std::span(&plain, 1), out);
   }
-  // KeyUpdate, of TLS 1.3 alone (RFC 8446, section 4.6.3).
+  // KeyUpdate, only in TLS 1.3 (RFC 8446, section 4.6.3).
   void update_client() { opener_->update(); }
   void update_server() { sealer_->update(); }
 

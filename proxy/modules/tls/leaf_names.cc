@@ -23,7 +23,7 @@ void add_common_names(std::string_view of_server, std::span<const config::NamePa
   const std::string name = plain_name(written);
   // With a final dot clients would not accept it from the server.
   if (name.empty() || written.ends_with('.')) return;
-  // Clients take no wildcard for a whole top-level domain.
+  // Clients accept no wildcard for a whole top-level domain.
   if (is_wild && name.find('.') == std::string::npos) return;
   for (const config::NamePattern& pattern : listed) {
     if (!is_wild) {

@@ -79,7 +79,7 @@ void hand_out_sessions(SSL_CTX* context, std::size_t sessions) {
   SSL_CTX_set_num_tickets(context, sessions);
   SSL_CTX_sess_set_new_cb(context, [](SSL* ssl, SSL_SESSION* session) {
     user_of(ssl).on_new_session(session);
-    return 0;  // no reference is kept
+    return 0;  // no reference is stored
   });
   SSL_CTX_sess_set_get_cb(context, [](SSL* ssl, const unsigned char* id, int size, int* copy) {
     *copy = 0;
@@ -110,7 +110,7 @@ std::string last_error() {
 Leg::Leg(SSL_CTX* context, LegUser& user)
     : ssl_(SSL_new(context)), in_(BIO_new(BIO_s_mem())), out_(BIO_new(BIO_s_mem())) {
   if (!ssl_ || !in_ || !out_) throw std::bad_alloc();
-  BIO_set_mem_eof_return(in_, -1);  // empty: more comes
+  BIO_set_mem_eof_return(in_, -1);  // empty: more data follows
   SSL_set_app_data(ssl_.get(), &user);
   SSL_set_bio(ssl_.get(), in_, out_);
 }
@@ -143,7 +143,7 @@ int Leg::shake_hands() {
   return SSL_ERROR_NONE;
 }
 
-// One SSL_read_ex() reads all messages that there are: without further input it ends.
+// One SSL_read_ex() reads all available messages: without further input it ends.
 void Leg::count_message() {
   is_flooded_ |= ++messages_ > kMostMessages + read_bytes_ / kDataForOneMessage;
   if (is_flooded_) BIO_reset(in_);

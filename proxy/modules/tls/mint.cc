@@ -46,9 +46,9 @@ bool has_permitted_names(const Certificate& authority) {
   return false;
 }
 
-// What makes a certificate returns false where OpenSSL refuses.
+// Functions that build a certificate return false if OpenSSL refuses.
 
-// RFC 5280, section 4.2.1.6; critical where there is no subject.
+// RFC 5280, section 4.2.1.6; critical if there is no subject.
 bool add_names(X509* out, std::span<const std::string> names) {
   const GeneralNames all(GENERAL_NAMES_new());
   must(all != nullptr);
@@ -62,7 +62,7 @@ bool add_names(X509* out, std::span<const std::string> names) {
   return X509_add1_ext_i2d(out, NID_subject_alt_name, all.get(), 1, X509V3_ADD_DEFAULT) == 1;
 }
 
-// Only constants get here.
+// Used only with constants.
 bool add_extension(X509* out, int kind, const char* value) {
   const Owned<X509_EXTENSION, X509_EXTENSION_free> made(X509V3_EXT_conf_nid(nullptr, nullptr, kind, value));
   return made && X509_add_ext(out, made.get(), -1) == 1;
@@ -79,7 +79,7 @@ bool add_issuer_key(X509* out, X509* authority) {
 
 bool is_before(const ASN1_TIME* a, const ASN1_TIME* b) { return ASN1_TIME_compare(a, b) == -1; }
 
-// No longer than the server's and the authority's own.
+// No longer than the server's and the authority's own validity.
 bool set_validity(X509* out, const X509* server, const X509* authority) {
   using std::chrono::seconds;
   bool is_done = X509_gmtime_adj(X509_getm_notBefore(out), -static_cast<long>(seconds(Mint::kClocksDiffer).count())) &&
@@ -91,7 +91,7 @@ bool set_validity(X509* out, const X509* server, const X509* authority) {
     if (is_before(X509_get0_notAfter(each), X509_get0_notAfter(out)))
       is_done = is_done && X509_set1_notAfter(out, X509_get0_notAfter(each)) == 1;
   }
-  // As RFC 5280, section 4.1.2.5, has it, whatever form the other ones have.
+  // As in RFC 5280, section 4.1.2.5, whatever the form of the others.
   return is_done && ASN1_TIME_normalize(X509_getm_notBefore(out)) == 1 && ASN1_TIME_normalize(X509_getm_notAfter(out)) == 1;
 }
 
@@ -109,7 +109,7 @@ std::string digest_of(const X509* certificate) {
   return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
-// DNS names of subjectAltName; a common name is none (RFC 9525, section 2).
+// DNS names in subjectAltName; a common name does not count (RFC 9525, section 2).
 std::set<std::string> common_names(const X509* server, std::span<const config::NamePattern> listed) {
   std::set<std::string> names;
   const GeneralNames all(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(server, NID_subject_alt_name, nullptr, nullptr)));
@@ -129,7 +129,7 @@ std::set<std::string> common_names(const X509* server, std::span<const config::N
 config::TextResult<std::unique_ptr<Mint>> Mint::make(std::vector<Certificate> chain, Key key, const std::string& file,
                                                      std::vector<config::NamePattern> listed) {
   X509* const authority = chain.front().get();
-  // RFC 5280, sections 4.2.1.9 and 4.2.1.3: basicConstraints has CA, keyUsage has keyCertSign if it is there.
+  // RFC 5280, sections 4.2.1.9 and 4.2.1.3: basicConstraints has CA, keyUsage has keyCertSign if present.
   if (X509_check_ca(authority) != 1)
     return config::TextError{file + ": its first certificate is not that of an authority (CA:TRUE), which mode = \"mint\" needs."};
   if ((X509_get_extended_key_usage(authority) & XKU_SSL_SERVER) == 0)
@@ -171,7 +171,7 @@ Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::s
     found->second = {.leaf = std::move(made.leaf), .until = now + kMadeAnew};
   }
   X509* const leaf = found->second.leaf.get();
-  // What verified the server may be more lenient (a common name, a wildcard for a part of a label) than this is.
+  // The server's verification may be more lenient (a common name, a wildcard for a part of a label).
   if (X509_check_host(leaf, name.data(), name.size(), 0, nullptr) != 1)
     return {.leaf = nullptr, .why_not = "the server's certificate has no alternative name (SAN) for it that may be copied"};
   return {.leaf = new_reference(leaf), .why_not = {}};
@@ -206,12 +206,14 @@ Certificate Mint::sign(std::span<const std::string> names, const X509* server) c
   return is_made ? std::move(leaf) : nullptr;
 }
 
-// RFC 5280, section 4.2.1.10, of every authority in the file: one name that is not permitted would spoil the others.
+// RFC 5280, section 4.2.1.10, for every authority in the file: one name that is not permitted would
+// invalidate the others.
 bool Mint::permits(const std::string& name) const {
   return std::ranges::all_of(chain_, [&](const Certificate& each) {
     const Constraints constraints = constraints_of(each.get());
     if (!constraints) return true;
-    // OpenSSL compares whole certificates only: one with this name alone, which nobody gets.
+    // OpenSSL checks only whole certificates: therefore one with this name alone, which is not used
+    // otherwise.
     const Certificate alone(X509_new());
     return alone && X509_set_pubkey(alone.get(), leaf_key_.get()) == 1 && add_names(alone.get(), std::span(&name, 1)) &&
            X509_sign(alone.get(), leaf_key_.get(), EVP_sha256()) > 0 && X509_check_purpose(alone.get(), -1, 0) == 1 &&

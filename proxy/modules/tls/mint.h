@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes certificates from an operator's own authority (mode = "mint"), for servers whose key cannot be had. One for each
-// certificate of a server that was verified, with no name that this one or the table does not have. It verifies nothing: that
-// is its user's part.
+// Makes certificates from an operator's own authority (mode = "mint"), for servers whose key is not
+// available. One for each verified certificate of a server, with no name that is missing in that certificate
+// or in the table. It verifies nothing: the caller does.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -20,11 +20,11 @@ namespace longhaul::tls {
 
 class Mint {
  public:
-  static constexpr std::size_t kMostLeaves = 64;  // kept; the oldest is forgotten beyond
-  static constexpr std::size_t kMostNames = 256;  // of one; a server with more of them is not minted for
-  // Long enough for clients to keep connections and sessions, short enough that nobody needs to revoke one.
+  static constexpr std::size_t kMostLeaves = 64;  // stored; beyond that, the oldest is forgotten
+  static constexpr std::size_t kMostNames = 256;  // of one certificate; a server with more names gets none
+  // Long enough for clients to keep connections and sessions, short enough that revocation is not needed.
   static constexpr std::chrono::hours kValid{7 * 24}, kMadeAnew{24};
-  static constexpr std::chrono::hours kClocksDiffer{24};  // of clients
+  static constexpr std::chrono::hours kClocksDiffer{24};  // differences of clients' clocks
 
   // `chain`: the authority, then those between it and its root, not empty; it is called `file` in messages. An error says
   // why it cannot be used. Throws std::bad_alloc.
@@ -32,8 +32,8 @@ class Mint {
                                                         std::vector<config::NamePattern> listed);
 
   struct Minted {
-    Certificate leaf;     // null: none
-    std::string why_not;  // for people, then
+    Certificate leaf;     // null if there is none
+    std::string why_not;  // for display, if there is none
   };
   // For a server whose certificate was verified for that name. The leaf's key is key(). Throws std::bad_alloc.
   Minted leaf(modules::TimePoint now, const X509* server, const std::string& name);
@@ -42,7 +42,7 @@ class Mint {
 
   EVP_PKEY* key() const { return leaf_key_.get(); }
   const std::vector<Certificate>& chain() const { return chain_; }
-  // What an operator should know of the authority, as sentences.
+  // Warnings for the operator about the authority, as sentences.
   std::vector<std::string> warnings(const std::string& file) const;
 
  private:

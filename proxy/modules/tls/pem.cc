@@ -28,7 +28,7 @@ std::vector<Certificate> read_certificates(Bytes text) {
   std::vector<Certificate> all;
   const auto bio = bio_of(text);
   while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) all.emplace_back(certificate);
-  ERR_clear_error();  // the end of the file is an error to it
+  ERR_clear_error();  // OpenSSL reports the end of the file as an error
   return all;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates and keys as files have them, and what is said of them to people.
+// Certificates and keys in PEM files, and texts about them.
 #pragma once
 #include <openssl/x509.h>
 
@@ -22,7 +22,7 @@ using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
 
 // All that are there, in their order. Throws std::bad_alloc.
 std::vector<Certificate> read_certificates(Bytes text);
-// Null: there is none without a passphrase. Throws std::bad_alloc.
+// Returns null if there is no key without a passphrase. Throws std::bad_alloc.
 Key read_key(Bytes text);
 
 std::string date_of(const ASN1_TIME* time);  // "2026-11-25"

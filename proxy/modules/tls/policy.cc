@@ -17,7 +17,7 @@ const modules::ServerFile* file_of(const modules::ServerFiles& server, std::stri
   return found == server.files.end() ? nullptr : &*found;
 }
 
-// Not of the key: a certificate has one key only.
+// Without the key: a certificate has only one key.
 std::string stamp_of(const modules::ServerFiles& server) {
   Buffer all;
   const auto add = [&](Bytes bytes) {
@@ -46,8 +46,8 @@ bool contains(const std::vector<modules::AddressRange>& ranges, const modules::A
   return std::ranges::any_of(ranges, [&](const auto& range) { return range.contains(address); });
 }
 
-// The system's authorities take OpenSSL some 10 ms to read, on the daemon's loop: read once for all tables that add the
-// same ones.
+// OpenSSL needs some 10 ms to read the system's authorities, on the daemon's loop: read once for all tables
+// that add the same ones.
 class AllAuthorities {
  public:
   // Null if `added` has no certificate in PEM form. Throws std::bad_alloc.
@@ -76,7 +76,7 @@ bool is_minted(const modules::ServerFiles& server) {
   return std::ranges::find(server.chosen, std::pair(std::string("mode"), std::string("mint"))) != server.chosen.end();
 }
 
-// The server's own certificate, as the operator has it. Like use_mint(), returns what is said of it.
+// The server's own certificate, supplied by the operator. Like use_mint(), returns a description.
 config::TextResult<std::string> use_certificate(Entry& entry, std::vector<Certificate> chain, Key key, const std::string& file,
                                                 std::vector<std::string>& warnings) {
   if (SSL_CTX_use_certificate(entry.to_client.get(), chain[0].get()) != 1 ||
@@ -102,14 +102,14 @@ config::TextResult<void> use_held_key(Entry& entry, const X509* certificate, con
   return {};
 }
 
-// The operator's authority, which makes one for each server.
+// The operator's authority, which makes a certificate for each server.
 config::TextResult<std::string> use_mint(Entry& entry, std::vector<Certificate> chain, Key key, const std::string& file,
                                          std::vector<std::string>& warnings) {
   auto mint = Mint::make(std::move(chain), std::move(key), file, entry.names);
   if (!mint) return mint.error();
   entry.mint = *std::move(mint);
   if (SSL_CTX_use_PrivateKey(entry.to_client.get(), entry.mint->key()) != 1) throw std::bad_alloc();
-  // Clients have the root.
+  // Clients have the root certificate.
   std::span<const Certificate> known = entry.mint->chain();
   while (!known.empty() && X509_self_signed(known.back().get(), 0) == 1) known = known.first(known.size() - 1);
   add_chain(entry.to_client.get(), known);
@@ -149,7 +149,7 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
               .held = nullptr,
               .label = {},
               .stamp = stamp_of(server)};
-  hand_out_sessions(entry.to_client.get(), kSessions);  // libssl asks this context, or the one that it began with
+  hand_out_sessions(entry.to_client.get(), kSessions);  // libssl uses this context, or the initial one
   for (const config::NamePattern& pattern : server.names) (entry.label += entry.label.empty() ? "" : ", ") += pattern.to_text();
   if (key->held)
     if (const auto used = use_held_key(entry, chain[0].get(), *key); !used) return used.error();

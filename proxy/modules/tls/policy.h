@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which TLS connections are terminated, and with which certificate: the tables [[tls_server]]. Immutable after it is
-// made; what is not listed is never touched.
+// Which TLS connections are terminated, and with which certificate: the tables [[tls_server]]. Immutable once
+// made; connections to servers that are not listed are never terminated.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -22,18 +22,18 @@ using Context = std::unique_ptr<SSL_CTX, FreeContext>;
 struct Entry {
   std::vector<modules::AddressRange> addresses, clients;
   std::vector<config::NamePattern> names;
-  bool is_private = false;  // nothing of it goes into a dictionary (dedup = false)
-  Context to_client;  // with certificate and key; where certificates are minted, without the certificate
-  Context to_server;  // with the authorities that the server is verified by
-  std::unique_ptr<Mint> mint;  // null: the server's own certificate is shown (mode = "server")
+  bool is_private = false;  // none of its data is stored in a dictionary (dedup = false)
+  Context to_client;  // with certificate and key; if certificates are minted, without the certificate
+  Context to_server;  // with the authorities by which the server is verified
+  std::unique_ptr<Mint> mint;  // null: the server's own certificate is used (mode = "server")
   std::shared_ptr<modules::HeldKey>
       held;  // another device has the key of to_client (SlowAnswer); null: to_client has it
   // Of the certificate that clients get.
   const EVP_PKEY* public_key() const {
     return mint ? mint->key() : X509_get0_pubkey(SSL_CTX_get0_certificate(to_client.get()));
   }
-  std::string label;  // for people
-  std::string stamp;  // a digest of all of this: with another one, sessions of clients are not valid any more
+  std::string label;  // for display
+  std::string stamp;  // a digest of the entry: when it changes, sessions of clients become invalid
 };
 
 class Policy final : public modules::Secrets {
@@ -41,9 +41,9 @@ class Policy final : public modules::Secrets {
   // ServerTable::read
   static config::TextResult<std::shared_ptr<const modules::Secrets>> read(std::span<const modules::ServerFiles> servers);
 
-  // Whether any entry has this server.
+  // Whether any entry lists this server.
   bool lists(const modules::Address& server) const;
-  // The first entry that has this server, this name and this client; null: none. The name's case does not matter.
+  // The first entry with this server, this name and this client; null if there is none. Case-insensitive.
   const Entry* find(const modules::Address& server, std::string_view name, const modules::Address& client) const;
 
   std::vector<std::string> lines() const override { return lines_; }
@@ -57,7 +57,7 @@ class Policy final : public modules::Secrets {
   std::vector<std::string> lines_, warnings_;
 };
 
-// "intranet.corp" of "Intranet.Corp."; empty: not a host name (RFC 6066, section 3).
+// For example, "intranet.corp" for "Intranet.Corp."; empty if it is not a host name (RFC 6066, section 3).
 std::string plain_name(std::string_view name);
 
 }  // namespace longhaul::tls

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a TLS flow is not decrypted, in the words of `longhaul why`.
+// Why a TLS flow is not decrypted: the texts of `longhaul why`.
 #pragma once
 #include <array>
 
@@ -53,7 +53,7 @@ inline constexpr ReasonText tls_key_unavailable{
     "its PIN, fails, or does not answer.",
     "look for server_key_unavailable in this side's log, which gives the cause; run longhaul check"};
 
-// The connection was decrypted, and reset:
+// The connection was decrypted, and then reset:
 inline constexpr ReasonText tls_server_floods{
     "tls_server_floods",
     "The server sent more than 32 handshake messages (such as KeyUpdate) with hardly any data between them, "

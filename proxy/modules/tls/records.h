@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts one direction of a TLS connection into records (RFC 8446, section 5.1), without looking into them.
+// Splits one direction of a TLS connection into records (RFC 8446, section 5.1), without parsing their
+// content.
 #pragma once
 #include <optional>
 
@@ -20,7 +21,7 @@ class Records {
   }
 
   enum class Next : std::uint8_t { record, nothing, invalid };
-  // The next whole record, head included; valid until the next push().
+  // The next whole record, including its head; valid until the next push().
   Next next(Bytes& record) {
     const Bytes rest = Bytes(held_).subspan(taken_);
     if (!rest.empty() && (rest[0] < std::byte{20} || rest[0] > std::byte{23})) return Next::invalid;
@@ -35,7 +36,7 @@ class Records {
   }
 
   std::size_t held_bytes() const { return held_.size() - taken_; }
-  // What is held, which is forgotten.
+  // Returns and removes all held bytes.
   Slice take_rest() {
     Slice rest = Slice::copy_of(Bytes(held_).subspan(taken_));
     held_.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which errors of libssl mean that the client will not accept a handshake with the far half, now or later.
+// Which libssl errors mean that the client will not accept a handshake with the far half, now or later.
 #pragma once
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -9,8 +9,8 @@ namespace longhaul::tls {
 // Sent by a client whose Encrypted Client Hello was not accepted (RFC 9849, section 11.2).
 inline constexpr int kEchRequired = 121;
 
-// An alert by which a client says that it does not want this certificate, or that it wants the server which decrypts its inner
-// ClientHello; any other failure is not remembered.
+// Whether the client sent an alert because it does not accept this certificate, or because it needs the
+// server that decrypts its inner ClientHello; other failures are not remembered.
 inline bool refuses_us(unsigned long error) {
   switch (ERR_GET_REASON(error)) {
     case SSL_AD_REASON_OFFSET + kEchRequired:

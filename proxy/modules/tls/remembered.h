@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that could not be terminated, so that the next one like it passes as it is. Bounded; a reload forgets all.
+// Connections that could not be terminated, so that similar ones pass unchanged. Bounded; a reload forgets
+// them all.
 #pragma once
 #include <deque>
 #include <map>
@@ -14,9 +15,9 @@ namespace longhaul::tls {
 
 class Remembered {
  public:
-  static constexpr std::size_t kMost = 4096;  // the oldest is forgotten beyond
+  static constexpr std::size_t kMost = 4096;  // beyond that, the oldest is forgotten
 
-  // An address of zeros: whoever the client is.
+  // An all-zero address stands for every client.
   struct Key {
     modules::Address client{};
     modules::Address server{};

@@ -12,7 +12,7 @@
 namespace longhaul::tls {
 namespace {
 
-// A ServerHello that is no HelloRetryRequest (RFC 8446, section 4.1.3): the session was taken.
+// A ServerHello other than HelloRetryRequest (RFC 8446, section 4.1.3): the session was accepted.
 bool is_server_hello(Bytes said) {
   static constexpr std::array<unsigned char, 32> kRetry{
       0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91,
@@ -37,7 +37,7 @@ bool offers(Bytes list, Bytes protocol) {
 
 Context context_to_resume() {
   Context context = context_undecided();
-  // Nothing goes on without a session: then the far half asks this client.
+  // The handshake cannot continue without a session: then the far half serves this client.
   SSL_CTX_set_cert_cb(
       context.get(), [](SSL*, void*) { return -1; }, nullptr);
   hand_out_sessions(context.get(), 1);
@@ -93,7 +93,7 @@ SSL_SESSION* Resumer::find_session(Bytes id) {
   SSL_SESSION_get0_alpn_selected(session, &protocol, &size);
   protocol_.clear();
   append(protocol_, std::as_bytes(std::span(protocol, size)));
-  // What the server chose then, the client must be able to speak now.
+  // The client must support the protocol that the server chose at that time.
   if (size > 0 && !offers(offered_, protocol_)) {
     SSL_SESSION_free(session);
     return nullptr;

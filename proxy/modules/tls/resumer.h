@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One handshake at the near half with a client that may resume a session: libssl without a certificate. Until
-// it is certain that the session is resumed it says nothing, so that the same ClientHello can still go to the
-// far half.
+// One handshake at the near half with a client that may resume a session: libssl without a certificate. It
+// sends nothing until it is certain that the session is resumed, so that the same ClientHello can still be
+// sent to the far half.
 #pragma once
 #include <string>
 
@@ -20,12 +20,12 @@ class Resumer final : private LegUser {
 
   enum class Next : std::uint8_t {
     more,    // needs another record
-    no,      // nothing is resumed, and nothing was said: for good
-    begun,   // certain
-    done,    // the handshake is over, after begun
-    failed,  // after begun
+    no,      // no session is resumed, and nothing was sent; permanent
+    begun,   // certain that the session is resumed
+    done,    // the handshake is completed, after `begun`
+    failed,  // after `begun`
   };
-  // One record of the client's. What to say to it is taken with drain(), unless it is `no`.
+  // Takes one record of the client. Output is taken with drain(), unless the result is `no`.
   Next take(modules::TimePoint now, Bytes record);
   Slice drain() { return std::move(out_); }
 
@@ -33,7 +33,7 @@ class Resumer final : private LegUser {
   const std::string& entry() const { return entry_; }
   bool is_private() const { return is_private_; }
   Bytes protocol() const { return protocol_; }          // empty: none
-  const Traffic& traffic() const { return *traffic_; }  // when done
+  const Traffic& traffic() const { return *traffic_; }  // after `done`
 
  private:
   // LegUser

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
 constexpr std::uint8_t kUserCanceled = 90;
 constexpr std::uint8_t kWarning = 1, kFatal = 2;
-// Of a client's records without data: so many, and one more for so many bytes of data.
+// Limit of a client's records without data: that many, and one more for that many bytes of data.
 constexpr std::uint64_t kMostWithoutData = 32, kDataForOneWithout = 64 << 10;
 // Section 5.5 allows AES-GCM 2^24.5 full records for one key.
 constexpr std::uint64_t kMostBytesPerKey = 64ull << 30;
@@ -47,7 +47,7 @@ SealedClient::Next SealedClient::read(Records& records, Buffer& plain) {
   }
 }
 
-// RFC 8446, section 6.1: user_canceled says that close_notify follows. RFC 5246, section 7.2: other warnings.
+// RFC 8446, section 6.1: user_canceled announces close_notify. RFC 5246, section 7.2: other warnings.
 SealedClient::Next SealedClient::on_alert(Bytes alert) const {
   const bool is_one = alert.size() == 2;
   if (is_one && alert[1] == std::byte{kCloseNotify}) return Next::closed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection with the client at the near half after the handshake: opens its records and seals those for
-// it, with the limits that both versions set. Alerts and changes of keys are answered here; near.h has the
+// The connection to the client at the near half after the handshake: decrypts its records and encrypts those
+// to it, within the limits of both TLS versions. Handles alerts and changes of keys; near.h has the
 // plaintext.
 #pragma once
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace longhaul::tls {
 
 class SealedClient {
  public:
-  // `secrets` must fit (Layer::fits()). `out` outlives this.
+  // `secrets` must fit (Layer::fits()). `out` outlives this object.
   SealedClient(twin::Outputs<Message>& out, const Layer::Secrets& secrets) : out_(out), layer_(secrets) {}
 
   bool is_1_2() const { return layer_.is_1_2(); }
 
   enum class Next : std::uint8_t {
-    more,     // records of the client
+    more,     // more records of the client are needed
     closed,   // close_notify: nothing follows (RFC 8446, section 6.1)
-    aborted,  // by the client, behind the plaintext
-    failed,   // it was told so by an alert; the plaintext must not be used
+    aborted,  // by the client, after the plaintext
+    failed,   // an alert was sent to the client; the plaintext must not be used
   };
-  // Appends the plaintext of all that has come.
+  // Appends the plaintext of all records received.
   Next read(Records& records, Buffer& plain);
   void send(Bytes plain);
   void close();  // close_notify
@@ -39,8 +39,8 @@ class SealedClient {
 
   twin::Outputs<Message>& out_;
   Layer layer_;
-  std::uint64_t sealed_bytes_ = 0;                     // under this key
-  std::uint64_t opened_bytes_ = 0, without_data_ = 0;  // of the client: data, and records that have none
+  std::uint64_t sealed_bytes_ = 0;                     // under the current key
+  std::uint64_t opened_bytes_ = 0, without_data_ = 0;  // of the client: data, and records without data
 };
 
 }  // namespace longhaul::tls

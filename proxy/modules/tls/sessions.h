@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS sessions that clients of this site may resume at the near half, in memory: each is used once. Bounded,
-// and forgotten with the link to the side that made them.
+// TLS sessions that clients of this site may resume at the near half, in memory; each is used once. Bounded,
+// and forgotten when the link to the side that made them is lost.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,12 +14,13 @@ namespace longhaul::tls {
 
 class Sessions {
  public:
-  static constexpr std::size_t kMost = 4096;       // the oldest is forgotten beyond
-  static constexpr std::size_t kMostBytes = 4096;  // of one; libssl's have some hundred
-  // After the handshake with the far side that they descend from.
+  static constexpr std::size_t kMost = 4096;       // beyond that, the oldest is forgotten
+  static constexpr std::size_t kMostBytes = 4096;  // of one session; libssl's take some hundred
+  // Counted from the handshake at the far side from which they derive.
   static constexpr modules::Duration kLifetime = std::chrono::hours(10);
 
-  // Whose they are: the far side, in this session with it, and the server as flows name it.
+  // The owner of sessions: the far side, in this session of the link with it, and the server's address in
+  // flows.
   struct Place {
     std::array<std::byte, 16> far{};
     modules::Address server{};
@@ -27,19 +28,19 @@ class Sessions {
     auto operator<=>(const Place&) const = default;
   };
   struct Session {
-    SecretBytes bytes;        // as i2d_SSL_SESSION() writes it
-    std::string entry;        // Entry::stamp, at the far side
+    SecretBytes bytes;        // in the format of i2d_SSL_SESSION()
+    std::string entry;        // Entry::stamp at the far side
     bool is_private = false;  // Entry::is_private
     modules::TimePoint until;
   };
 
   void put(const Place& place, const std::string& name, std::string id, Session session);
-  // Removes it.
+  // Returns the session and removes it.
   std::optional<Session> take(const Place& place, const std::string& name, std::string id,
                               modules::TimePoint now);
   bool has(const Place& place) const;
   bool has(const Place& place, const std::string& name) const;
-  // All for this name.
+  // All sessions for this name.
   void forget(const Place& place, const std::string& name);
   void clear() { kept_.clear(), order_.clear(); }
 
@@ -58,7 +59,7 @@ class Sessions {
   Map::iterator erase(Map::iterator at);
 
   Map kept_;
-  std::map<std::uint64_t, Map::iterator> order_;  // from the oldest
+  std::map<std::uint64_t, Map::iterator> order_;  // the oldest first
   std::uint64_t numbers_ = 0;
 };
 

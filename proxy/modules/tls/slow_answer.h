@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of the handshake with a client whose key another device holds: made on the key's thread, while the far half waits.
-// It has copies of all that libssl may ask for, so the far half may end meanwhile.
+// One step of the handshake with a client whose key another device holds: runs on the key's thread, while the
+// far half waits. It has copies of everything that libssl may need, so the far half may end meanwhile.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -22,14 +22,14 @@ class SlowAnswer final : private LegUser, public std::enable_shared_from_this<Sl
   SlowAnswer(std::shared_ptr<const Policy> policy, const Entry& entry, std::unique_ptr<Leg> leg, TrafficSecrets secrets, Said said)
       : policy_(std::move(policy)), entry_(entry), leg_(std::move(leg)), said_(std::move(said)), secrets_(std::move(secrets)) {}
 
-  // False: too many wait for the key; the rest is as with a key that is not available.
+  // Returns false if too many handshakes wait for the key; then continue as if the key were not available.
   bool begin();
-  // All below may be called only when it is.
+  // The functions below may be called only when it is done.
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
   int result() const { return result_; }  // Leg::shake_hands()
-  unsigned long error() const { return error_; }  // the oldest of OpenSSL's
-  // Why the key is not available, or has failed; empty: it has not.
+  unsigned long error() const { return error_; }  // the oldest OpenSSL error
+  // Why the key is not available, or has failed; empty otherwise.
   const std::string& failure() const { return failure_; }
   // libssl calls `user` from now on.
   std::unique_ptr<Leg> take_leg(LegUser& user);

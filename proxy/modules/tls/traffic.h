@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the record layer needs of a handshake that libssl has done with a client: suite, secrets, and how many records were
-// sent under them.
+// The results of libssl's handshake with a client for the record layer: suite, secrets, and how many records
+// were sent under them.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -24,12 +24,12 @@ class TrafficSecrets {
  public:
   // Lines of libssl's key log.
   void note(std::string_view line);
-  // After the handshake; `last_said`: what libssl said after the client's Finished. No result: a suite that this program does
-  // not have.
+  // After the handshake; `last_said`: libssl's output after the client's Finished. Returns nullopt if this
+  // program does not support the suite.
   std::optional<Traffic> take(SSL* ssl, Bytes last_said);
 
  private:
-  SecretBytes client_, server_;  // of TLS 1.3
+  SecretBytes client_, server_;  // in TLS 1.3
 };
 
 }  // namespace longhaul::tls

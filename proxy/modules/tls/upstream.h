@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's connection with the server: shakes hands as the client's deputy, and verifies the server. What the server
-// gets to hear after that is for the far half to say.
+// The far half's connection to the server: shakes hands on behalf of the client, and verifies the server. The
+// far half decides what is sent to the server afterwards.
 #pragma once
 #include <string>
 
@@ -10,28 +10,29 @@ namespace longhaul::tls {
 
 class Upstream final : private LegUser {
  public:
-  // `protocols`: as the client offers them (hello_protocols()). `asks_status`: for what the authority says of the certificate.
+  // `protocols`: as offered by the client (hello_protocols()). `asks_status`: requests the authority's status
+  // of the certificate.
   Upstream(SSL_CTX* context, const std::string& name, Bytes protocols, bool asks_status);
 
-  // As browsers do: by subjectAltName alone, and by wildcards for whole labels alone.
+  // As in browsers: only subjectAltName is used, and wildcards only for whole labels.
   void verify_alternative_names();
 
   enum class Next : std::uint8_t {
-    more,       // to be sent with drain(), and then it waits
-    done,       // the same; it is verified
-    refused,    // nothing may be sent any more; why() says what happened
-    wants_certificate,  // the same: of the client
-    no_protocol,        // the same: none of those that this client offers
+    more,       // send the output of drain(), then wait for the server
+    done,       // the same; the server is verified
+    refused,    // nothing may be sent any more; see why()
+    wants_certificate,  // the same: the server requires a certificate of the client
+    no_protocol,        // the same: the server supports none of the client's protocols
   };
   Next shake_hands();
-  const std::string& why() const { return why_; }  // for people
+  const std::string& why() const { return why_; }  // for display
 
   Leg& leg() { return leg_; }
-  // After the handshake; empty: none.
+  // After the handshake; empty if there is none.
   Bytes protocol() const;
   const X509* certificate() const { return SSL_get0_peer_certificate(leg_.ssl()); }
-  // What the authority says of this certificate, if it is the server's own: of another it would say nothing true, and
-  // clients would refuse it.
+  // The authority's status of this certificate if it is the server's own. For any other certificate the
+  // status would be wrong, and clients would refuse it.
   Bytes status_of(const X509* certificate) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects the raw bytes of the stream that belong to a message of the twin. framed_module.h decides what may
-// come between them.
+// be received between them.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -28,8 +28,8 @@ class Attachment {
     message_ = std::move(message);
   }
 
-  // Takes the message's bytes from the front of `bytes`; returns the message when it is complete. Copied into
-  // one piece: the host's slices may be small parts of a large buffer.
+  // Takes the message's bytes from the start of `bytes`; returns the message when it is complete. The bytes
+  // are copied into one piece: the host's slices may be small parts of a large buffer.
   std::optional<Whole> take(Slice& bytes) {
     const std::size_t taken = std::min(bytes.size(), missing_);
     std::memcpy(room_, bytes.bytes().data(), taken);

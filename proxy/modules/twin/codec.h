@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and reads the messages between two halves. A message is a plain struct that lists its fields once
-// (kFields), and a module's messages are a variant of such structs: their positions in it are their types on
-// the wire, so new ones go to its end. The halves implement the effects of messages.
+// Encodes and decodes the messages between two halves. A message is a plain struct that lists its fields once
+// (kFields). A module's messages form a variant of such structs, and their indexes in it are their types on
+// the wire, so new ones are appended. The halves implement the effects of messages.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ inline boost::system::error_code make_error_code(MessageError error) {
   return {static_cast<int>(error), message_error_category()};
 }
 
-// The largest number of raw bytes of the stream that may belong to a message.
+// The largest number of raw bytes that may follow a message.
 inline constexpr std::uint32_t kMaxAttachedBytes = 1 << 20;
 
 // Numbers take seven bits a byte, lowest first, because the client and the server choose ids and session
@@ -62,7 +62,7 @@ class FieldWriter {
   Buffer out_;
 };
 
-// A field that does not fit makes the whole message an error; at_end() reports it at the end.
+// A field that does not fit makes the whole message an error, which at_end() reports.
 class FieldReader {
  public:
   explicit FieldReader(Bytes in) : in_(in) {}
@@ -102,8 +102,7 @@ class FieldReader {
   bool ok_ = true;
 };
 
-// How many raw bytes of the stream belong to the message, right behind it: the value of its member
-// `attached_bytes`.
+// The number of raw bytes that follow the message: the value of its member `attached_bytes`.
 template <class... Messages>
 std::uint32_t attached_bytes(const std::variant<Messages...>& message) {
   return std::visit(
@@ -145,7 +144,7 @@ Result<Variant> decode_as(std::size_t type, Bytes body) {
 }
 }  // namespace detail
 
-// Copies the bytes that it keeps. An error means that the twin is another program: reset the flow.
+// Copies the bytes that it needs. An error means that the twin is another program: reset the flow.
 template <class Variant>
 Result<Variant> decode(Bytes message) {
   static_assert(std::variant_size_v<Variant> < 0x80, "one byte of type");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module over frames: cuts both directions into frames, gives them to a half, gathers the raw bytes of the
-// twin's messages, and steps aside where nothing is understood or nothing is to gain. What a frame is, and
-// which half it is for, is the protocol's:
+// A module for a protocol of frames: splits both directions into frames, passes them to a half, collects the
+// raw bytes of the twin's messages, and steps aside if nothing can be parsed or improved. The protocol
+// defines the frames, and for which half they are:
 //
 //   struct Protocol {
 //     using Frame = ...;     // has `bytes`, a Slice with its head
@@ -12,21 +12,20 @@
 //
 //     Splitter splitter() const;
 //     Result<std::optional<Frame>> next(Splitter& splitter, modules::Way way) const;
-//     // Whether the half takes this frame; it may be made for that. A frame that it does not take passes
-//     // unchanged.
+//     // Whether the half takes this frame; may create the half. Other frames pass unchanged.
 //     bool takes(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>& out,
 //                const Half::Surroundings& surroundings);
-//     Half* half() const;    // null: not made yet
+//     Half* half() const;    // null if it was not created yet
 //     std::size_t held_bytes() const;
 //
-//     // All or none of these: where the LAN's bytes are not what the halves see, as with encryption.
-//     std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>&
-//     out);
-//                                      // none: dropped, and the flow has been aborted
-//     bool takes_message(const Message& message, Outputs<Message>& out);  // the half does not see it
-//     bool changes_bytes() const;      // for_lan() is asked
-//     std::optional<std::vector<Slice>> for_lan(Slice bytes);  // none: the flow must be aborted
-//     bool must_stay() const;          // the module may not step aside: what it would pass cannot be read
+//     // All or none of these: if the LAN's bytes differ from those of the halves, as with encryption.
+//     // for_half() returns nullopt if the frame is dropped and the flow has been aborted.
+//     std::optional<Frame> for_half(TimePoint now, const Frame& frame, modules::Way way,
+//                                   Outputs<Message>& out);
+//     bool takes_message(const Message& message, Outputs<Message>& out);  // the half does not receive it
+//     bool changes_bytes() const;      // whether for_lan() is called
+//     std::optional<std::vector<Slice>> for_lan(Slice bytes);  // nullopt: the flow must be aborted
+//     bool must_stay() const;          // stepping aside would send bytes that the receiver cannot read
 //     std::size_t state_bytes() const;
 //     modules::Reason reason() const;  // `optimised`: the half's
 //     std::string_view detail() const;
@@ -60,7 +59,7 @@ class FramedModule : public modules::Module {
   // ---- bytes
 
   void from_lan(TimePoint now, Slice bytes) override {
-    // A server that has ended answers nothing more, and nothing may answer in its place.
+    // A server whose connection has ended sends no more responses, and nothing may respond in its place.
     const bool is_unanswered = side_ == Side::near && stream_ended_;
     if (is_unanswered && must_stay()) return;
     if (lan_state_ != State::frames || is_unanswered) return out_.pass_on(std::move(bytes));
@@ -85,7 +84,8 @@ class FramedModule : public modules::Module {
     auto message = decode<Message>(bytes.bytes());
     if constexpr (kHasLayer)
       if (message && protocol_.takes_message(*message, out_)) return review(now);
-    // Only between frames, and only from a twin that has a half like ours: anything else is another program.
+    // Only between frames, and only from a twin that has a half as well: otherwise the twin is another
+    // program.
     const bool is_in_place =
         !attachment_.is_pending() && (stream_state_ != State::frames || stream_.held_bytes() == 0);
     if (!message || !half() || !is_in_place) return out_.abort();
@@ -207,11 +207,11 @@ class FramedModule : public modules::Module {
   }
 
  private:
-  // Of one way: from the LAN into the stream, or from the stream to the LAN.
+  // Of one direction: from the LAN to the stream, or from the stream to the LAN.
   enum class State : std::uint8_t {
-    frames,  // cut, and given to the half
-    bytes,   // no frames any more, or irrelevant: pass unchanged
-    aside,   // the host does not ask any more
+    frames,  // split, and given to the half
+    bytes,   // no more frames, or none of interest: pass unchanged
+    aside,   // the host carries the bytes
   };
 
   auto* half() const { return protocol_.half(); }
@@ -228,7 +228,7 @@ class FramedModule : public modules::Module {
       auto next = protocol_.next(up ? lan_ : stream_, way);
       if (!next) {
         if (up) return lan_opaque(now, Protocol::kNotUnderstood);
-        // The twin has split the same bytes: it has stepped aside at the same place.
+        // The twin has split the same bytes, so it has stepped aside at the same position.
         return out_.abort();
       }
       if (!*next) return;
@@ -275,7 +275,7 @@ class FramedModule : public modules::Module {
     for (Slice& rest : stream_.take_rest()) out_.to_lan(std::move(rest));
   }
 
-  // Whether this module has anything left to do.
+  // Checks whether this module is still needed.
   void review(TimePoint now) {
     if (must_stay()) return;
     if (gives_up_ && takes_from_lan() && may_give_up()) lan_opaque(now, modules::reasons::memory_limit);
@@ -289,8 +289,8 @@ class FramedModule : public modules::Module {
       out_.step_aside_to_lan();
     }
   }
-  // The near half may owe its client something; the far half must not take answers to its own requests for the
-  // client's.
+  // The near half may owe its client a response; the far half must not pass responses to its own requests on
+  // to the client.
   bool may_give_up() {
     using Leave = typename Protocol::Half::Leave;
     if (!half()) return true;
@@ -310,7 +310,7 @@ class FramedModule : public modules::Module {
   Attachment<Message> attachment_;
   State lan_state_ = State::frames, stream_state_ = State::frames;
   bool lan_ended_ = false, stream_ended_ = false;
-  bool gives_up_ = false;  // there is too little memory to continue
+  bool gives_up_ = false;  // there is not enough memory to continue
   modules::Reason reason_ = modules::reasons::optimised;
   std::deque<modules::Output> for_lan_;
   mutable modules::Counters shown_;

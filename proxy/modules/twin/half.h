@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface between one half of a frame-based protocol and its module: whole frames, messages of the twin
-// and time in; outputs, in order, out. framed_module.h cuts frames and collects attached bytes.
+// and time are the input; outputs, in order, the result. framed_module.h splits frames and collects attached
+// bytes.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -12,25 +13,25 @@ namespace longhaul::twin {
 
 using link::TimePoint;
 
-enum class Side : std::uint8_t { near, far };  // from the client, from the server
+enum class Side : std::uint8_t { near, far };  // at the client, at the server
 
-// `Told` is what the half makes of modules::Surroundings: that itself, or what is constructed of it, with the module's
-// features read.
+// `Told`: what the half uses of modules::Surroundings: either that type, or one constructed from it, with the
+// module's features parsed.
 template <class Frame, class Message, class Told = modules::Surroundings>
 class Half {
  public:
   using Surroundings = Told;
   virtual ~Half() = default;
 
-  // Frames as they arrived, head included; a frame that is not taken must be passed on unchanged, at once, in
-  // order.
+  // Frames as they arrived, including the head; a frame that is not used must be passed on unchanged, at
+  // once, in order.
   virtual void frame_from_lan(TimePoint now, const Frame& frame) = 0;
   virtual void frame_from_stream(TimePoint now, const Frame& frame) = 0;
   // `attached` has attached_bytes(message) bytes.
   virtual void from_twin(TimePoint now, const Message& message, const Slice& attached) = 0;
 
-  // No more frames from there: as Module::lan_ended and stream_ended; answered by end_stream and end_lan when
-  // every promise is kept, or by abort.
+  // No more frames will arrive from that side: as Module::lan_ended and stream_ended. The half calls
+  // end_stream and end_lan when every promise is kept, or abort.
   virtual void lan_ended(TimePoint now, modules::Ending ending) = 0;
   virtual void stream_ended(TimePoint now, modules::Ending ending) = 0;
 
@@ -38,33 +39,33 @@ class Half {
   virtual void twin_lost() = 0;
 
   // One direction can no longer be parsed, or both must pass unchanged: later bytes from the LAN (the stream)
-  // pass without the half. It starts nothing new and completes its obligations; frames of the other direction
-  // still come. After lan_opaque() no message or frame may be sent in that direction: the module has stepped
+  // bypass the half. It starts nothing new and completes its obligations; frames of the other direction still
+  // arrive. After lan_opaque() no message or frame may be sent in that direction: the module has stepped
   // aside from it.
   virtual void lan_opaque(TimePoint now) = 0;
   virtual void stream_opaque(TimePoint now) = 0;
-  // Nothing in the direction to the LAN is held or owed: the module may step aside from it.
+  // Returns true if nothing in the direction to the LAN is held or owed: the module may step aside from it.
   virtual bool quiet() const = 0;
-  // Why this connection should pass unchanged altogether (it is signed, encrypted, or of no use to us), as
-  // soon as that is known; the module steps aside from both directions when quiet() holds. `optimised`: no
-  // reason.
+  // The reason why this connection should pass unchanged altogether (it is signed, encrypted, or of no use to
+  // us), as soon as that is known; the module steps aside from both directions when quiet() holds.
+  // `optimised`: no reason.
   virtual modules::Reason leave_alone() const = 0;
-  // Why it does less than it could, for display.
+  // The reason why the half does less than it could, for display.
   virtual modules::Reason reason() const { return leave_alone(); }
 
-  // There is no memory for more: whether the module may step aside from the LAN now. The near half is asked, again
-  // and again if it may not yet; it begins nothing that would keep it longer.
+  // Memory is exhausted: whether the module may step aside from the LAN now. The near half is called
+  // repeatedly while it returns `later`; it must not begin anything that would delay it further.
   enum class Leave : std::uint8_t {
     now,
-    later,  // it owes the client something
-    never,  // only what reads this connection can tell the client what it must know: the flow is aborted
+    later,  // it owes the client a response
+    never,  // only a half can report something that the client must be told: the flow is aborted
   };
   virtual Leave gives_up() { return Leave::now; }
 
-  // Frames from the stream that wait here for answers of the LAN.
+  // Frames from the stream that wait here for responses from the LAN.
   virtual std::size_t queued_bytes() const { return 0; }
-  // Approximate memory of its state about the connection: opens, requests, answers fetched in advance.
-  // Without the part that the account of all flows counts (ahead/ahead_cache.h).
+  // Approximate memory of its state about the connection: opens, requests, responses fetched in advance.
+  // Excludes what the account of all flows counts (ahead/ahead_cache.h).
   virtual std::size_t state_bytes() const { return 0; }
 
   // As Module::awaited() and arrived().
@@ -80,8 +81,8 @@ class Half {
 };
 
 // How long the line may be silent, in addition to a round trip, while the far half is assumed to report
-// changes by others: an answer from here is at most that much older than one from the server. Pings are more
-// frequent (link::kBusyPing).
+// changes by others: a response from the cache is at most that much older than one from the server. Pings are
+// more frequent (link::kBusyPing).
 inline constexpr modules::Duration kUnheard = std::chrono::seconds(1);
 static_assert(2 * link::kBusyPing < kUnheard);
 inline bool is_unheard(TimePoint now, const link::Contact& contact, modules::Duration round_trip) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that the two halves of a connection use for an open file, a request and the age of data. Their
-// meaning in a protocol is defined by the module.
+// The ids that the two halves of a connection use for an open file, a request and the age of data. The module
+// defines their meaning in its protocol.
 #pragma once
 #include <array>
 #include <compare>
@@ -12,12 +12,12 @@
 
 namespace longhaul::twin {
 
-// An open file (or object) of this connection, by the client's name for it: an id of up to 16 bytes, in a
-// session and a tree of the server's files if the protocol has them, else zero.
+// An open file (or object) of this connection: the client's id for it, of up to 16 bytes, in a session and a
+// tree if the protocol has them, else zero.
 struct OpenKey {
   std::uint64_t session = 0;
   std::uint32_t tree = 0;
-  std::array<std::byte, 16> id{};  // zero behind its size
+  std::array<std::byte, 16> id{};  // zero after its size
   bool operator==(const OpenKey&) const = default;
   auto operator<=>(const OpenKey&) const = default;
 };
@@ -34,8 +34,8 @@ struct OpenKeyHash {
 // A request's own number on its connection.
 using MessageNumber = std::uint64_t;
 
-// When data was requested from the server, or a READ from this half: how often each half had dropped cached
-// data of the open. Data of one stamp answers only READs of the same stamp.
+// How often each half had dropped cached data of the open when data was requested from the server, or a READ
+// from this half. Data of one stamp can only serve READs of the same stamp.
 struct Stamp {
   std::uint32_t near = 0, far = 0;
   bool operator==(const Stamp&) const = default;

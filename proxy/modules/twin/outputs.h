@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects the outputs of a module's half. Only whole frames go to the stream, and only through pass_on() and
-// tell(), so that the twin always finds frames where it expects them.
+// Collects the outputs of a module's half. Only pass_on() and tell() write to the stream, and only whole
+// frames, so that the twin always finds frames where it expects them.
 #pragma once
 #include <deque>
 #include <optional>
@@ -18,18 +18,18 @@ class Outputs {
   void to_lan(Slice bytes) {
     if (!lan_ended_) queue_.push_back(modules::ToLan{std::move(bytes)});
   }
-  // A whole frame towards the twin, which receives it in Half::frame_from_stream().
+  // Sends a whole frame to the twin, which receives it in Half::frame_from_stream().
   void pass_on(Slice frame) {
     if (stream_ == Stream::open) queue_.push_back(modules::ToStream{std::move(frame)});
   }
-  // A message to the twin at this position between the frames. `attached` follows as raw bytes, which are
-  // reduced like any others; the message contains its length (attached_bytes()).
+  // Sends a message to the twin, at this position between the frames. `attached` follows as raw bytes, which
+  // are reduced like any others; the message contains its length (attached_bytes()).
   void tell(const Message& message, Slice attached = {}) {
     if (stream_ != Stream::open) return;
     queue_.push_back(modules::ToTwin{encode(message)});
     if (!attached.empty()) queue_.push_back(modules::ToStream{std::move(attached)});
   }
-  // Half-closes, behind all earlier output; later output is dropped.
+  // Half-closes after all earlier output; later output is dropped.
   void end_lan() {
     if (!std::exchange(lan_ended_, true)) queue_.push_back(modules::EndLan{});
   }
@@ -38,12 +38,12 @@ class Outputs {
     queue_.push_back(modules::EndStream{});
     stream_ = Stream::ended;
   }
-  // Before end_lan() (modules::Redial).
+  // To be called before end_lan() (modules::Redial).
   void redial() { queue_.push_back(modules::Redial{}); }
-  void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
+  void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: resets both ends
 
-  // For framed_module.h. `rest` is the held part of a frame; it follows, because the twin must not look for a
-  // frame in it. Later frames and messages are dropped.
+  // For framed_module.h. `rest` is the held part of a frame, which is sent last, because the twin must not
+  // search it for a frame. Later frames and messages are dropped.
   void step_aside_to_stream(modules::Reason reason, std::vector<Slice> rest) {
     queue_.push_back(modules::StepAside{modules::Way::to_stream, reason});
     for (Slice& bytes : rest) queue_.push_back(modules::ToStream{std::move(bytes)});
@@ -58,7 +58,7 @@ class Outputs {
     queue_.pop_front();
     return first;
   }
-  // Takes out the outputs, to be put in again later.
+  // Takes all outputs out; they can be put back later.
   std::deque<modules::Output> exchange(std::deque<modules::Output> queue) {
     return std::exchange(queue_, std::move(queue));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetch over HTTP/2: fetches the objects that pages embed on streams of the far half's connection to the server
-// (streams.h), a few at a time, and pushes them.
+// Prefetch over HTTP/2: fetches the objects that pages embed, on streams of the far half's connection to the
+// server (streams.h), a few at a time, and pushes them.
 #pragma once
 #include <map>
 #include <string>
@@ -14,13 +14,14 @@ namespace longhaul::http::h2 {
 class Ahead {
  public:
   using TimePoint = link::TimePoint;
-  // Concurrent requests: enough to hide the LAN's round trips, and few, so that the first objects are complete first.
+  // Concurrent requests: enough to hide the LAN's round trips, but few, so that the first objects complete
+  // first.
   static constexpr std::size_t kMostStreams = 4;
 
-  // The arguments must outlive it.
+  // The arguments outlive this object.
   Ahead(Fetching& fetching, Pushing& pushing, std::string scheme) : fetching_(fetching), pushing_(pushing), scheme_(std::move(scheme)) {}
 
-  // For a response to the client, and then its content. Nothing: it is not a page.
+  // For a response to the client, before its content. Returns nullopt if it is not a page.
   std::optional<Fetching::Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response) {
     auto document = fetching_.begins(now, request, response);
     pushing_.dropped(fetching_);
@@ -30,7 +31,7 @@ class Ahead {
   void fetch(Session& server);
   void stop();
 
-  // Events of streams. False: the stream does not belong to a prefetch.
+  // Events of streams. Return false if the stream does not belong to a prefetch.
   bool on_headers(TimePoint now, Session& server, StreamId stream, const Fields& block, bool ends);
   bool on_data(TimePoint now, Session& server, StreamId stream, Bytes bytes);
   bool on_end(StreamId stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header blocks of HTTP/2 as the requests and responses that caching.h knows, and answers of the cache as
+// Converts header blocks of HTTP/2 to the requests and responses of caching.h, and cached responses to
 // blocks.
 #pragma once
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace longhaul::http::h2 {
 
-// `scheme`: of the connection, with "://". Nothing: it is not an ordinary request to this server, or its
-// server has two names.
+// `scheme`: of the connection, with "://". Returns nullopt if it is not an ordinary request to this server,
+// or names its server in two different ways.
 std::optional<RequestHead> request_of(const Fields& block, std::string_view scheme);
 std::optional<ResponseHead> response_of(const Fields& block);  // also 1xx
 Fields block_of(const ResponseHead& response);

@@ -64,8 +64,8 @@ std::optional<Early> read_early(Bytes said) {
     const auto frame = frame_at(rest);
     if (!frame) return std::nullopt;
     rest = rest.subspan(frame->size);
-    // One, and first (RFC 9113, section 3.4): of a second one it would not be known which the server
-    // confirms.
+    // Exactly one, and first (RFC 9113, section 3.4): with a second one it would be unknown which of them the
+    // server acknowledges.
     if (early.settings.has_value() == (frame->type == kSettings)) return std::nullopt;
     switch (frame->type) {
       case kSettings:
@@ -86,7 +86,7 @@ std::optional<Early> read_early(Bytes said) {
         break;
       default:
         if (frame->type <= kLastType) return std::nullopt;
-        break;  // extensions, which both ignore that do not know them (section 5.5)
+        break;  // extensions, ignored by both sides if unknown (section 5.5)
     }
   }
   return early;

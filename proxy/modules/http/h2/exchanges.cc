@@ -4,7 +4,7 @@
 namespace longhaul::http::h2 {
 namespace {
 
-constexpr std::size_t kExchangeBytes = 1024;  // about, without its fields
+constexpr std::size_t kExchangeBytes = 1024;  // approximate, without its fields
 
 }  // namespace
 

@@ -86,7 +86,7 @@ LocalAnswers::Found LocalAnswers::take_not_modified(TimePoint now, Exchange& exc
   const Object asked_about = std::exchange(exchange.asked_about, nullptr);
   auto fresh = validated(*asked_about, response, now, site_->wall());
   if (!fresh) {
-    // It speaks of other content than was asked about: the request as the client made it gets an answer.
+    // It refers to other content than the condition: the client's unchanged request gets the response.
     site_->store.erase(exchange.key);
     exchange.erasures = site_->store.erasures();
     return Found::nothing;

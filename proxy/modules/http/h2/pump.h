@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the frames of both connections of a half, and its outputs of them, while there is room: content becomes frames
-// only then, so that a client that does not read holds what its windows and those towards the server allow, and not what
-// the store has.
+// Makes the frames of both connections of a half, and passes them to its outputs, while there is room.
+// Content becomes frames only then, so that a client that does not read uses memory only within its windows
+// and those towards the server, whatever the size of the stored object.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ namespace longhaul::http::h2 {
 
 class Pump {
  public:
-  enum class Client : std::uint8_t { at_lan, at_stream };  // the server is at the other
+  enum class Client : std::uint8_t { at_lan, at_stream };  // the server is on the other side
   Pump(std::deque<modules::Output>& out, Client client) : out_(out), client_(client) {}
 
   void on_room(const modules::Room& room) {
@@ -24,7 +24,7 @@ class Pump {
     if (room.stream) of(Client::at_stream).room = kRoom;
   }
 
-  // True: both connections are over, and nothing is left to send.
+  // Returns true if both connections are closed and nothing is left to send.
   bool run(Streams& streams) {
     Side &client = of(client_), &server = of(client_ == Client::at_lan ? Client::at_stream : Client::at_lan);
     for (bool moved = true; std::exchange(moved, false);) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many streams of a client may end with an error: each costs a request at the server ("rapid reset",
-// CVE-2023-44487).
+// Limits how many streams of a client may end with an error: each costs a request at the server ("rapid
+// reset", CVE-2023-44487).
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@ class ResetAllowance {
  public:
   static constexpr unsigned kMost = 1000, kPerSecond = 100;  // at once, and in each second
 
-  // One more. False: it is one too many.
+  // Counts one more. Returns false if it exceeds the limit.
   bool take(link::TimePoint now) {
     const double seconds = std::chrono::duration<double>(now - at_).count();
     left_ = std::min<double>(kMost, left_ + seconds * kPerSecond);

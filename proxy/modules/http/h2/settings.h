@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each connection announces to its peer, with a window of this size for each stream (RFC 9113,
-// section 6.5.2).
+// The settings of each connection for its peer, with a window of this size for each stream (RFC 9113, section
+// 6.5.2).
 #pragma once
 #include <nghttp2/nghttp2.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a client's streams are over, as far as a server must know: HEADERS on them end the connection (RFC
-// 9113, sections 5.1 and 5.1.1). The library ignores them, because it does not distinguish them from trailers
-// that were in transit when the server reset the stream. Streams that this side has reset are not in here.
+// Records which of a client's streams are closed, as far as a server needs to know: HEADERS on them end the
+// connection (RFC 9113, sections 5.1 and 5.1.1). The library ignores such HEADERS, because it does not
+// distinguish them from trailers that were in transit when the server reset the stream. Streams that this
+// side has reset are not recorded.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,13 +15,13 @@ class StreamHistory {
  public:
   using Stream = std::int32_t;
   enum class Fault : std::uint8_t { ended, never_used };
-  // Of each kind the latest are known.
+  // The latest of each kind are stored.
   static constexpr std::size_t kMostEnded = 128, kMostGaps = 16;
 
-  // Both sides have ended it, or the client has reset it.
+  // Both sides have ended the stream, or the client has reset it.
   void on_ended(Stream stream) { add(ended_, stream, kMostEnded); }
 
-  // On a stream that is not open: it opens with this frame, or must not be used.
+  // HEADERS on a stream that is not open: either opens it, or returns why it must not be used.
   std::optional<Fault> on_headers(Stream stream) {
     if (stream > last_) {
       if (stream - 2 > last_) add(gaps_, {last_ + 2, stream - 2}, kMostGaps);
@@ -44,7 +45,7 @@ class StreamHistory {
 
   Stream last_ = -1;
   std::deque<Stream> ended_;
-  std::deque<Gap> gaps_;  // numbers that the client has passed over, which no stream can get any more
+  std::deque<Gap> gaps_;  // numbers that the client skipped, which no stream can use any more
 };
 
 }  // namespace longhaul::http::h2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resets of streams towards one side of a tunnel (CONNECT, RFC 8441). What a tunnel carried before may be all
-// that the program needs (a WebSocket's Close frame), so it is sent first, as far as the windows allow. An
-// ordinary reset overtakes the content, and a request that is still unsent.
+// Resets of streams towards one side of a tunnel (CONNECT, RFC 8441). The data that precedes the reset may be
+// all that the program needs (a WebSocket's Close frame), so it is sent first, as far as the windows allow.
+// An ordinary reset overtakes the content, and a request that is not sent yet.
 #pragma once
 #include <utility>
 #include <vector>
@@ -22,11 +22,11 @@ class TunnelResets {
     else
       session_.reset(stream, error);
   }
-  // Session::drain(). `goes_on`: whether the stream is not over.
+  // As Session::drain(). `goes_on`: whether the stream is still open.
   template <class GoesOn>
   void drain(Buffer& out, std::size_t enough, GoesOn goes_on) {
     session_.drain(out, enough);
-    // Less than enough: everything else is sent that may be now.
+    // Less than enough: everything else that may be sent now was sent.
     if (out.size() >= enough || waiting_.empty()) return;
     for (const auto& [stream, error] : std::exchange(waiting_, {}))
       if (goes_on(stream)) session_.reset(stream, error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tunnels (WebSockets and other streams of CONNECT) precede the responses on a connection. The library sends the
-// streams of one urgency one after the other, so a message could wait for the end of a download: a tunnel goes first,
-// and takes turns with the responses once it has sent much without a pause.
+// Selects which tunnels (WebSockets and other streams of CONNECT) precede the responses on a connection. The
+// library sends streams of equal urgency one after the other, so a message could wait for the end of a
+// download. A tunnel is sent first, and alternates with the responses once it has sent much without a pause.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ class Turns {
     bool is_first;
   };
 
-  // Tunnels begin first.
+  // Tunnels start with precedence.
   void add(Stream tunnel) {
     if (tunnels_.try_emplace(tunnel).second) changes_.push_back({tunnel, true});
   }
@@ -43,7 +43,7 @@ class Turns {
     }
   }
 
-  // Since the last call, in their order; a stream may have ended meanwhile.
+  // The changes since the last call, in order; a stream may have been closed meanwhile.
   std::vector<Change> poll_changes() { return std::exchange(changes_, {}); }
 
  private:
@@ -57,7 +57,7 @@ class Turns {
   }
 
   std::map<Stream, Tunnel> tunnels_;
-  std::size_t others_bytes_ = 0;  // that responses have sent in theirs
+  std::size_t others_bytes_ = 0;  // sent by responses in their turn
   std::vector<Change> changes_;
 };
 

@@ -10,8 +10,9 @@
 namespace longhaul::http {
 namespace {
 
-// Fields that differ in every browser between the request for a page and those for its objects, and that neither identify
-// the client nor are conditions. A server whose response depends on one of these lists it in Vary.
+// Fields that differ in every browser between the request for a page and those for its objects, and that
+// neither identify the client nor are conditions. A server whose response depends on one of these lists it in
+// Vary.
 constexpr std::array<std::string_view, 13> kOfEach{
     "accept",         "referer",        "priority",       "connection", "keep-alive", "upgrade-insecure-requests", "purpose",
     "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "te",     "sec-purpose"};

@@ -30,7 +30,8 @@ bool is_part_of_page(const ResponseHead& response) {
   return std::ranges::any_of(kTypes, [&](std::string_view each) { return type.starts_with(each); });
 }
 
-// Files that a server keeps have a tag, a date or a lifetime; what it makes for each request mostly has none.
+// Files stored by a server have a tag, a date or a lifetime; responses made for each request usually have
+// none.
 bool is_kept_by_server(const ResponseHead& response, const Stored& stored) {
   const bool forbids = response.fields.has("set-cookie") || directives_of(response.fields).no_store;
   return !forbids && (stored.can_be_asked_about() || stored.lifetime > 0);
@@ -76,7 +77,8 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
                   .related = site_->relations.of(now, known_to_site(place_.key_of(request)))};
 }
 
-// Records what the client or its site now has in a cache. Browsers also keep responses that have only a tag or a date.
+// Records what the client or its site now has in a cache. Browsers also keep responses that have only a tag
+// or a date.
 std::optional<Stored> Fetching::note(TimePoint now, const RequestHead& request,
                                      const ResponseHead& response) {
   if (request.method != "GET" || response.status != 200) return std::nullopt;
@@ -129,7 +131,7 @@ std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes
         for (const std::string& each : links.take())
           if (auto target = base ? resolve(document.origin, *base, each) : std::nullopt)
             targets.push_back(*std::move(target));
-        // What scripts will ask for comes after what the page names.
+        // Requests of scripts come after what the page names.
         std::ranges::move(std::exchange(document.related, {}), std::back_inserter(targets));
         return announce(now, document, targets);
       },

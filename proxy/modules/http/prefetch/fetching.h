@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what to prefetch on a connection: parses pages as they pass to the client, and prefetched style sheets, and keeps
-// the list of embedded objects that the client probably does not have. The halves own the connection (far.h, h2/ahead.h).
+// Decides what to prefetch on a connection: parses pages as they pass to the client, and prefetched style
+// sheets, and keeps the list of embedded objects that the client probably does not have. The halves own the
+// connection (far.h, h2/ahead.h).
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -23,12 +24,13 @@ namespace longhaul::http {
 class Fetching {
  public:
   using TimePoint = link::TimePoint;
-  // Limits for one page: objects, bytes of the page that are parsed, references of one style sheet, content of the objects.
+  // Limits for one page: objects, bytes of the page that are parsed, references of one style sheet, content
+  // of the objects.
   static constexpr std::size_t kMostObjects = 128, kMostReadBytes = 1 << 20, kMostOfStyle = 16;
   static constexpr std::uint64_t kMostPageBytes = 8 << 20, kLeastPageBytes = 256 << 10;
   static constexpr link::Duration kMostLineTime = std::chrono::seconds(3);  // of the line, for the objects of a page
 
-  // `owner`: the peer that the client belongs to. `verified_name`: as in Place.
+  // `owner`: the client's peer. `verified_name`: as in Place.
   Fetching(const modules::Ends& ends, std::shared_ptr<Site> site, const std::string& owner, std::string_view verified_name = {});
 
   void on_surroundings(const modules::Surroundings& told);
@@ -43,10 +45,10 @@ class Fetching {
     unsigned depth = 0;  // 0: the page itself
     std::optional<Gunzip> gunzip;
     std::variant<PageLinks, StyleLinks> links;
-    std::vector<std::string> related;  // targets that were learnt, not yet announced
+    std::vector<std::string> related;  // learnt targets that are not announced yet
     std::size_t read = 0, found = 0;
   };
-  // For a response to the client. Nothing: it is not parsed.
+  // For a response to the client. Returns nullopt if it is not parsed.
   std::optional<Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response);
   // The references found in these bytes, to be announced before the bytes pass.
   std::optional<Announced> read(TimePoint now, Document& document, Bytes content);
@@ -76,11 +78,12 @@ class Fetching {
   std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& found);
   std::string known_to_client(const std::string& key) const { return client_ + key; }
   std::string known_to_site(const std::string& key) const { return owner_ + key; }
-  // The response as a cache has it. Nothing: its status is not 200, or it answers no GET.
+  // The response in the form of a cache. Returns nullopt if its status is not 200, or if it does not answer a
+  // GET.
   std::optional<Stored> note(TimePoint now, const RequestHead& request, const ResponseHead& response);
   void learn(TimePoint now, const RequestHead& request, const ResponseHead& response, const Stored& stored);
   Origin origin_of(const RequestHead& request) const;
-  // The name of the page in Relations. Nothing: Referer names none of this server.
+  // The name of the page in Relations. Returns nullopt if Referer does not name a page of this server.
   std::optional<std::string> referring_page(const RequestHead& request) const;
 
   std::shared_ptr<Site> site_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes Content-Encoding: gzip for parsing. The output is bounded, because a server can send a decompression bomb.
+// Decodes Content-Encoding: gzip for parsing. The output is bounded, because a server can send a
+// decompression bomb.
 #pragma once
 #include <memory>
 #include <string>

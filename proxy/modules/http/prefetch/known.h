@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the near sides and their clients received recently, so that it is not pushed again. Bounded; a forgotten entry costs
-// an unnecessary prefetch.
+// What the near sides and their clients received recently, so that it is not pushed again. Bounded; a
+// forgotten entry costs an unnecessary prefetch.
 #pragma once
 #include <deque>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the references in a page that a browser will load with it, and those in a style sheet. Each byte is examined once,
-// in pieces of any size. It is not a full parser: a false reference costs an unnecessary request, and the browser requests
-// what this misses.
+// Finds the references in a page that a browser will load with it, and those in a style sheet. Each byte is
+// examined once, in pieces of any size. It is not a full parser: a false reference costs an unnecessary
+// request, and the browser requests what this misses.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages from the far half to the near half, which sends none. The prefetches of a connection have the numbers 0, 1,
-// 2 … in the order in which they are announced.
+// The messages from the far half to the near half, which sends none. The prefetches of a connection have the
+// numbers 0, 1, 2 … in the order in which they are announced.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,8 @@ namespace longhaul::http {
 // Must change with the messages and their meaning.
 inline constexpr std::uint64_t kModuleVersion = 2;
 
-// Precedes the bytes of the page that refer to these targets. They will be fetched; equal requests of the client may wait.
+// Precedes the bytes of the page that refer to these targets. They will be fetched; equal requests of the
+// client may wait.
 struct Announced {
   static constexpr std::size_t kMostBytes = 64 * 1024, kMostTargets = 256;
   Slice asked;    // the head of the requests, without a target ("GET * HTTP/1.1")

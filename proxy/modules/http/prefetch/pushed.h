@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that far halves have announced and pushed for the clients of a site. Each answers one request of one client,
-// within seconds. Bounded per client and in total.
+// The objects that far halves have announced and pushed for the clients of a site. Each answers one request
+// of one client, within seconds. Bounded per client and in total.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -23,7 +23,7 @@ struct Pushed {
   RequestHead asked;
   Progress progress;
   Buffer head;      // until it is complete
-  Content content;  // likewise
+  Content content;  // until it is complete
   std::uint64_t bytes = 0;
   std::uint64_t erasures = 0;  // ObjectStore::erasures() when it was announced
   Object response;  // when it is complete
@@ -31,7 +31,7 @@ struct Pushed {
  private:
   friend class PushedStore;
   std::string key;
-  std::size_t asked_bytes = 0;  // of memory, with the key
+  std::size_t asked_bytes = 0;  // memory of the request, with the key
   link::TimePoint until{};
   std::list<std::shared_ptr<Pushed>>::iterator place;
 };
@@ -46,10 +46,10 @@ class PushedStore {
 
   explicit PushedStore(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // `client` and `key` together identify it; an earlier object with the same is dropped. Null: there are too
-  // many, or no memory for its request.
+  // `client` and `key` together identify it; an earlier object with both is dropped. Returns null if there
+  // are too many, or if there is no memory for its request.
   PushedObject announce(TimePoint now, const modules::Address& client, const std::string& key, RequestHead asked, Progress progress);
-  // False: it exceeds a limit and has been dropped.
+  // Returns false if the object exceeds a limit and was dropped.
   bool add(Pushed& object, Bytes content);
   void finish(TimePoint now, const PushedObject& object, Stored response);
   void drop(const PushedObject& object);
@@ -58,7 +58,7 @@ class PushedStore {
   void clear();
 
   bool has_any(const modules::Address& client) const { return clients_.contains(text_of(client)); }
-  // Incomplete or complete; null: none.
+  // Incomplete or complete; null if there is none.
   PushedObject find(TimePoint now, const modules::Address& client, const std::string& key);
   // As find(), but only if its request equals this one, so that the server's response would be the same.
   PushedObject find_for(TimePoint now, const modules::Address& client, const std::string& key, const RequestHead& request);

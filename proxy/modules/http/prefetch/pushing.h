@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends prefetched objects from the far half: messages among its outputs, with the content after them or in them.
+// Sends prefetched objects from the far half: messages among its outputs, with the content after them or in
+// them.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -12,7 +13,8 @@ namespace longhaul::http {
 
 class Pushing {
  public:
-  // `out` must outlive it. Content in the stream is deduplicated and compressed; in messages, the stream may be another module's.
+  // `out` must outlive it. Content in the stream is deduplicated and compressed; in messages, the stream may
+  // be another module's.
   enum class Content : std::uint8_t { in_stream, in_messages };
   Pushing(std::deque<modules::Output>& out, Content content) : out_(out), content_(content) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half of prefetch: receives the objects that the far half announces and pushes on this connection, and finds the
-// object that answers a request of the client, on any connection.
+// The near half of prefetch: receives the objects that the far half announces and pushes on this connection,
+// and finds the object that answers a request of the client, on any connection.
 #pragma once
 #include <deque>
 #include <memory>
@@ -26,8 +26,8 @@ class Receiving {
   Receiving(const Receiving&) = delete;
 
   void use(bool on) { is_on_ = on; }
-  void use_disk(bool on) { uses_disk_ = on; }  // off: what it stores stays in memory
-  // False: the message is invalid.
+  void use_disk(bool on) { uses_disk_ = on; }  // off: objects are stored in memory only
+  // Returns false if the message is invalid.
   bool from_twin(TimePoint now, Bytes message);
   // The flow's bytes without those of objects.
   Slice from_stream(TimePoint now, Slice bytes);
@@ -36,7 +36,7 @@ class Receiving {
 
   // Whether this request has to wait for an incomplete object.
   bool must_wait(TimePoint now, const std::string& key, const RequestHead& request);
-  // The response to the request, removed from the pushed objects. Null: there is none.
+  // The response to the request, removed from the pushed objects. Returns null if there is none.
   Object take(TimePoint now, const std::string& key, const RequestHead& request);
   // After a request that may change something, objects fetched before it are not used.
   void note_request(const RequestHead& request);

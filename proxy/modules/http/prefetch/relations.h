@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which objects browsers fetch because of a page or script although nothing that is parsed names them: learnt
-// from the Referer of their requests. Bounded; a forgotten relation costs a prefetch that is not made.
+// Which objects browsers fetch because of a page or script although no parsed document names them: learnt
+// from the Referer of their requests. Bounded; a forgotten relation costs a missed prefetch.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -20,13 +20,13 @@ class Relations {
   // How long a relation holds after the last browser showed it.
   static constexpr link::Duration kLifetime = std::chrono::hours(24);
 
-  // A browser of `client` has fetched `target`, and named `page` in its Referer. `page` and `client`: any
-  // text that is the same for the same one.
+  // A browser of `client` has fetched `target`, and named `page` in its Referer. `page` and `client` may be
+  // any text that identifies them.
   void learn(TimePoint now, std::string_view page, std::string_view target, std::string_view client);
-  // The targets that at least two clients have fetched, so that what only one of them may know is not asked
-  // for on behalf of another; the longest known first.
+  // The targets that at least two clients have fetched; the longest known first. A target that only one
+  // client may know is not requested on behalf of another.
   std::vector<std::string> of(TimePoint now, std::string_view page) const;
-  // The server did not have it.
+  // The server did not have the target.
   void forget(std::string_view page, std::string_view target);
   void clear();
 
@@ -43,7 +43,7 @@ class Relations {
   void erase_oldest_page();
 
   std::unordered_map<std::size_t, std::deque<Object>> pages_;  // by the hash of the page's name
-  std::deque<std::size_t> order_;                              // of the pages, the oldest first
+  std::deque<std::size_t> order_;                              // pages, the oldest first
   std::size_t bytes_ = 0;
 };
 

@@ -27,7 +27,7 @@ OSSL_PARAM bytes_param(const char* name, Bytes bytes) {
   return OSSL_PARAM_construct_octet_string(name, const_cast<std::byte*>(bytes.data()), bytes.size());
 }
 
-// NIST SP 800-108 in counter mode with HMAC-SHA256, as 3.1.4.2 wants it. The labels end with a zero of their own.
+// NIST SP 800-108 in counter mode with HMAC-SHA256, as in 3.1.4.2. The labels include a terminating zero.
 void derive_one(Bytes key, std::string_view label, Bytes context, MutableBytes out) {
   static const std::unique_ptr<EVP_KDF, Free> kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_KBKDF, nullptr));
   const std::unique_ptr<EVP_KDF_CTX, Free> derivation(EVP_KDF_CTX_new(kdf.get()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NEGOTIATE has agreed about signatures and encryption, and the keys of one session on one leg. A leg is
-// the way between a client and the near half, or between the far half and a server.
+// The result of NEGOTIATE for signatures and encryption, and the keys of one session on one leg. A leg is the
+// connection between a client and the near half, or between the far half and a server.
 #pragma once
 #include <cstdint>
 
@@ -38,8 +38,8 @@ struct SessionKeys {
   SecretBytes to_server, to_client;  // empty without a cipher
 };
 
-// 3.1.4.2, 3.2.5.3: from the key that client and server found by their login (at least one byte). `preauth` counts
-// in 3.1.1 alone. Throws std::bad_alloc if OpenSSL has no memory.
+// 3.1.4.2, 3.2.5.3: derives the keys from the one that client and server share after their login (at least
+// one byte). `preauth` is used in 3.1.1 alone. Throws std::bad_alloc if OpenSSL has no memory.
 SessionKeys derive(const Agreement& agreement, Bytes session_key, const PreauthValue& preauth);
 
 // 3.1.1's hash over NEGOTIATE and SESSION_SETUP (3.2.5.2, 3.2.5.3): each message without its frame's head.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ASN.1 of tokens: elements with one-byte tags and definite lengths, never past the end of what it was
-// given (X.690, section 8.1). Lengths need not be the shortest: SPNEGO of some clients is BER.
+// Parses ASN.1 in tokens: elements with one-byte tags and definite lengths, never beyond the end of the input
+// (X.690, section 8.1). Lengths need not be the shortest: SPNEGO of some clients is BER.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ class DerReader {
     return rest_.empty() ? std::nullopt : std::optional(std::to_integer<std::uint8_t>(rest_[0]));
   }
 
-  // The content of the next element, whatever it is.
+  // The content of the next element, with any tag.
   std::optional<Bytes> next() {
     if (rest_.size() < 2 || (std::to_integer<unsigned>(rest_[0]) & 0x1f) == 0x1f) return std::nullopt;
     const auto first = std::to_integer<std::size_t>(rest_[1]);
@@ -44,16 +44,16 @@ class DerReader {
     return content;
   }
 
-  // The next element, if it has this tag.
+  // The content of the next element, if it has this tag.
   std::optional<Bytes> take(std::uint8_t wanted) { return tag() == wanted ? next() : std::nullopt; }
 
-  // The field [number] of a SEQUENCE, whose fields are in order: those before it are skipped.
+  // The field [number] of a SEQUENCE, whose fields are in order: earlier ones are skipped.
   std::optional<Bytes> field(unsigned number) {
     while (tag() && *tag() < der::context(number))
       if (!next()) return std::nullopt;
     return take(der::context(number));
   }
-  // The same, when it holds one element with that tag.
+  // The same, if the field holds one element with that tag.
   std::optional<Bytes> field(unsigned number, std::uint8_t wanted) {
     const auto content = field(number);
     return content ? DerReader(*content).take(wanted) : std::nullopt;

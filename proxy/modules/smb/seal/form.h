@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a message is protected on a leg. Between the legs every message of a session whose keys are known is plain,
-// and unused bits of its Flags ([MS-SMB2] 2.2.1.2) say how it arrived: so the other leg protects it alike, and
-// what the halves make themselves, which has none of these bits, is told apart. The bits never leave a leg, and
-// those that a client or server sets are cleared.
+// How a message is protected on a leg. Between the legs, every message of a session whose keys are known is
+// plain, and unused bits of its Flags ([MS-SMB2] 2.2.1.2) record how it arrived. So the other leg applies the
+// same protection, and messages made by the halves, which have none of these bits, can be distinguished. The
+// bits are never sent to clients or servers, and are cleared in messages from them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace longhaul::smb::seal {
 
-// In the order of their strength.
+// In increasing order of strength.
 enum class Form : std::uint8_t { plain, with_signature, encrypted };
 
 namespace arrival_flags {

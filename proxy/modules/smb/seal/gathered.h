@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes for the wire, in any pieces, as whole frames in pieces: nothing is copied but what a leg writes to. A
-// leg seals each.
+// Assembles bytes for the wire, in any pieces, to whole frames in pieces. Only what a leg writes to is
+// copied. A leg seals each frame.
 #pragma once
 #include <optional>
 #include <vector>
@@ -15,7 +15,7 @@ class Gathered {
 
   struct Whole {
     std::vector<Slice> pieces;
-    std::size_t size = 0;  // with its head
+    std::size_t size = 0;  // including its head
   };
   std::optional<Whole> next();
 
@@ -24,7 +24,7 @@ class Gathered {
   std::size_t bytes_ = 0;
 };
 
-// The first `size` bytes in a piece of their own, which may be written to.
+// The first `size` bytes in a separate piece, which may be written to.
 std::byte* split_front(std::vector<Slice>& pieces, std::size_t size);
 
 }  // namespace longhaul::smb::seal

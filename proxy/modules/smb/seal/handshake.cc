@@ -95,7 +95,7 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   }
   const auto response = smb2::parse_session_setup_response(element.bytes);
   if (asked.empty() || !response || done_.size() >= kMostSessions) {
-    // More at a time than are followed, or one that binds a session of another connection.
+    // There are more than can be tracked, or it binds a session of another connection.
     if (!goes_on)
       answer.missing = Missing{.reason = reasons::smb_login, .detail = "its beginning was not followed"};
     return;

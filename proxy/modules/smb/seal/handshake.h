@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part in NEGOTIATE and SESSION_SETUP: what both legs agree on, and the keys of a session that
-// has logged in, from the keys of its server (login.h). Sees every such message once, before it goes on.
+// has logged in, from the keys of its server (login.h). Receives every such message once, before it is passed
+// on.
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,32 +18,32 @@ class Handshake {
  public:
   explicit Handshake(std::shared_ptr<const ServerKeys> keys) : keys_(std::move(keys)) {}
 
-  // A request, as it is to go to the server.
+  // A request; returns what is to be sent to the server.
   Frame from_client(const Frame& frame);
 
   // A session whose login the server has accepted.
   struct Session {
     smb2::SessionId id = 0;
-    Agreement agreement;  // NEGOTIATE's, and what this login demands
+    Agreement agreement;  // the result of NEGOTIATE, and the requirements of this login
     Found found;
     SessionKeys for_client, for_server;
   };
   struct Answer {
-    Frame frame;  // as it is to go to the client
+    Frame frame;  // as it is to be sent to the client
     std::optional<Session> session;
-    std::optional<Missing> missing;             // this answer begins a session whose key is not found
+    std::optional<Missing> missing;             // this response begins a session whose key was not found
     std::optional<Missing> refused;             // the server has refused a login or its ticket
-    bool broken = false;                        // NEGOTIATE cannot be followed, and has been changed: reset
-    std::optional<smb2::SessionId> logged_off;  // if it is the server's: call end() then
+    bool broken = false;                        // NEGOTIATE is not supported but was already changed: reset
+    std::optional<smb2::SessionId> logged_off;  // if the response is the server's: call end() then
   };
   Answer from_server(const Frame& frame);
   void end(smb2::SessionId session) { done_.erase(session); }
 
   const Agreement& agreement() const { return agreement_; }
-  // The legs have different keys: a session without a known key cannot go on.
+  // The legs have different keys: a session without a known key cannot continue.
   bool is_changed() const { return changed_; }
 
-  // Beyond, the login that waits longest is not followed any more: clients may abandon some.
+  // Beyond this, the login that waits longest is dropped: clients may abandon some.
   static constexpr std::size_t kMostLogins = 64;
   static constexpr std::size_t kMostSessions = 256;
 
@@ -50,8 +51,8 @@ class Handshake {
   struct Setup {
     Login login;
     PreauthValue client, server;
-    bool must_sign = false;   // the client demands it
-    std::uint64_t asked = 0;  // its last request, counted
+    bool must_sign = false;   // required by the client
+    std::uint64_t asked = 0;  // the number of its last request
   };
 
   void negotiated(const Frame& frame, const smb2::Element& element, Answer& answer);
@@ -63,9 +64,9 @@ class Handshake {
   bool negotiated_ = false, changed_ = false;
   Agreement agreement_;
   PreauthValue client_{}, server_{};  // after NEGOTIATE
-  KeyedMap<smb2::MessageId, Setup> asked_;    // by the request without an answer
-  KeyedMap<smb2::SessionId, Setup> between_;  // by the session that waits for its next request
-  std::uint64_t requests_ = 0;                // of logins
+  KeyedMap<smb2::MessageId, Setup> asked_;    // by their unanswered request
+  KeyedMap<smb2::SessionId, Setup> between_;  // by sessions that wait for their next request
+  std::uint64_t requests_ = 0;                // number of login requests
   KeyedSet<smb2::SessionId> done_;            // logged in: later logins keep their keys
 };
 

@@ -68,14 +68,14 @@ std::string full_name(const std::string& name, std::optional<Bytes> realm) {
   return printable_name(name) + (realm ? "@" + printable_name(as_text(*realm)) : "");
 }
 
-// What was decrypted; shorter than the room that it has.
+// The decrypted text; shorter than its memory.
 struct Plain {
   SecretBytes room;
   std::size_t size = 0;
   Bytes bytes() const { return Bytes(room).first(size); }
 };
 
-// RFC 3961 and others, by MIT's library, which touches neither files nor its context here.
+// RFC 3961 and others, by MIT's library, which here uses neither files nor its context.
 std::optional<Plain> decrypt(EncryptionType type, Bytes key, krb5_keyusage usage, Bytes cipher) {
   std::size_t random = 0, length = 0;
   const auto etype = static_cast<krb5_enctype>(type);
@@ -98,7 +98,7 @@ std::optional<Plain> decrypt(EncryptionType type, Bytes key, krb5_keyusage usage
   return plain;
 }
 
-// RFC 4120, section 5.2.9; of a type whose keys this program can use.
+// RFC 4120, section 5.2.9; nullopt for a type that this program does not support.
 std::optional<KerberosKey> parse_key(std::optional<Bytes> element) {
   if (!element) return std::nullopt;
   const auto sequence = DerReader(*element).take(der::kSequence);
@@ -173,7 +173,7 @@ std::optional<OpenedTicket> open_ticket(const ApRequest& request, const ServiceK
                       .kvno = key.kvno,
                       .user = full_name(client, realm),
                       .valid_until = ends ? printable_name(as_text(*ends)) : std::string()};
-  // Section 5.5.1: sealed with the ticket's key.
+  // Section 5.5.1: encrypted with the ticket's key.
   const auto proof =
       decrypt(opened.ticket_key.type, opened.ticket_key.key, kAuthenticatorUsage, request.authenticator);
   if (!proof) return std::nullopt;

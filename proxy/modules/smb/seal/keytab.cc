@@ -73,7 +73,7 @@ config::TextResult<Keytab> parse_keytab(Bytes content) {
   while (reader.remaining() > 0) {
     const auto size = big32(reader);
     if (!size) return config::TextError{"is a keytab that was cut off"};
-    if (*size == 0) break;  // the rest was never used
+    if (*size == 0) break;  // the rest is unused
     const bool hole = *size & 0x8000'0000u;
     const auto bytes = reader.bytes(hole ? std::uint64_t{~*size} + 1 : *size);
     if (!bytes) return config::TextError{"is a keytab that was cut off"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the content of a keytab of MIT Kerberos, Heimdal, Samba or ktpass: file format version 2.
+// Parses a keytab of MIT Kerberos, Heimdal, Samba or ktpass: file format version 2.
 // https://web.mit.edu/kerberos/krb5-latest/doc/formats/keytab_file_format.html
 #pragma once
 #include <vector>
@@ -9,8 +9,8 @@
 namespace longhaul::smb::seal {
 
 struct Keytab {
-  std::vector<ServiceKey> keys;      // of known types
-  std::vector<std::string> skipped;  // what other keys are called, for messages: "des-cbc-crc (etype 1)"
+  std::vector<ServiceKey> keys;      // of supported types
+  std::vector<std::string> skipped;  // names of other types, for messages: "des-cbc-crc (etype 1)"
 };
 
 // The error is the rest of a sentence whose subject is the file.

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = MechanismToken::Kind;
 
-// SPNEGO needs up to four; a client that goes on and on is not read any further.
+// SPNEGO needs up to four; a client that sends more than this is no longer parsed.
 constexpr unsigned kMostTokens = 12;
 // SESSION_SETUP has a 16-bit length.
 constexpr std::size_t kMostTokenBytes = 64 * 1024;
@@ -30,7 +30,7 @@ std::string type_text(const ApRequest& request) {
                                                      : std::string(to_text(request.ticket_type));
 }
 
-// What there is instead, so that an operator sees which key is missing.
+// Lists the available keys, so that an operator sees which key is missing.
 std::string no_key_text(const ApRequest& request, const ServerKeys& keys) {
   std::string text = "the ticket for " + request.server + " (" + type_text(request) +
                      (request.kvno ? ", key version " + std::to_string(request.kvno) : "") +
@@ -63,8 +63,8 @@ void Login::from_client(Bytes buffer) {
   if (++tokens_ > kMostTokens || buffer.size() > kMostTokenBytes)
     return fail(reasons::smb_login, "the login has too many or too long tokens");
   const MechanismToken token = unwrap(buffer);
-  if (token.kind == Kind::none) return;  // the last leg, which only confirms
-  // The mechanism that the client uses in the end counts, and nothing that it has sent before.
+  if (token.kind == Kind::none) return;  // the last message, which only confirms
+  // Only the mechanism that the client finally uses counts, and not what it has sent before.
   fail(reasons::smb_login, "the client's login was not finished");
   switch (token.kind) {
     case Kind::none:
@@ -95,8 +95,8 @@ void Login::from_server(Bytes buffer) {
   }
 }
 
-// Some clients correct their time by the server's, and try once more. By a clock that is slow a ticket is not
-// valid yet, by one that is fast it has expired.
+// Some clients correct their time by the server's, and retry once. For a slow clock a ticket is not valid
+// yet, for a fast one it has expired.
 void Login::refuse(std::optional<std::int32_t> error) {
   const std::string user = ticket_->user;
   if (error == kClockSkewTooGreat) {
@@ -116,7 +116,7 @@ Missing Login::refused_with(Status status) const {
   if (is_refused_) return missing_;
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "0x%08x", static_cast<unsigned>(status));
-  // Not all servers say that a ticket has expired for them.
+  // Not all servers report that a ticket has expired for them.
   const bool has_end = ticket_ && !ticket_->valid_until.empty();
   return {reasons::smb_login,
           "the server refused the login" + (found_ ? " of " + found_->user : "") +

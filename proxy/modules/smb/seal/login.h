@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One login as it is observed: the tokens of a SESSION_SETUP exchange go in, the session key that client and
-// server agree on comes out. Passive: it never changes a token, and leaves signing to the legs.
+// Observes one login: takes the tokens of a SESSION_SETUP exchange, and returns the session key that client
+// and server agree on. Passive: it never changes a token, and does not sign messages.
 //
-// The far half makes one for each login, also when a session logs in again:
+// The far half creates one for each login, also when a session logs in again:
 //
 //   Login login(site.keys->of(dialled));   // null: no key for that server, so nothing is read
 //   login.from_client(security buffer of each SESSION_SETUP request);
 //   login.from_server(security buffer of each response, the successful one included);
 //
 // After the server has accepted, found() has the key or missing() the reason. `site.keys` (CurrentKeys)
-// always has the keys of the last reload; a login under way keeps those that it began with.
+// always has the keys of the last reload; a login in progress keeps those that it began with.
 #pragma once
 #include <memory>
 #include <optional>
@@ -27,9 +27,9 @@ namespace longhaul::smb::seal {
 enum class Mechanism : std::uint8_t { ntlm, kerberos };
 
 struct Found {
-  SecretBytes key;  // whole: 16 bytes with NTLM, 16 or 32 with Kerberos
+  SecretBytes key;  // complete: 16 bytes with NTLM, 16 or 32 with Kerberos
   Mechanism mechanism = Mechanism::ntlm;
-  EncryptionType etype{};  // Kerberos: of the ticket, as is the key version
+  EncryptionType etype{};  // Kerberos: of the ticket; so is the key version
   std::uint32_t kvno = 0;
   std::string
       user;  // printable: "DOMAIN\user" or "user@REALM"; chosen by the client until the server accepts
@@ -42,19 +42,19 @@ struct Missing {
 
 class Login {
  public:
-  // Null keys: found() stays null.
+  // If `keys` is null, found() stays null.
   explicit Login(std::shared_ptr<const ServerKeys> keys);
 
   void from_client(Bytes token);
   void from_server(Bytes token);
 
-  // NTLM: as soon as the client's proof is verified. Kerberos: after the client's ticket is open; the
-  // server's answer may still replace the key, so ask after the last token.
+  // NTLM: as soon as the client's proof is verified. Kerberos: after the client's ticket is decrypted; the
+  // server's response may still replace the key, so call it after the last token.
   const Found* found() const { return found_ ? &*found_ : nullptr; }
   const Missing& missing() const { return missing_; }  // while found() is null
-  // The server's last token refuses the client's ticket, for the reason in missing().
+  // Whether the server's last token refuses the client's ticket, for the reason in missing().
   bool is_refused() const { return is_refused_; }
-  // Why the server refuses the login, with this status.
+  // Why the server refuses the login with this status.
   Missing refused_with(Status status) const;
 
  private:

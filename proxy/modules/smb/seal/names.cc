@@ -40,7 +40,7 @@ void append_utf8(std::string& out, char32_t c) {
   put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 0x3f)), put(0x80 | (c >> 6 & 0x3f)), put(0x80 | (c & 0x3f));
 }
 
-// The character at `at`, which is moved behind it.
+// The character at `at`; advances `at`.
 char32_t next_utf8(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(at++);

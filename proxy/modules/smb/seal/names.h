@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of users in logins: UTF-16 as on the wire, upper case as NTLM demands it, and printable text for
+// Names of users in logins: UTF-16 as on the wire, upper case as NTLM requires it, and printable text for
 // logs.
 #pragma once
 #include <string>
@@ -10,9 +10,10 @@
 namespace longhaul::smb::seal {
 
 std::u16string from_wire(Bytes utf16le);
-// What is not UTF-8 becomes U+FFFD.
+// Invalid UTF-8 becomes U+FFFD.
 std::u16string from_utf8(std::string_view text);
-// ASCII, Latin, Greek and Cyrillic letters, as [MS-NLMP] and Windows map them; others stay.
+// ASCII, Latin, Greek and Cyrillic letters, as [MS-NLMP] and Windows map them; other characters are
+// unchanged.
 std::u16string upper(std::u16string_view text);
 // At most 64 characters; control characters and lone surrogates as '?'.
 std::string printable_name(std::u16string_view text);

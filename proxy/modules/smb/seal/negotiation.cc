@@ -20,7 +20,7 @@ namespace context = smb2::negotiate_context;
 constexpr std::size_t kCapabilitiesOfAnswer = smb2::kHeaderBytes + 24;
 constexpr std::size_t kSaltLengthAt = 2, kAlgorithmsOfPreauth = 4, kAlgorithmsOfCompression = 8;
 
-// The only element of a message, whose bytes begin behind the frame's head.
+// The only element of a message, whose bytes begin after the frame's head.
 std::optional<Bytes> single_element(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) return std::nullopt;
   const auto elements = smb2::parse_elements(frame.message());
@@ -28,7 +28,7 @@ std::optional<Bytes> single_element(const Frame& frame) {
   return elements->front().bytes;
 }
 
-// A copy of a frame, and the same bytes of it that are borrowed from the original.
+// A copy of a frame, and a mapping of bytes borrowed from the original.
 class Copy {
  public:
   explicit Copy(const Frame& frame) : from_(frame.bytes.bytes()) {
@@ -45,7 +45,7 @@ class Copy {
   Slice slice_;
 };
 
-// 2.2.3.1.1: HashAlgorithmCount, SaltLength, the algorithms, the salt. Whether there is a salt.
+// 2.2.3.1.1: HashAlgorithmCount, SaltLength, the algorithms, the salt. Returns whether there is a salt.
 bool change_salt(Copy& copy, Bytes data) {
   if (data.size() < kAlgorithmsOfPreauth) return false;
   const std::size_t algorithms = 2u * load_le<std::uint16_t>(data, 0);
@@ -64,7 +64,7 @@ void remove_compression(Copy& copy, Bytes data) {
   std::memset(copy.at(algorithms), 0, algorithms.size());
 }
 
-// The first of a list behind its count: what the server has chosen.
+// The first entry of a list after its count: the server's choice.
 std::optional<std::uint16_t> chosen(Bytes data) {
   if (data.size() < 4 || load_le<std::uint16_t>(data, 0) == 0) return std::nullopt;
   return load_le<std::uint16_t>(data, 2);

@@ -40,7 +40,7 @@ Secret<16> hmac_md5(Bytes key, std::initializer_list<Bytes> parts) {
   return result;
 }
 
-// One key long, once: OpenSSL 3 has RC4 only in a provider that is not loaded.
+// Used for one key, once: OpenSSL 3 has RC4 only in a provider that is not loaded.
 void rc4(Bytes key, std::span<std::byte> data) {
   Secret<256> state;
   auto& s = state.bytes;
@@ -109,7 +109,7 @@ std::optional<SecretBytes> ntlm_key(const NtlmChallenge& challenge, const NtlmAu
   const bool exchanges = message.flags & kKeyExchange;
   if (exchanges && message.random_key.size() != 16) return std::nullopt;
   const Bytes proof = message.nt.first(kProofBytes), blob = message.nt.subspan(kProofBytes);
-  // NTOWFv2: the domain as it was sent.
+  // NTOWFv2: the domain as sent.
   const Secret<16> key =
       hmac_md5(hash.bytes, {to_wire(upper(message.user_name())), to_wire(message.domain_name())});
   const Secret<16> expected = hmac_md5(key.bytes, {challenge, blob});

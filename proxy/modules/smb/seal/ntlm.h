@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NTLM messages and the key of an NTLMv2 login [MS-NLMP]. The client's proof is verified before anything it
-// says is believed: a wrong hash, user or password yields no key.
+// NTLM messages and the key of an NTLMv2 login [MS-NLMP]. The client's proof is verified before any of its
+// statements is used: a wrong hash, user or password yields no key.
 #pragma once
 #include <array>
 #include <optional>
@@ -30,7 +30,7 @@ struct NtlmAuthenticate {
 };
 std::optional<NtlmAuthenticate> parse_ntlm_authenticate(Bytes message);
 
-// 3.3.2 and 3.4.5.1: the exported session key, if the proof was made with this hash.
+// 3.3.2 and 3.4.5.1: the exported session key, or nullopt if the proof was not made with this hash.
 std::optional<SecretBytes> ntlm_key(const NtlmChallenge& challenge, const NtlmAuthenticate& message,
                                     const NtHash& hash);
 

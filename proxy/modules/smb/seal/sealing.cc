@@ -57,7 +57,7 @@ SealKeys message_of(const Handshake::Session& session, std::string_view detail) 
   return message;
 }
 
-// What another program than ours might send is not taken.
+// Rejects what only a program other than ours might send.
 std::optional<Agreement> agreement_in(const SealKeys& message) {
   Agreement agreement{.dialect = static_cast<smb2::Dialect>(message.dialect),
                       .signing = static_cast<Signing>(message.signing),
@@ -70,7 +70,7 @@ std::optional<Agreement> agreement_in(const SealKeys& message) {
   return fits ? std::optional(agreement) : std::nullopt;
 }
 
-// Some user is logged in: what others were refused for is past.
+// A user has logged in: earlier refusals no longer matter.
 bool accepts_login(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) return false;
   const auto header = smb2::parse_header(frame.message());
@@ -161,7 +161,7 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
       reset(reasons::smb_not_understood, out);
       return std::nullopt;
     }
-    // The server proves by its answer that it has the same key.
+    // The server proves by its response that it has the same key.
     auto first = leg_.open(answer.frame);
     if (!first) {
       leg_.end(answer.session->id);
@@ -178,8 +178,8 @@ std::optional<Frame> FarSealing::from_lan(TimePoint now, const Frame& frame, Out
   return opened;
 }
 
-// Without a reason of its own, a further refusal may follow from the first: a client then tries something
-// else.
+// Without a reason of its own, a further refusal may follow from the first: the client then tries another
+// method.
 void FarSealing::refused(const Missing& why, Outputs& out) {
   if (refused_ != reasons::optimised && why.reason == reasons::smb_login) return;
   refused_ = why.reason;
@@ -187,7 +187,7 @@ void FarSealing::refused(const Missing& why, Outputs& out) {
   out.tell(LoginRefused{.reason = Slice::copy_of(as_bytes(refused_->code))});
 }
 
-// The session goes on untouched where the legs have the same keys; otherwise its client must begin again.
+// The session passes unchanged if the legs have the same keys; otherwise its client must begin again.
 std::optional<Frame> FarSealing::cannot_open(TimePoint now, const Missing& missing, const Frame& frame,
                                              Outputs& out) {
   detail_ = missing.detail;

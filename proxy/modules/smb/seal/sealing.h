@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection whose signatures and encryption end at the two halves: between them and on the link its
-// messages are plain, and therefore reduced; on each leg they are protected as client and server agreed. The
-// far half finds the keys, and gives the near half those of its leg; nothing else of them leaves the far
+// A connection whose signatures and encryption are handled by the two halves: between them, and on the link,
+// its messages are plain and can therefore be reduced; on each leg they are protected as client and server
+// agreed. The far half finds the keys, and sends the near half those of its leg; no other key leaves the far
 // site.
 #pragma once
 #include <memory>
@@ -16,33 +16,33 @@
 
 namespace longhaul::smb::seal {
 
-// A session passes as it is, for this reason.
+// A session passes unchanged, for this reason.
 Unsealed unsealed_for(modules::Reason reason);
 // "key from the keytab (aes256-cts-hmac-sha1-96, version 3)"
 std::string text_of(const Found& found);
-// The twin's words are shown on terminals.
+// The twin's texts are displayed on terminals.
 std::string printable(std::string_view text);
 
-// Of one half, whatever the dialect. smb1_sealing.h has those of SMB1.
+// One half's sealing, for any dialect. smb1_sealing.h has the part for SMB1.
 class Sealing {
  public:
   virtual ~Sealing() = default;
 
-  // A frame as it arrived, for the half; none: the connection has been reset, for reason().
+  // A received frame, converted for the half. Returns nullopt if the connection has been reset, for reason().
   virtual std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out) = 0;
   virtual Frame from_stream(const Frame& frame) { return frame; }
-  // Whole frames for the LAN, in any pieces; none: the connection must be reset, for reason().
+  // Whole frames for the LAN, in any pieces. Returns nullopt if the connection must be reset, for reason().
   virtual std::optional<std::vector<Slice>> to_lan(Slice bytes) = 0;
 
-  // A message for this layer; the half does not see it.
+  // Takes messages for this layer, which the half does not receive.
   virtual bool takes(const TwinMessage&, Outputs&) { return false; }
 
-  // Messages must be opened and sealed here: the module may not step aside.
+  // Whether messages must be opened and sealed here, so that the module may not step aside.
   virtual bool is_needed() const = 0;
   virtual std::size_t state_bytes() const = 0;
   // Why the connection was reset, or why the last login was refused; `optimised`: neither.
   modules::Reason reason() const { return why_reset_ != reasons::optimised ? why_reset_ : refused_; }
-  // What the last session that began is protected with and how its key was found, or why it was not.
+  // How the session that began last is protected and how its key was found, or why it was not.
   std::string_view detail() const { return detail_; }
 
  protected:
@@ -52,7 +52,7 @@ class Sealing {
   modules::Reason why_reset_ = reasons::optimised;
 };
 
-// With the leg of a dialect (leg.h, smb1_leg.h).
+// A Sealing with the leg of a dialect (leg.h, smb1_leg.h).
 template <class Leg>
 class LegSealing : public Sealing {
  public:
@@ -81,7 +81,7 @@ class LegSealing : public Sealing {
 
 class NearSealing final : public LegSealing<Leg> {
  public:
-  // `used`: by the client before.
+  // `used`: ids used by the client before.
   explicit NearSealing(UsedIds used) : LegSealing(Leg(Leg::To::client, std::move(used))) {}
   Frame from_stream(const Frame& frame) override;
   bool takes(const TwinMessage& message, Outputs& out) override;
@@ -92,7 +92,7 @@ class NearSealing final : public LegSealing<Leg> {
 
 class FarSealing final : public LegSealing<Leg> {
  public:
-  // `half`: of the connection, which outlives this. `unopened`: of all connections of this site.
+  // `half`: of the connection; outlives this object. `unopened`: shared by all connections of this site.
   FarSealing(std::shared_ptr<const ServerKeys> keys, Half& half, std::shared_ptr<Unopened> unopened,
              const modules::Ends& ends);
   std::optional<Frame> from_lan(TimePoint now, const Frame& frame, Outputs& out) override;

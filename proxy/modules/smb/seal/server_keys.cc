@@ -19,13 +19,13 @@ std::string_view without_realm(std::string_view principal) {
   return principal.substr(0, std::min(principal.rfind('@'), principal.size()));
 }
 
-// Of a host: its machine account, or a service.
+// Whether the principal belongs to a host: its machine account, or a service.
 bool is_service(std::string_view principal) {
   const std::string_view name = without_realm(principal);
   return name.ends_with('$') || name.find('/') != std::string_view::npos;
 }
 
-// In upper case and without a domain, since a machine has several names: those of its services and its
+// In upper case and without a domain, because a machine has several names: those of its services and its
 // account.
 std::u16string host_of(std::string_view principal) {
   std::string_view name = without_realm(principal);

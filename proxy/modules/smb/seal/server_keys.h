@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opens the logins at file servers: Kerberos keys of their keytabs, and NTLM hashes of users. Immutable
-// after it is made, shared by the sessions that use it, and wiped at the end. Files are read by
-// proxy/identity/.
+// The keys for logins at file servers: Kerberos keys from keytabs, and NTLM hashes of users. Immutable once
+// made, shared by the sessions that use it, and wiped at the end. proxy/identity/ reads the files.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,7 +15,7 @@
 
 namespace longhaul::smb::seal {
 
-// RFC 3961, section 8 and RFC 8009, section 7: those that a key is used of.
+// RFC 3961, section 8 and RFC 8009, section 7: the supported types.
 enum class EncryptionType : std::uint16_t {
   none = 0,
   aes128_sha1 = 17,
@@ -26,12 +25,12 @@ enum class EncryptionType : std::uint16_t {
   rc4 = 23,
 };
 std::string_view to_text(EncryptionType type);
-std::size_t key_bytes(EncryptionType type);  // 0: not known
+std::size_t key_bytes(EncryptionType type);  // 0: not supported
 bool is_known(EncryptionType type);
 
 struct ServiceKey {
   std::string principal;  // "cifs/files.corp.test@CORP.TEST"
-  std::u16string host;    // "FILES", also of "FILES$": which key to try first
+  std::u16string host;    // "FILES", also for "FILES$": determines which key to try first
   EncryptionType type{};
   std::uint32_t kvno = 0;
   SecretBytes key;
@@ -39,17 +38,17 @@ struct ServiceKey {
 
 using NtHash = Secret<16>;
 struct UserHash {
-  std::u16string domain;  // in upper case; empty: of any
+  std::u16string domain;  // in upper case; empty: any
   NtHash hash;
 };
 
 class ServerKeys {
  public:
   static constexpr std::size_t kMostKeys = 65'536;
-  // How many keys one login may try: what a hostile client can make this proxy do.
+  // How many keys one login may try: limits the work that a hostile client can cause.
   static constexpr std::size_t kMostTries = 16;
 
-  // A file that was read. Without a name: there is none.
+  // The content of a file. If `name` is empty, there is no file.
   struct Source {
     std::string name;
     Bytes content;
@@ -58,8 +57,8 @@ class ServerKeys {
   static config::TextResult<std::shared_ptr<const ServerKeys>> read(const Source& keytab,
                                                                     const Source& ntlm_hashes);
 
-  // Those of that type in the order in which they may open a ticket for this principal: of its host, then of
-  // this version, then those of services and machines before those of users.
+  // Keys of that type in the order in which they may decrypt a ticket for this principal: of its host, then
+  // of this version, then those of services and machines before those of users.
   std::vector<const ServiceKey*> keys(EncryptionType type, std::uint32_t kvno,
                                       std::string_view principal) const;
   // By the name of a user; those of this domain first.
@@ -84,7 +83,7 @@ class KeyRing final : public modules::Secrets {
   static config::TextResult<std::shared_ptr<const modules::Secrets>> read(
       std::span<const modules::ServerFiles> servers);
 
-  // Of the narrowest network that contains the address; null: none does.
+  // The keys for the narrowest network that contains the address; null if there is none.
   std::shared_ptr<const ServerKeys> of(const modules::Address& server) const;
 
   std::vector<std::string> lines() const override { return lines_; }
@@ -99,7 +98,7 @@ class KeyRing final : public modules::Secrets {
   std::vector<std::string> lines_, warnings_;
 };
 
-// The key ring in force. A reload replaces it; who asks again gets the new one. On the loop's thread alone.
+// The key ring in force. A reload replaces it; later calls return the new one. Only for the loop's thread.
 class CurrentKeys {
  public:
   std::shared_ptr<const ServerKeys> of(const modules::Address& server) const {

@@ -17,10 +17,10 @@ class Signer {
  public:
   Signer(Signing signing, const Secret<16>& key);
 
-  // Of one element of a message: its header (64 bytes, whose own signature counts as zero) and the pieces of
-  // what follows, up to the next element. Throws std::bad_alloc if OpenSSL has no memory.
+  // Signs one element of a message: its header (64 bytes, whose own signature counts as zero) and the pieces
+  // after it, up to the next element. Throws std::bad_alloc if OpenSSL has no memory.
   Signature sign(Bytes header, std::span<const Bytes> rest);
-  // Whether the element has the signature that its header shows. Takes the same time wherever they differ.
+  // Whether the element has the signature in its header. Takes constant time.
   [[nodiscard]] bool verify(Bytes header, Bytes rest);
 
  private:

@@ -11,7 +11,7 @@ namespace longhaul::smb::seal {
 namespace {
 
 constexpr std::size_t kSmb1FrontBytes = kFrameHeadBytes + smb1::kHeaderBytes;
-// Between the halves, in the place of the signature: this answer has the number of the first of several
+// Between the halves, instead of the signature: this response has the number of the first of several
 // requests.
 constexpr std::byte kOfFirst{1};
 
@@ -21,7 +21,7 @@ bool is_secondary(smb1::Command command) {
          command == smb1::Command::nt_transact_secondary;
 }
 
-// [MS-CIFS] 3.3.4.2: servers do not sign what they send unasked, the break of an oplock.
+// [MS-CIFS] 3.3.4.2: servers do not sign unsolicited messages, the breaks of oplocks.
 bool is_break(const smb1::Header& header) {
   return !header.is_reply() && header.command == smb1::Command::locking_andx && header.mid == smb1::kBreakMid;
 }
@@ -40,7 +40,7 @@ void Smb1Leg::begin(std::uint64_t login, Bytes key) {
   asked_.insert_or_assign(login, Request{.number = 0});
 }
 
-// 3.1.4.1: a request and its answer have one number each, CANCEL has no answer.
+// 3.1.4.1: a request and its response have one number each; CANCEL has no response.
 std::optional<std::uint32_t> Smb1Leg::count(const smb1::Header& request) {
   const std::uint32_t number = next_;
   if (request.command == smb1::Command::nt_cancel) {
@@ -66,7 +66,7 @@ void Smb1Leg::answered(const smb1::Header& answer, Request& request) {
   request.answered = true;
   answered_.push_back(smb1::number_of(answer));
   if (answered_.size() <= kMostAnswered) return;
-  // Its PID and MID may be another request's by now.
+  // Its PID and MID may have been reused by another request.
   if (const auto oldest = asked_.find(answered_.front()); oldest != asked_.end() && oldest->second.answered)
     asked_.erase(oldest);
   answered_.pop_front();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One leg of an SMB1 connection whose messages are signed with a key that is known
-// ([MS-CIFS] 3.1.4.1, 3.2.4.1, 3.3.4.1): counts, verifies and takes away the signatures of what arrives, and
-// signs what is sent. Requests that are answered here, and those that are added, make the numbers of the two
-// legs differ.
+// One leg of an SMB1 connection whose messages are signed with a known key ([MS-CIFS] 3.1.4.1, 3.2.4.1,
+// 3.3.4.1): numbers messages, verifies and removes the signatures of received ones, and signs those that are
+// sent. Because some requests are answered here, and others added, the numbers of the two legs differ.
 #pragma once
 #include <deque>
 #include <optional>
@@ -27,7 +26,7 @@ class Smb1Leg {
   void begin(std::uint64_t login, Bytes key);
   bool empty() const { return !signer_; }
 
-  // As Leg::open() and Leg::seal(). Until it begins, everything passes as it is.
+  // As Leg::open() and Leg::seal(). Before begin(), everything passes unchanged.
   Result<Frame> open(const Frame& frame);
   [[nodiscard]] Result<void> seal(Slice bytes, std::vector<Slice>& out);
 
@@ -38,10 +37,10 @@ class Smb1Leg {
  private:
   struct Request {
     std::uint32_t number = 0;
-    std::optional<std::uint32_t> first;  // of a transaction in several requests
+    std::optional<std::uint32_t> first;  // the first request of a transaction in several requests
     bool answered = false;
   };
-  // The number of a request, in the order of the wire; nothing: there are too many without an answer.
+  // The number of a request, in wire order. Returns nullopt if there are too many unanswered ones.
   std::optional<std::uint32_t> count(const smb1::Header& request);
   Request* find(const smb1::Header& answer);
   void answered(const smb1::Header& answer, Request& request);

@@ -37,7 +37,7 @@ Frame FarSmb1Sealing::from_stream(const Frame& frame) {
   const auto message = leg_.empty() ? smb1::parse_message(frame.message()) : Error::malformed_header;
   if (!message || message->header.command != smb1::Command::session_setup_andx) return frame;
   const auto setup = smb1::parse_session_setup_request(message->first());
-  // [MS-CIFS] 2.2.4.53.1: a login begins without a UID, which the server's first answer gives.
+  // [MS-CIFS] 2.2.4.53.1: a login begins without a UID, which is in the server's first response.
   if (message->header.uid == 0 || !login_) login_.emplace(keys_);
   if (setup && setup->security) login_->from_client(*setup->security);
   return frame;
@@ -65,7 +65,7 @@ void FarSmb1Sealing::logged_in(const Frame& frame, const smb1::Header& answer, O
   login_.reset();
 }
 
-// The server proves by its answer which key it has: that of the login, or, as some do with a long one, its
+// The server proves by its response which key it has: that of the login, or, as some do with a long key, its
 // beginning.
 bool FarSmb1Sealing::begin(const Frame& frame, const smb1::Header& answer, Outputs& out) {
   const Found& found = *login_->found();

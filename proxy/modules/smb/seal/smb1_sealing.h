@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection of SMB1 whose signatures end at the two halves (sealing.h). The first user who logs in decides
-// on the key of the whole connection ([MS-CIFS] 3.3.5.43), and the server's answer to it, which is the first
-// signed message, shows whether the key is right. Both legs have that key, and numbers of their own.
+// A connection of SMB1 whose signatures are handled by the two halves (sealing.h). The first user who logs in
+// determines the key of the whole connection ([MS-CIFS] 3.3.5.43), and the server's response, which is the
+// first signed message, shows whether the key is right. Both legs use that key, with separate numbers.
 #pragma once
 #include "proxy/modules/smb/seal/sealing.h"
 #include "proxy/modules/smb/seal/smb1_leg.h"
@@ -30,7 +30,7 @@ class FarSmb1Sealing final : public LegSealing<Smb1Leg> {
 
   std::shared_ptr<const ServerKeys> keys_;
   Half& half_;
-  std::optional<Login> login_;  // the one under way
+  std::optional<Login> login_;  // the login in progress
 };
 
 }  // namespace longhaul::smb::seal

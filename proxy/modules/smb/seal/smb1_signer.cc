@@ -18,7 +18,7 @@ Smb1Signer::Smb1Signer(Bytes key) : keyed_(EVP_MD_CTX_new()), context_(EVP_MD_CT
     throw std::bad_alloc();
 }
 
-// The first eight bytes of MD5 over the key and the message, in which the number and four zeros stand for the
+// The first eight bytes of MD5 over the key and the message, in which the number and four zeros replace the
 // signature.
 Smb1Signature Smb1Signer::sign(std::uint32_t number, Bytes header, std::span<const Bytes> rest) {
   assert(header.size() == smb1::kHeaderBytes);

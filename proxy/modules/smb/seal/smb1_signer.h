@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures of SMB1 messages ([MS-CIFS] 2.2.3.1, 3.1.4.1) with the key of one connection. Which number a
-// message has is the leg's to say (smb1_leg.h).
+// Signatures of SMB1 messages ([MS-CIFS] 2.2.3.1, 3.1.4.1) with the key of one connection. The leg determines
+// the number of a message (smb1_leg.h).
 #pragma once
 #include <openssl/evp.h>
 
@@ -23,16 +23,16 @@ class Smb1Signer {
   // Throws std::bad_alloc if OpenSSL has no memory.
   explicit Smb1Signer(Bytes key);
 
-  // Of a message: its header (32 bytes, whose own signature does not count) and the pieces of what follows.
+  // Signs a message: its header (32 bytes, except the signature) and the pieces after it.
   Smb1Signature sign(std::uint32_t number, Bytes header, std::span<const Bytes> rest);
-  // Whether the message has the signature that its header shows. Takes the same time wherever they differ.
+  // Whether the message has the signature in its header. Takes constant time.
   [[nodiscard]] bool verify(std::uint32_t number, Bytes message);
 
  private:
   struct Free {
     void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
   };
-  std::unique_ptr<EVP_MD_CTX, Free> keyed_, context_;  // the first has read the key
+  std::unique_ptr<EVP_MD_CTX, Free> keyed_, context_;  // the first has hashed the key
 };
 
 }  // namespace longhaul::smb::seal

@@ -16,7 +16,7 @@ struct NamedMechanism {
   std::string_view name;
   Kind kind;
 };
-// RFC 4178 and 4121; [MS-SPNG] 1.9: the second Kerberos is a mistake of Windows 2000 that clients still
+// RFC 4178 and 4121; [MS-SPNG] 1.9: the second Kerberos OID is a mistake of Windows 2000 that clients still
 // offer.
 constexpr std::string_view kSpnegoOid = "\x2b\x06\x01\x05\x05\x02";
 constexpr std::array kMechanisms{
@@ -44,7 +44,7 @@ MechanismToken framed(Bytes content) {
   return {.kind = Kind::other, .name = kUnknownName};
 }
 
-// A mechanism's own token, as it stands in SPNEGO or alone.
+// A mechanism's own token, either inside SPNEGO or alone.
 MechanismToken bare(Bytes token) {
   if (token.empty()) return {};
   if (begins(token, std::string_view("NTLMSSP\0", 8)))

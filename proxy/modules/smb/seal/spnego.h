@@ -9,9 +9,9 @@
 namespace longhaul::smb::seal {
 
 struct MechanismToken {
-  // none: the buffer has no token (the server names its choice, or only confirms).
+  // none: the buffer has no token (the server only names its choice, or confirms).
   enum class Kind : std::uint8_t { none, ntlm, kerberos, other, malformed } kind = Kind::none;
-  Bytes token;  // NTLM: the message. Kerberos: after the mechanism, from the token's two-byte type on
+  Bytes token;  // NTLM: the message. Kerberos: from the token's two-byte type on
   std::string_view name;  // of the mechanism, for messages
 };
 

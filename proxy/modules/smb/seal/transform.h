@@ -21,13 +21,13 @@ class Transform {
   // `key` has key_bytes(cipher).
   Transform(Cipher cipher, Bytes key);
 
-  // A whole frame with its head of four bytes, around a message in pieces that has `size` bytes in all, fewer
-  // than 2^24 - 52. No nonce is used twice: they count from a random one, since before 3.1.1 the client (or the
+  // A whole frame with its head of four bytes, for a message in pieces of `size` bytes in total, fewer than
+  // 2^24 - 52. No nonce is used twice: they count from a random one, because before 3.1.1 the client (or the
   // server) uses the same key on the other leg. Throws std::bad_alloc if OpenSSL has no memory.
   Slice seal(smb2::SessionId session, std::span<const Bytes> message, std::size_t size);
 
-  // The message in a transform, as a frame with its head of four bytes. None if it was not made with this key,
-  // or was changed on its way. `memory`: of that frame, which nothing else shares yet.
+  // The message in a transform, as a frame with its head of four bytes. Returns nullopt if it was not made
+  // with this key, or was changed in transit. `memory`: of that frame, which is not shared yet.
   std::optional<Slice> open(Bytes transform, std::byte*& memory);
 
  private:

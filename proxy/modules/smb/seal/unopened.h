@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of which a login at a server could not be opened after NEGOTIATE had been changed for it (negotiation.h):
-// that connection had to be reset, and their next ones are left as they are, so that nobody is reset twice.
+// Clients with a login that could not be opened after NEGOTIATE had been changed for it (negotiation.h): that
+// connection had to be reset, and the next ones from this client to this server are left unchanged, so that
+// no client is reset twice.
 #pragma once
 #include <deque>
 #include <map>
@@ -12,9 +13,10 @@ namespace longhaul::smb::seal {
 
 class Unopened {
  public:
-  // For so long; then the keys may have been supplied. A reload of the keys forgets all.
+  // Duration of an entry; afterwards the keys may have been supplied. A reload of the keys removes all
+  // entries.
   static constexpr modules::Duration kTime = std::chrono::hours(1);
-  // The oldest is forgotten beyond.
+  // Beyond this, the oldest is forgotten.
   static constexpr std::size_t kMost = 4096;
 
   void note(modules::TimePoint now, const modules::Ends& ends, modules::Reason reason) {

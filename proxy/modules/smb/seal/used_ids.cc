@@ -4,7 +4,7 @@
 namespace longhaul::smb::seal {
 namespace {
 
-// No client gets that far, and arithmetic above it is safe.
+// No client reaches it, and arithmetic above it is safe.
 constexpr smb2::MessageId kLastUsable{1ull << 62};
 
 }  // namespace

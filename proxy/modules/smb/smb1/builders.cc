@@ -42,7 +42,7 @@ class FrameBuilder {
     append(bytes_, bytes);
     return *this;
   }
-  // Of the next byte, from the header's start.
+  // Offset of the next byte from the header's start.
   std::size_t at() const { return bytes_.size() - kFrameHeadBytes; }
 
   Slice done(const std::vector<Slice>& body, std::size_t size) {

@@ -9,7 +9,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-// A client that gets no answers must not make us remember its requests without limit.
+// A client that gets no responses must not make us store its requests without limit.
 constexpr std::size_t kMaxPending = 4096;
 
 bool is_transaction(Command command) {
@@ -104,7 +104,7 @@ bool Connection::is_last_part(const Message& reply, Pending& request) const {
   if (block.command == Command::echo) return --request.answers_due == 0;
   if (!is_transaction(block.command)) return true;
   if (block.words.empty()) {
-    // [MS-CIFS] 2.2.4.33.2: an interim answer asks for the secondary requests.
+    // [MS-CIFS] 2.2.4.33.2: an interim response requests the secondary requests.
     if (reply.header.status != 0 || !request.secondaries_due) return true;
     request.secondaries_due = false;
     return false;
@@ -138,7 +138,7 @@ Connection::Answered Connection::on_reply(const Message& reply) {
       answered.closed.push_back(std::move(*closed));
     }
   }
-  // One that was under way when a FLUSH was requested may have been done behind it.
+  // A request in flight when a FLUSH was requested may have been carried out after it.
   Open* meant = request.serial ? opens_.find_serial(*request.serial) : nullptr;
   if (meant && writes_data(header.command)) ++meant->writes;
   if (header.status != 0) return answered;
@@ -204,8 +204,8 @@ Open* Connection::on_break(const Message& request) {
   const auto locking = parse_locking_request(request.first());
   Open* open = locking ? opens_.find(locking->fid) : nullptr;
   if (!open) return nullptr;
-  // [MS-CIFS] 3.2.5.42: a break to level II needs no answer; after other breaks no caching is left until they
-  // are answered.
+  // [MS-CIFS] 3.2.5.42: a break to level II needs no acknowledgement; after other breaks no caching is left
+  // until they are acknowledged.
   open->break_pending = open->oplock != Oplock::level2;
   if (open->oplock == Oplock::level2) open->oplock = Oplock::none;
   return open;

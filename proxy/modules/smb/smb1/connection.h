@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both halves know of an SMB1 connection from the passing requests and answers: what was negotiated
-// (negotiated.h), requests without an answer, trees, open files and their oplocks (open_table.h). Records
-// only what it saw granted; decides nothing.
+// The state of an SMB1 connection, derived by both halves from passing requests and responses: the
+// negotiation (negotiated.h), unanswered requests, trees, open files and their oplocks (open_table.h).
+// Records only granted requests; decides nothing.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,21 +19,21 @@ namespace longhaul::smb::smb1 {
 
 MessageNumber number_of(const Header& header);
 
-// A request without its final answer.
+// A request without its final response.
 struct Pending {
   Header header;
   bool chained = false;
   Effect effect = Effect::none;
   std::unique_ptr<Opening> opening;
-  std::vector<std::uint16_t> closing;   // FIDs that a success closes
-  std::optional<std::uint64_t> serial;  // the open that it refers to, if that was known
-  std::uint64_t offset = 0;             // WRITE_ANDX alone
-  std::uint64_t writes = 0;             // FLUSH: the open's, when it was requested
-  bool leaves_tree = false;             // TREE_CONNECT_ANDX that also disconnects its TID
+  std::vector<std::uint16_t> closing;   // FIDs that are closed on success
+  std::optional<std::uint64_t> serial;  // the open that it refers to, if known
+  std::uint64_t offset = 0;             // only WRITE_ANDX
+  std::uint64_t writes = 0;             // FLUSH: the open's count at the time of the request
+  bool leaves_tree = false;             // a TREE_CONNECT_ANDX that also disconnects its TID
   std::vector<std::uint16_t> dialects;  // NEGOTIATE: the indices of NT LM 0.12
   std::uint16_t function = 0;           // of a transaction
-  bool secondaries_due = false;         // the request has several parts: an interim answer comes first
-  std::uint32_t answer_bytes = 0;       // received bytes of a transaction's answer
+  bool secondaries_due = false;         // the request has several parts: an interim response comes first
+  std::uint32_t answer_bytes = 0;       // received bytes of a transaction's response
   unsigned answers_due = 1;             // ECHO requests several
 };
 
@@ -41,32 +41,32 @@ class Connection {
  public:
   // A request of the client.
   void on_request(const Message& request);
-  // An answer of the server. `opened` lies in opens(); `closed` ones have been removed from it.
+  // A response of the server. `opened` points into opens(); `closed` ones have been removed from it.
   struct Answered {
-    std::optional<Pending> request;  // none: for an unknown request, or not the last part
+    std::optional<Pending> request;  // nullopt for an unknown request, or if this is not the last part
     Open* opened = nullptr;
     std::vector<Open> closed;
   };
   Answered on_reply(const Message& reply);
-  // A break by the server (a LOCKING_ANDX that is no answer): the open, with its oplock reduced. None:
-  // unknown.
+  // An oplock break by the server (a LOCKING_ANDX that is not a response): returns the open, with its oplock
+  // reduced; null if it is unknown.
   Open* on_break(const Message& request);
 
-  // We answered the request, or it will never be answered: it is no longer pending.
+  // The request was answered here, or will never be answered: it is no longer pending.
   void answered_here(MessageNumber number) { pending_.erase(number); }
-  // We answered its CLOSE.
+  // The CLOSE of this open was answered here.
   std::optional<Open> close(const OpenKey& key) { return opens_.remove(key); }
 
   const Pending* pending(MessageNumber number) const;
   OpenTable& opens() { return opens_; }
   Open* open(const OpenKey& key) { return opens_.find(key); }
-  // The open that the first block of a request refers to, if the request comes from its owner.
+  // The open that the first block of a request refers to, if the request is from its owner.
   Open* open_of(const Message& request);
   bool is_disk(std::uint16_t tid) const { return disk_trees_.contains(tid); }
 
   Negotiated& negotiated() { return negotiated_; }
   const Negotiated& negotiated() const { return negotiated_; }
-  // Its messages may be answered, changed and extended.
+  // Whether its messages may be answered, changed and extended.
   bool is_ready() const { return negotiated_.is_ready(); }
 
   std::size_t state_bytes() const { return (opens_.all().size() + pending_.size()) * kOpenBytes; }
@@ -79,7 +79,7 @@ class Connection {
                          Answered& answered);
   bool is_last_part(const Message& reply, Pending& request) const;
 
-  // Approximate memory of one, including its name.
+  // Approximate memory of an entry, including its name.
   static constexpr std::size_t kOpenBytes = 1024;
 
   Negotiated negotiated_;

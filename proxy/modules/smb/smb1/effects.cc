@@ -157,7 +157,7 @@ bool has_answer(const Message& request) {
 Effect effect_of(const Message& request) {
   Effect worst = Effect::none;
   for (const Block& block : request.blocks) worst = std::max(worst, effect_of(request, block));
-  // Further parts of an earlier request: not each of them names the file again.
+  // Further parts of an earlier request: not all of them name the file again.
   if (request.header.command == Command::trans2_secondary ||
       request.header.command == Command::nt_transact_secondary)
     return Effect::names;

@@ -170,7 +170,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   losses_.reply(message);
   leg_.set_max_mpx(connection_.negotiated().max_mpx());
   if (message.header.command == Command::negotiate) watch_.negotiated(now);
-  // Before the answer goes on: from then on the client may rely on the change.
+  // Before the response is passed on: afterwards the client may rely on the change.
   if (answered.request && answered.request->effect != Effect::none) reads_.changed_by(*answered.request);
   const bool wished = answered.request && oplocks_.answered(number);
   Open* open = answered.opened;
@@ -248,7 +248,7 @@ void Far::tell_marked() {
   for (const Marked& marked : losses_.poll_marks()) out_.tell(marked);
 }
 
-// Requests that waited for something that is over now.
+// Requests that waited for something that has been completed.
 void Far::settle() {
   tell_marked();
   returns_.give_back();
@@ -267,7 +267,7 @@ void Far::settle() {
 
 void Far::lan_ended(TimePoint, modules::Ending ending) {
   lose_doubtful(Cause::server_gone);  // as in smb2/far_losses.h
-  // The promises cannot be kept any more: the client must learn that.
+  // The promises can no longer be kept: the client must be informed.
   if (ending == modules::Ending::reset || leg_.owes()) return out_.abort();
   if (stream_ended_ && !ended_) {
     ended_ = true;
@@ -285,7 +285,7 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
 
 void Far::lan_opaque(TimePoint) {
   lan_over_ = true;
-  // Answers to promised requests cannot be recognised any more.
+  // Responses to promised requests can no longer be recognised.
   if (leg_.owes()) out_.abort();
 }
 
@@ -303,9 +303,9 @@ void Far::stream_opaque(TimePoint) {
   settle();
 }
 
-// Only after the near half, which stays to read what its client opens.
+// Only after the near half, which remains to parse what its client opens.
 modules::Reason Far::leave_alone() const {
-  // Answers to requests of ours must not be taken for the client's.
+  // Responses to our own requests must not be passed to the client.
   if (!stream_over_ || stream_ended_ || !quiet() || leg_.listens()) return reasons::optimised;
   return connection_.negotiated().why_untouchable();
 }

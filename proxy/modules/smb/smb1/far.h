@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half for SMB1, at the server's side: completes everything that the client believes done before
-// requests that depend on it (server_leg.h), turns the server's answers to promised requests into Kept, and
-// feeds its parts: far_oplocks.h and oplock_returns.h, far_reads.h, far_searches.h, far_questions.h,
-// far_volumes.h, far_watch.h.
+// The far half for SMB1, at the server's side: completes everything that the client believes to be done
+// before requests that depend on it (server_leg.h), converts the server's responses to promised requests into
+// Kept, and calls its parts: far_oplocks.h and oplock_returns.h, far_reads.h, far_searches.h,
+// far_questions.h, far_volumes.h, far_watch.h.
 #pragma once
 #include <optional>
 
@@ -20,7 +20,7 @@ namespace longhaul::smb::smb1 {
 
 class Far final : public Half {
  public:
-  // `lost`: of all flows of this site; `ends`: of this one.
+  // `lost`: of all flows of this site; `ends`: of this flow.
   explicit Far(Outputs& out, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
                const LostWrites::Ends& ends = {})
       : out_(out),
@@ -90,11 +90,11 @@ class Far final : public Half {
   OplockReturns returns_{leg_, connection_};
   std::optional<Asked> asked_;        // about the next frame
   std::optional<Promised> promised_;  // about the next frame
-  bool lan_over_ = false;             // the server's answers cannot be parsed any more
-  bool stream_over_ = false;          // ended, or not parsable any more
+  bool lan_over_ = false;             // the server's responses can no longer be parsed
+  bool stream_over_ = false;          // ended, or no longer parsable
   bool stream_ended_ = false;
-  bool reset_ = false;  // it ended by a reset
-  bool ended_ = false;  // and the server was told so
+  bool reset_ = false;  // the stream ended by a reset
+  bool ended_ = false;  // the stream has ended and the server was informed
 };
 
 }  // namespace longhaul::smb::smb1

@@ -74,7 +74,7 @@ void FarLooks::opened(const OpenKey& key, std::uint32_t epoch, const Slice& fram
             reply);
 }
 
-// One is used: it now belongs to the client.
+// A handle is used: it now belongs to the client.
 void FarLooks::taken(const Local& local) {
   for (auto& [key, file] : files_) {
     const auto handle = std::find_if(file.handles.begin(), file.handles.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's handles opened ahead: if the client looks at the attributes of a file that it holds open
-// under a batch oplock, by an open and a close, more such handles are opened and their answers pushed
+// The far half's handles opened ahead: if the client reads the attributes of a file that it holds open under
+// a batch oplock, by an open and a close, the far half opens more such handles and pushes the responses
 // (near_looks.h). They hinder no other client; they are closed when the near half no longer uses them.
 #pragma once
 #include <map>
@@ -16,9 +16,9 @@ class FarLooks {
       : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
 
   void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
-  // A request of the client that goes to the server.
+  // A request of the client is sent to the server.
   void request(const Message& message, const Slice& frame);
-  // Its answer; none: the open failed.
+  // Its response; `opened` is null if the open failed.
   void answered(MessageNumber number, const Open* opened);
   void taken(const Local& local);
   void near_dropped(std::uint32_t epoch);

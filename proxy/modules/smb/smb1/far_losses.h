@@ -26,22 +26,23 @@ class FarLosses {
     doubts_.allowed({.early = features.write_behind, .cached = features.write_behind_cached});
   }
 
-  void request(const Message& message);  // every one, before it is taken
+  void request(const Message& message);  // every request, before it is processed
   void reply(const Message& message) { files_.on_reply(message); }
   void refused(const OpenKey& key);  // a promised WRITE
   void opened(const Open& open, LostWrites::Use use) { files_.opened(open, use); }
   void closed(const Open& open);
-  // It is a new one: what has failed through an earlier one of the same FID is over.
+  // The open is a new one: failures of earlier opens with the same FID no longer matter.
   void unmark_earlier(const Open& open) { doubts_.unmark(open.key); }
-  // WRITEs through it may be promised, if they may at all: it is marked. Told by poll_marks().
+  // WRITEs of the open may be promised, if promises are allowed at all: it is marked. Reported by
+  // poll_marks().
   void mark(const Open& open);
   std::vector<Marked> poll_marks();
-  // True: it must be answered with LOST_WRITEBEHIND_DATA.
+  // Returns true if the request must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Message& message);
-  // `is_mute`: nothing can be answered any more. True: it cannot be answered, and the flow must be aborted
-  // for the same reason.
+  // `is_mute`: no response is possible any more. Returns true if the request must be answered in the same way
+  // but cannot be: the flow must be aborted.
   bool is_told_by_reset(const Message& message, bool is_mute);
-  // Something that may open any file: true: as above.
+  // The same for a request that may open any file.
   bool is_told_unread() { return doubts_.tells_all_by_reset(); }
   void loss_read(const LossRead& read) { doubts_.loss_read(read); }
 

@@ -21,7 +21,7 @@ FarOplocks::Request FarOplocks::request(const Frame& frame, const Message& messa
     return unchanged;
   const FileName name = file_name(header.tid, create->name, header.is_unicode());
   if (name.path.empty()) return unchanged;
-  // It may read from the server all the same, and must see then what others change.
+  // It may still read from the server, and must then see what others change.
   if ((create->flags & (kRequestOplock | kRequestBatch)) != 0) return {frame.bytes, name};
   if (name.stream || taken_back_.contains(name.path) || taken_back_.size() >= kMostRemembered ||
       !connection_.opens().has_room_for(asked_.size() + 1))

@@ -10,7 +10,7 @@ namespace {
 
 DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
 
-// [MS-CIFS] 2.2.8.2.3: SMB_QUERY_FS_SIZE_INFO, in the units of the user's quota where the server has one.
+// [MS-CIFS] 2.2.8.2.3: SMB_QUERY_FS_SIZE_INFO, in the units of the user's quota if there is one.
 constexpr std::uint16_t kQueryFsSize = 0x0103;
 std::optional<std::uint64_t> free_bytes(const Message& answer) {
   if (answer.header.status != 0) return std::nullopt;
@@ -43,7 +43,7 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   told.status = static_cast<std::uint32_t>(Status::pending);
   if (!leg_.has_room()) return out_.tell(told);
   auto function = static_cast<Trans2>(u16_at(question.bytes(), 0));
-  // An answer about something that others may change unnoticed is useless.
+  // A response about something that others may change unnoticed is useless.
   const bool guarded =
       function != Trans2::query_fs_information && open.may_cache_writes() && open.is_guarded(features_);
   if (!guarded && !features_.metadata_relaxed) return out_.tell(told);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's queries: asks the server what the client will ask about a file that it has just opened, and
-// for the free space of its disk. near_questions.h and near_writes.cc use the answers.
+// The far half's queries: sends the queries that the client is likely to send about a file that it has just
+// opened, and queries the free space of the disk. near_questions.h and near_writes.cc use the responses.
 #pragma once
 #include <map>
 
@@ -16,7 +16,7 @@ class FarQuestions {
 
   void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
   void expect(const Expect& expect);
-  // The open of this number was answered: the expected queries are sent, and each always leads to an Answer.
+  // The open with this number was answered: sends the expected queries; each always results in an Answer.
   void opened(const Open& open, MessageNumber by);
   void over(MessageNumber by) { expected_.erase(by); }
   // Queries how much may still be promised, if that is unknown.

@@ -9,7 +9,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-// What every server grants with CAP_LARGE_READX; more would need unix extensions ([MS-SMB] 3.3.5.8).
+// Supported by every server with CAP_LARGE_READX; more would need unix extensions ([MS-SMB] 3.3.5.8).
 constexpr std::uint32_t kLargestRead = 60 * 1024;
 // Remembered pushes between two misses of the near half. Forgotten ones are fetched once more.
 constexpr std::size_t kMaxPushes = 1024;
@@ -66,7 +66,7 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   missing.add({asked.missing_from, asked.missing_to});
   file.pushes.seen(asked.seen);
   file.pushes.remove_from(missing, asked.stamp);
-  if (missing.empty()) return file.policy.on_read(read.offset, read.length, limits());  // it is on its way
+  if (missing.empty()) return file.policy.on_read(read.offset, read.length, limits());  // it is under way
   IntervalSet to_fetch = missing;
   file.fetches.remove_from(to_fetch);
   for (const Interval& range : file.wanted) to_fetch.remove(range);

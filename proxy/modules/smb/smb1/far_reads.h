@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's reads: fetches data from the server that clients will request, and pushes it to the near
-// half. Every READ that the near half could not answer completely comes behind Asked and is swallowed:
-// missing data is fetched and pushed, or, if that is not allowed (a change of the file, a break), the READ
-// goes to the server under ids of ours and its answer comes to the near half as an Answer. Asked carries a
-// number that is never used twice, unlike MIDs: whichever answer comes first counts.
+// half. Every READ that the near half could not answer completely arrives after Asked and is swallowed:
+// missing data is fetched and pushed, or, if that is not allowed (a change of the file, an oplock break), the
+// READ is sent to the server under ids of ours and the response is sent to the near half as an Answer. Asked
+// carries a number that is never reused, unlike MIDs: whichever response comes first counts.
 #pragma once
 #include <deque>
 #include <functional>
@@ -26,25 +26,25 @@ class FarReads {
 
   void on_surroundings(const Surroundings& surroundings) { surroundings_ = surroundings; }
 
-  // An open was answered, and its answer passed on.
+  // An open was answered, and the response passed on.
   void opened(const Open& open);
-  // It is closed, or about to be.
+  // The open is closed, or about to be.
   void closed(const OpenKey& key);
-  // A READ of the client behind Asked.
+  // A READ of the client after Asked.
   void asked(const Asked& asked, const Slice& frame, const ReadRequest& read);
-  // A READ that passes.
+  // A READ that passes unchanged.
   void passed(const OpenKey& key, const ReadRequest& read);
   // A READ that the near half answered.
   void used(const Used& used);
   void near_dropped(const Drop& drop);
-  // Unread bytes of all files.
+  // Limit of unread bytes of all files.
   void may_be_ahead(std::uint64_t bytes) { most_ahead_bytes_ = bytes; }
-  // Data read of this file is void.
+  // Cached data of this file is void.
   void drop(const OpenKey& key);
-  // The same of every file that this request may have changed: it has been answered, and data read at the
+  // The same for every file that this request may have changed: it has been answered, and data read at the
   // same time may be older.
   void changed_by(const Pending& request);
-  // The client sends nothing more, or can no longer be parsed: no more is fetched ahead.
+  // The client sends nothing more, or can no longer be parsed: stops fetching ahead.
   void stop() { stopped_ = true; }
   void pump();
   bool is_idle() const { return swallowed_ == 0; }
@@ -59,12 +59,12 @@ class FarReads {
         : policy(ahead_bytes), swallowed(swallowed_reads) {}
     Stamp stamp;
     CountedReadAhead policy;
-    std::deque<Interval> wanted;  // for swallowed READs: before all that is ahead
+    std::deque<Interval> wanted;  // for swallowed READs: served before data that is read ahead
     Fetches fetches;
     Pushes pushes;
     std::optional<std::uint64_t> end_of_file;
     Swallowed<Read> swallowed;
-    bool may_plan = true;  // false: void until the client's next READ
+    bool may_plan = true;  // false: not until the client's next READ
     bool is_void = true;   // nothing was fetched under this stamp
   };
   void changed(const OpenKey& key);
@@ -90,12 +90,12 @@ class FarReads {
   std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
   std::size_t swallowed_ = 0;      // READs of all files
   std::map<OpenKey, File> files_;
-  std::set<OpenKey> waiting_;  // those for which a READ waits
-  OpenKey looked_at_;          // last
+  std::set<OpenKey> waiting_;  // files for which a READ waits
+  OpenKey looked_at_;          // most recently
   std::uint64_t fetches_ = 0;
   std::uint64_t most_ahead_bytes_ = 64 << 20;
   bool stopped_ = false;
-  bool client_reads_ = false;  // it has read something on this connection
+  bool client_reads_ = false;  // the client has read something on this connection
 };
 
 }  // namespace longhaul::smb::smb1

@@ -54,13 +54,13 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   const auto found = searches_.find(search_key(header.uid, header.tid, next->sid));
   if (found == searches_.end()) return frame;
   Search& search = found->second;
-  // Pushed entries arrive before it, whatever else was sent since.
+  // Pushed entries arrive before it, whatever was sent since.
   if (!search.plain && search.pushed != 0) return std::nullopt;
   if (!search.plain && !search.changed && search.fetching) {
     search.owed = true;
     return std::nullopt;
   }
-  // The client continues by itself. If the server is further ahead, it must go back.
+  // The client continues on its own. If the server is further ahead, it must go back.
   if (search.is_ahead() && ask_again(search, *next, header, *part)) return std::nullopt;
   erase(found);
   return frame;
@@ -114,7 +114,7 @@ ServerLeg::Parts FarSearches::asked_again(MessageNumber number, const Message& m
     answer(again.header, status, {}, {});
   }
   if (search == searches_.end()) return ServerLeg::Parts::last;
-  // From here on the server's position is the client's.
+  // From now on the server's position is the client's.
   if ((reply && reply->end_of_search) || (again.flags & kCloseAfter) != 0) {
     finish(search, again.flags);
   } else {
@@ -143,7 +143,7 @@ void FarSearches::give_kept(Searches::iterator found, const Again& again) {
   search.astray = true;
   if ((search.over && search.pages.empty()) || (again.flags & kCloseAfter) != 0)
     return finish(found, again.flags);
-  // The entry at its end may be deleted, too, before the client continues there.
+  // The entry at its end may also be deleted before the client continues there.
   if (search.pages.empty() && !search.fetching && !stopped_ && held_bytes_ < kMostHeldBytes &&
       leg_.has_room())
     fetch(again.key, search);
@@ -250,7 +250,7 @@ ServerLeg::Parts FarSearches::fetched(const OpenKey& key, const Message& answer)
   const auto found = searches_.find(key);
   const auto part = parse_transaction(answer, answer.first());
   if (found == searches_.end() || !found->second.fetching) {
-    // No request waits for it. More parts may come: they are recognised as ours all the same.
+    // No request waits for it. More parts may arrive: they are still recognised as ours.
     return Parts::last;
   }
   Search& search = found->second;

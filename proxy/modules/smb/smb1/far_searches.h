@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's searches: continues a client's FIND_FIRST2 to its end and pushes each answer, in the form of
-// an answer to the client's own FIND_NEXT2, while the folder is watched (far_watch.h). A FIND_NEXT2 with
-// answers under way is swallowed; one with other parameters, or after a change, ends the fetching, and gets
-// the client's position.
+// The far half's searches: continues a client's FIND_FIRST2 to its end and pushes each response, in the form
+// of a response to the client's own FIND_NEXT2, while the folder is watched (far_watch.h). A FIND_NEXT2 whose
+// response is already under way is swallowed; one with other parameters, or after a change, ends the
+// fetching, and is sent with the client's position.
 //
-// A server may not find that position any more: the entry is deleted, and smbd remembers only the last
+// The server may not find that position any more: the entry may be deleted, and smbd remembers only the last
 // hundred names. It then reports the end of the listing. So pushed entries are kept until the client has
 // passed them, and returned in that case: some may have changed, but none is missing. When the last of them
-// are returned, the next are fetched at once, while the server knows the place where they begin.
+// are returned, the next are fetched at once, while the server still finds the position where they begin.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -25,9 +25,9 @@ class FarSearches {
       : out_(out), leg_(leg), connection_(connection), watch_(watch), counters_(counters) {}
 
   void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
-  // A request of the client: the frame that is to go to the server, or none if it is swallowed.
+  // A request of the client: returns the frame to be sent to the server, or nullopt if it is swallowed.
   std::optional<Slice> request(const Message& message, const Slice& frame);
-  // A frame of the server's answer to the client, and the request where it was the last one.
+  // A frame of the server's response to the client, and the request if this was the last frame.
   void answered(const Message& answer, const std::optional<Pending>& request);
   void consumed(const More& more);
   void near_dropped(const Drop& drop);
@@ -42,7 +42,7 @@ class FarSearches {
     std::uint32_t resume_key = 0;
     Buffer name;
   };
-  struct First {  // a FIND_FIRST2 without its answer
+  struct First {  // a FIND_FIRST2 without its response
     FindFirst asked;
     FileName pattern;
     std::uint16_t max_data = 0, flags2 = 0;
@@ -59,19 +59,19 @@ class FarSearches {
     Position server;         // the server's position
     Position client;         // the client's position
     std::deque<Page> pages;  // that the client has not passed yet
-    std::size_t pushed = 0;  // how many of them, from the first
+    std::size_t pushed = 0;  // how many of them, from the first, were pushed
     std::size_t page_bytes = 0;
     bool fetching = false;
-    bool owed = false;     // a swallowed FIND_NEXT2 is answered from the current fetch
-    bool over = false;     // its last entry is among the pages
+    bool owed = false;     // a swallowed FIND_NEXT2 is to be answered from the current fetch
+    bool over = false;     // the last entry is among the pages
     bool changed = false;  // nothing more is pushed, except for pending requests
-    bool plain = false;    // the near half knows that
+    bool plain = false;    // the near half was informed of that
     bool astray = false;   // the server's position is not `server`
     Assembly answer;
     bool is_ahead() const { return astray || fetching || !pages.empty(); }
   };
   using Searches = std::unordered_map<OpenKey, Search, OpenKeyHash>;
-  struct Again {  // a FIND_NEXT2 of the client that gets the client's position
+  struct Again {  // a FIND_NEXT2 of the client that is sent with the client's position
     OpenKey key;
     Header header;
     std::uint16_t count = 0, level = 0, flags = 0;
@@ -90,7 +90,7 @@ class FarSearches {
   void give_kept(Searches::iterator search, const Again& again);
   void answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data);
 
-  // The maximum ahead of the client, of one listing and of all.
+  // Limits of data ahead of the client, for one listing and for all.
   static constexpr std::size_t kMostAheadBytes = 2 << 20, kMostHeldBytes = 8 << 20;
   static constexpr std::size_t kMostSearches = 64;
 

@@ -15,14 +15,14 @@ void FarTimes::add(TimePoint now, const Open& open) {
   if (is_new) (void)look(now, added);
 }
 
-// False: the server could not be asked for so long that the file may have been changed meanwhile.
+// Returns false if the server could not be queried for so long that the file may have been changed meanwhile.
 bool FarTimes::look(TimePoint now, Files::iterator found) {
   const OpenKey key = found->first;
   File& file = found->second;
   const Open* open = connection_.open(key);
   if (open && open->closing) open = nullptr;
   if (!open || leg_.raw().under_way() || !leg_.has_room()) {
-    // What was asked of the server since then may be older than the first look.
+    // Responses requested from the server since then may be older than the first look.
     file.is_unsure = file.is_unsure || !file.shown;
     file.due = now + (open ? std::chrono::nanoseconds(kAgain) : std::chrono::nanoseconds(kPeriod));
     const bool is_late = open && file.shown && now - file.looked > kPeriod + kLate;
@@ -49,7 +49,7 @@ void FarTimes::answered(const OpenKey& open, const Message& answer) {
   File& file = found->second;
   const auto info = parse_query_information2_reply(answer.first());
   if (answer.header.status != 0 || !info) {
-    files_.erase(found);  // a server that cannot say it
+    files_.erase(found);  // a server that does not support it
     return;
   }
   file.is_asked = false;
@@ -60,7 +60,7 @@ void FarTimes::answered(const OpenKey& open, const Message& answer) {
   if (std::exchange(file.is_unsure, file.looked < file.settled) || differs) changed_(open);
 }
 
-// The unit of its time is not over, or of the time before: clocks tell whole seconds, and their answers take
+// The unit of its time has not ended, or the previous one: clocks count whole seconds, and responses take
 // time.
 bool FarTimes::is_recent(const Shown& shown) const {
   const auto written = moment_of(shown.written);

@@ -8,7 +8,7 @@
 
 namespace longhaul::smb::smb1 {
 
-// What the near half has answered with is void for it, too, when it sees a change.
+// The near half's stored responses become void, too, when it receives a change.
 void FarVolumes::request(const Message& message) {
   const MessageNumber number = number_of(message.header);
   if (may_change_space(message, connection_)) {

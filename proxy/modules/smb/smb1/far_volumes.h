@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for queries about a share's volume: what the client asked is asked again for a while,
-// and the near half is told of each other answer (volume_looks.h, near_questions.h).
+// The far half's part for queries about a share's volume: repeats the client's queries for a while, and sends
+// the near half each response that differs (volume_looks.h, near_questions.h).
 #pragma once
 #include <string>
 

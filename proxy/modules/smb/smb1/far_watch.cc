@@ -45,7 +45,7 @@ void FarWatch::listed(const OpenKey& search) {
   if (folder.is_unused()) folder.since = now_;
 }
 
-// A listing can continue without: then no more of it is fetched ahead.
+// A listing can continue without a watch: then no more of it is fetched ahead.
 bool FarWatch::makes_room() {
   if (folders_.size() < kMostFolders) return true;
   auto least = std::find_if(folders_.begin(), folders_.end(),
@@ -117,7 +117,7 @@ void FarWatch::told(Number number, const Message& answer) {
   const auto entries = all || part->parameters.empty()
                            ? Result<std::vector<NotifyEntry>>(Error::malformed_record)
                            : parse_notify_information(part->parameters);
-  std::map<std::u16string, bool> names;  // whether it now leads elsewhere, or nowhere
+  std::map<std::u16string, bool> names;  // whether it now names another file, or none
   for (std::size_t i = 0; entries && i < entries->size(); ++i) {
     const NotifyEntry& entry = (*entries)[i];
     const bool goes = entry.action == NotifyAction::removed || entry.action == NotifyAction::renamed_from;
@@ -169,7 +169,7 @@ void FarWatch::set_watched(const OpenKey& key, bool watched) {
   if (!watched) changed_(key);
 }
 
-// Under the client's own oplock something is kept whether the folder can be watched or not.
+// Under the client's own oplock data is cached whether the folder can be watched or not.
 void FarWatch::opened(TimePoint now, Open& open) {
   now_ = now;
   if (!open.on_behalf && !stopped_) times_.add(now, open);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for changes beside the SMB server: keeps a handle and a NOTIFY_CHANGE of its own on the
-// folders of files whose oplock was requested on the client's behalf, and on those that the client lists
-// (smb2/far_watch.h explains why timestamps do not suffice).
+// Detects changes that bypass the SMB server's oplocks, at the far half: keeps a handle and a NOTIFY_CHANGE
+// of its own on the folders of files whose oplock was requested on the client's behalf, and on those that the
+// client lists (smb2/far_watch.h explains why timestamps do not suffice).
 //
-// An SMB1 server does not confirm that it watches. It does so once it has read the request: so the folder is
-// opened before the file in it, and the data of the file, or of the listing, is requested behind the
+// An SMB1 server does not confirm that it watches. It watches once it has read the request: so the folder is
+// opened before the file in it, and the data of the file, or of the listing, is requested after the
 // NOTIFY_CHANGE.
 #pragma once
 #include <functional>
@@ -23,7 +23,7 @@ class FarWatch {
  public:
   // `changed`: by others, or by the client, because the server reports both.
   using OnChange = std::function<void(const OpenKey& open)>;
-  // `listing_void`: its folder was changed, or is not watched any more. The listing is forgotten.
+  // `listing_void`: the folder was changed, or is no longer watched. The listing is dropped.
   FarWatch(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters,
            OnChange changed, OnChange listing_void)
       : out_(out),
@@ -40,14 +40,15 @@ class FarWatch {
   void negotiated(TimePoint now) { times_.negotiated(now); }
   // A file that should be watched is about to be opened.
   void opening(const Header& header, const FileName& name);
-  // It was opened. Changes by others are reported from here on, or `open` is not watched.
+  // The file was opened. From now on changes by others are reported, or `open` is not watched.
   void opened(TimePoint now, Open& open);
   void closed(TimePoint now, const OpenKey& key);
-  // A search with this pattern has more entries than its first answer. False: its folder cannot be watched.
+  // A search with this pattern has more entries than its first response. Returns false if its folder cannot
+  // be watched.
   bool listing(const OpenKey& search, const Header& header, const FileName& pattern);
   // Whether a change after a request sent from now on will be reported.
   bool listens(const OpenKey& search) const;
-  void listed(const OpenKey& search);  // to its end, or nothing is ahead any more
+  void listed(const OpenKey& search);  // complete, or no entries are ahead any more
   // A request during which no handle of ours may be open in folders, and no query of ours be pending.
   void before(TimePoint now, const Message& message);
   void stop() {
@@ -65,7 +66,7 @@ class FarWatch {
     std::uint16_t flags2 = 0;
     std::optional<std::uint16_t> fid;
     bool watches = false, failed = false;
-    std::optional<TimePoint> listens_at;  // again
+    std::optional<TimePoint> listens_at;  // when it will be watched again
     TimePoint since{};                    // when the last of its opens and listings was closed
     std::unordered_map<OpenKey, FileName, OpenKeyHash> opens;
     std::unordered_set<OpenKey, OpenKeyHash> listings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short names for the little-endian integers of SMB1 at their places inside a message. The caller has checked
-// that a place lies inside.
+// Short names for reading little-endian integers at offsets in SMB1 messages. The caller has checked that an
+// offset is inside.
 #pragma once
 #include "codecs/little_endian.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file name in a share as an SMB1 client sends it, to decide whether two requests may mean the same file.
-// In doubt it says yes; it does not know the server's files.
+// A file name in a share as sent by an SMB1 client, to decide whether two requests may refer to the same
+// file. In doubt the result is true; the server's files are not known here.
 #pragma once
 #include <string>
 
@@ -11,10 +11,10 @@ namespace longhaul::smb::smb1 {
 
 struct FileName {
   std::uint16_t tid = 0;
-  std::u16string path;  // ASCII folded to upper case, without a stream's name
+  std::u16string path;  // ASCII letters in upper case, without a stream's name
   bool exact =
       true;  // false: another spelling may name the same file (8.3 names, letters beyond ASCII, by FID)
-  bool stream = false;     // one of the file's named streams was meant
+  bool stream = false;     // it names one of the file's named streams
   std::u16string spelled;  // the path, not folded
   bool dfs = false;        // it may begin with server and share
   // Equal except for spelling.

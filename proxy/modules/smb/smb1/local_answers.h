@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the near half may answer in the server's place at present, as far as the whole connection decides it:
-// what the configuration allows, and nothing once a side can no longer be parsed. Conditions of a single file
-// are left to the parts.
+// What the near half may currently answer in the server's place, as far as the whole connection is concerned:
+// what the configuration allows, and nothing once a side can no longer be parsed. The parts check the
+// conditions of a single file.
 #pragma once
 #include "proxy/modules/smb/features.h"
 #include "proxy/modules/smb/smb1/connection.h"
@@ -16,7 +16,7 @@ class LocalAnswers {
   void on_surroundings(const Surroundings& surroundings) { surroundings_ = surroundings; }
   const Surroundings& surroundings() const { return surroundings_; }
 
-  // The client, or the server, sends nothing more that we can parse.
+  // The client, or the server, sends nothing more that can be parsed.
   void client_is_over() { client_over_ = true; }
   void server_is_over() { server_over_ = true; }
   bool is_client_over() const { return client_over_; }

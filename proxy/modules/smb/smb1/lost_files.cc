@@ -10,8 +10,8 @@
 namespace longhaul::smb::smb1 {
 namespace {
 
-// One of several names ([MS-CIFS] 2.2.4.7.1, 2.2.4.8.1), each behind its format, Unicode at an even place of
-// the message. Takes it, with its end, from what is left; none: it is not there, or stands for several files.
+// Takes one of several names ([MS-CIFS] 2.2.4.7.1, 2.2.4.8.1), each after its format byte; Unicode is at an
+// even offset of the message. Returns nullopt if there is none, or if it stands for several files.
 std::optional<FileName> take_name(const Header& header, const Block& block, std::size_t& at) {
   constexpr std::uint8_t kText = 4;
   if (at >= block.bytes.size() || u8_at(block.bytes, at) != kText) return std::nullopt;
@@ -28,12 +28,12 @@ std::optional<FileName> take_name(const Header& header, const Block& block, std:
   return name;
 }
 
-// [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even place of the message.
+// [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even offset of the message.
 Bytes padded_name(const Block& block, const Header& header) {
   return block.bytes.subspan(header.is_unicode() && block.bytes_at % 2 && !block.bytes.empty() ? 1 : 0);
 }
 
-// [MS-CIFS] 2.2.4.4, 2.2.4.16: the file is truncated if there is one, or the request fails.
+// [MS-CIFS] 2.2.4.4, 2.2.4.16: an existing file is truncated, or the request fails.
 bool makes_empty(const Block& block) {
   return block.command == Command::create || block.command == Command::create_new;
 }
@@ -61,7 +61,7 @@ std::optional<std::u16string> share_connected_by(const Message& request) {
   return std::nullopt;
 }
 
-// [MS-CIFS] 2.2.4.50.2: the older request's answer has it in its words.
+// [MS-CIFS] 2.2.4.50.2: in the older request's response the tree is in the words.
 std::uint16_t tree_connected_by(const Message& reply) {
   const Block& block = reply.first();
   const bool in_words = block.command == Command::tree_connect && block.words.size() >= 4;
@@ -84,7 +84,7 @@ std::optional<Wanted> wanted_by(const Message& message) {
   if (block.command == Command::open_andx) {
     const auto request = parse_open_request(block);
     if (!request) return std::nullopt;
-    // OpenMode: 0 fails where there is a file, 2 truncates it.
+    // OpenMode: 0 fails if there is a file, 2 truncates it.
     const auto use = (request->mode & 3) != 1 ? LostWrites::Use::replaces
                      : request->writes()      ? LostWrites::Use::writes
                                               : LostWrites::Use::reads;

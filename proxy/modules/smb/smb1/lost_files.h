@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an open means in records of lost writes, and how this connection changes such files (like
+// The file of an open in records of lost writes, and how this connection changes such files (like
 // smb2/lost_files.h): SMB_COM_DELETE, RENAME, NT_RENAME, CREATE, and files that are deleted when they are
 // closed.
 #pragma once
@@ -16,9 +16,9 @@
 
 namespace longhaul::smb::smb1 {
 
-// What a TREE_CONNECT or TREE_CONNECT_ANDX in this message connects to: share_of() its UNC path.
+// The share that a TREE_CONNECT or TREE_CONNECT_ANDX in this message connects to: share_of() its UNC path.
 std::optional<std::u16string> share_connected_by(const Message& request);
-// And the tree, once it has succeeded.
+// The tree, once it has succeeded.
 std::uint16_t tree_connected_by(const Message& reply);
 
 // A request, the first command of a message, that uses a file as if all its content were there: an open, or a
@@ -35,7 +35,7 @@ inline LostWrites::File file_of(const LostWrites::Ends& ends, std::u16string sha
 
 class LostFiles final : private OpenNames {
  public:
-  // The connection whose files these are, and `lost`, outlive this object.
+  // The connection of these files, and `lost`, outlive this object.
   LostFiles(LostWrites& lost, const LostWrites::Ends& ends, Connection& connection)
       : lost_(lost), ends_(ends), connection_(connection) {
     lost_.live().enter_names(ends_, this);
@@ -49,7 +49,7 @@ class LostFiles final : private OpenNames {
   void opened(const Open& open, LostWrites::Use use) {
     if (use == LostWrites::Use::replaces && !open.unnamed) lost_.forget(of(open));
   }
-  // Called after any loss at its closing was recorded.
+  // To be called after any loss at its closing was recorded.
   void closed(const Open& open) {
     if (open.delete_on_close && !open.unnamed) lost_.forget(of(open));
   }
@@ -66,20 +66,20 @@ class LostFiles final : private OpenNames {
  private:
   struct Change {
     FileName name;
-    std::optional<FileName> to;  // renamed; else deleted or emptied
+    std::optional<FileName> to;  // renamed; nullopt: deleted or truncated
     std::shared_ptr<void> under_way{};  // renamed: LostWrites::begin_rename()
   };
   // OpenNames
   void moved(const LostWrites::File& from, const LostWrites::File& to) override;
   static std::optional<Change> change_of(const Message& request);
-  static constexpr std::size_t kMostAsked = 512;  // beyond that as in smb2/lost_files.h
+  static constexpr std::size_t kMostAsked = 512;  // beyond that, as in smb2/lost_files.h
 
   LostWrites& lost_;
   LostWrites::Ends ends_;
   Connection& connection_;
   ShareNames shares_;
-  KeyedMap<MessageNumber, Change> asked_;  // without an answer
-  std::shared_ptr<void> untracked_;        // LostWrites::begin_rename(), for good
+  KeyedMap<MessageNumber, Change> asked_;  // unanswered requests
+  std::shared_ptr<void> untracked_;        // LostWrites::begin_rename(), permanently
 };
 
 }  // namespace longhaul::smb::smb1

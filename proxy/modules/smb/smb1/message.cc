@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxChain = 16;  // no client chains more than four
 
-// [MS-SMB] 2.2.4.9.2: the extended answer to NT_CREATE_ANDX has 50 words and says 42.
+// [MS-SMB] 2.2.4.9.2: the extended response to NT_CREATE_ANDX has 50 words, but states 42.
 constexpr std::size_t kExtendedCreateSaid = 42, kExtendedCreateWords = 50;
 
 bool outgrows_byte_count(const Header& header, Command command) {
@@ -80,8 +80,8 @@ Result<Message> parse_message(Bytes message) {
     const auto block = parse_block(message, *header, command, at);
     if (!block) return block.error();
     parsed.blocks.push_back(*block);
-    // [MS-CIFS] 2.2.3.4: AndXCommand, AndXReserved, AndXOffset. An answer that is an error has no words and
-    // ends there.
+    // [MS-CIFS] 2.2.3.4: AndXCommand, AndXReserved, AndXOffset. An error response has no words and ends
+    // there.
     if (!is_andx(command) || block->words.size() < 4) return parsed;
     command = static_cast<Command>(u8_at(block->words, 0));
     if (command == Command::no_andx_command) return parsed;

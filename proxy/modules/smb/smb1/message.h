@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One SMB1 message on the wire: the header and the blocks of words and bytes behind it, several if commands
-// are chained by AndX. records.h and transactions.h interpret the words.
+// One SMB1 message on the wire: the header and the following blocks of words and bytes, several if commands
+// are chained by AndX. records.h and transactions.h parse the words.
 #pragma once
 #include <vector>
 
@@ -81,7 +81,7 @@ enum class Command : std::uint8_t {
 };
 
 inline constexpr std::size_t kHeaderBytes = 32;
-inline constexpr std::uint16_t kBreakMid = 0xFFFF;  // [MS-CIFS] 2.2.4.32.1: requests that the server sends
+inline constexpr std::uint16_t kBreakMid = 0xFFFF;  // [MS-CIFS] 2.2.4.32.1: requests sent by the server
 
 // [MS-CIFS] 2.2.3.1
 inline constexpr std::uint8_t kCaseInsensitive = 0x08, kReply = 0x80;  // Flags
@@ -120,11 +120,11 @@ struct Block {
 struct Message {
   Bytes all;
   Header header;
-  std::vector<Block> blocks;  // one at least
+  std::vector<Block> blocks;  // at least one
 
   const Block& first() const { return blocks.front(); }
   bool is_chained() const { return blocks.size() > 1; }
-  // Bytes that a field names by offset and length from the header's start.
+  // The bytes at an offset from the header's start, with the given length.
   Result<Bytes> range(std::size_t offset, std::size_t length) const;
 };
 

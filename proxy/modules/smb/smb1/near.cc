@@ -7,7 +7,7 @@
 namespace longhaul::smb::smb1 {
 namespace {
 
-// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: the file to be deleted or renamed. Behind a byte that announces a
+// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: the file to be deleted or renamed, after a byte that announces a
 // name.
 std::optional<FileName> named_by_path(const Message& message) {
   const Block& block = message.first();
@@ -23,7 +23,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
   pass_gate(now, frame);
 }
 
-// It has come now, or has waited at the gate since before the answers that follow.
+// The frame has just arrived, or has waited at the gate since before the following responses.
 void Near::pass_gate(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return take_frame(now, frame);
   gate_.hold(frame);
@@ -83,7 +83,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
   out_.pass_on(frame.bytes);
 }
 
-// False: it passes.
+// Returns false if it passes.
 bool Near::answers(TimePoint now, const Frame& frame, const Message& message) {
   switch (message.header.command) {
     case Command::read_andx:
@@ -113,7 +113,7 @@ bool Near::answers(TimePoint now, const Frame& frame, const Message& message) {
 bool Near::answers_open(TimePoint now, const Message& message) {
   losses_.say_who();
   if (const auto given = ahead_.look(now, message)) {
-    // From here on as if the server's answer had just arrived.
+    // From here on as if the server's response had just arrived.
     if (const auto answer = parse_message(given->bytes().subspan(kFrameHeadBytes))) {
       reply(now, {FrameKind::smb1, *given}, *answer);
       return true;
@@ -187,7 +187,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const std::optional<Slice> told = writes_.with_late_error(now, frame, message, pending);
   files_.on_reply(message);
   const auto answered = connection_.on_reply(message);
-  // If that ends in a reset, no success may go out before it: a client may take it and not mind the reset.
+  // If this ends in a reset, no success may be sent before it: a client may accept it and ignore the reset.
   for (const Open& closed : answered.closed) over(closed);
   if (told && !writes_.is_aborted()) out_.to_lan(*told);
   if (!answered.request) return;
@@ -235,7 +235,7 @@ void Near::kept(TimePoint now, const Kept& kept) {
   if (!closed) return writes_.kept(kept);
   const bool good = *closed == NearCloses::Outcome::kept;
   ++(good ? counters_.promises_kept : counters_.promises_failed);
-  // For the client the file is closed, and complete. If it is not, only a reset can tell.
+  // For the client the file is closed, and complete. If it is not, only a reset can report that.
   if (!good) writes_.abort(Cause::server_gone);
 }
 
@@ -257,8 +257,8 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 void Near::lan_opaque(TimePoint) {
   local_.client_is_over();
-  // Held requests would follow bytes that pass from here on; and a client that is not read is not told what is
-  // lost, or may soon be, of its promises here and elsewhere.
+  // Held requests would follow bytes that pass from now on; and a client that is not parsed is not informed
+  // of losses, or imminent losses, of its promises here and elsewhere.
   const bool may_lose = losses_.any();
   goes_unread();
   losses_.begin_unguarded();
@@ -281,7 +281,7 @@ Near::Leave Near::gives_up() {
 
 void Near::stream_opaque(TimePoint) {
   local_.server_is_over();
-  // Promises and waiting requests cannot be settled any more.
+  // Promises and waiting requests can no longer be settled.
   if (!quiet()) writes_.abort(Cause::server_gone);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half for SMB1, at the client's side: lets its parts answer what they may, and passes on the rest,
-// with information for the far half. near_ahead.h has what was fetched in advance, near_writes.h and
-// near_closes.h answer in advance, near_losses.h reports lost writes. Only this half decides what may be
+// The near half for SMB1, at the client's side: lets its parts answer the requests that they may, and passes
+// on the rest, with information for the far half. near_ahead.h has data fetched in advance; near_writes.h and
+// near_closes.h answer early; near_losses.h reports lost writes. Only this half decides which requests may be
 // answered early.
 #pragma once
 #include <memory>
@@ -16,7 +16,7 @@ namespace longhaul::smb::smb1 {
 
 class Near final : public Half {
  public:
-  // `account`: the bytes that all flows of this site hold ahead. `ends`: of this flow, for `lost`.
+  // `account`: the bytes that all flows of this site store ahead. `ends`: of this flow, for `lost`.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
        std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), const LostWrites::Ends& ends = {})
       : out_(out),

@@ -6,7 +6,7 @@
 namespace longhaul::smb::smb1 {
 namespace {
 
-// A name that a listing must show, and that has nothing to do with open files.
+// A name that a listing must contain, and that is not related to open files.
 bool may_create(const Message& message) {
   return std::any_of(message.blocks.begin(), message.blocks.end(), [&](const Block& block) {
     if (block.command != Command::nt_create_andx) return block.command == Command::open_andx;
@@ -29,7 +29,7 @@ bool NearAhead::read(TimePoint now, const Frame& frame, const Message& message) 
   const Header& header = message.header;
   const Open* open = connection_.open(key_of(header.uid, header.tid, read->fid));
   if (!open) return false;
-  // A snapshot may be older than the data of this READ: in the end of the file, for one.
+  // A snapshot may be older than the data of this READ, for example in the end of the file.
   if (!open->may_cache_writes()) questions_.drop_same_file(*open);
   return reads_.request(now, frame, header, *read, *open);
 }
@@ -54,8 +54,8 @@ void NearAhead::closing(const Open& open) {
   if (!open.looks) looks_.drop();
 }
 
-// The effect of a passing request on known data. The server protects the data of files under exclusive
-// oplocks: it breaks them before another handle changes the data. Attributes may be changed by anyone.
+// The effect of a passing request on cached data. The server protects the data of files under exclusive
+// oplocks: it breaks them before another handle changes the data. Attributes may be changed by any client.
 void NearAhead::passes(const Message& message) {
   const Effect effect = effect_of(message);
   if (effect == Effect::file || effect == Effect::names || may_create(message)) searches_.changed();
@@ -81,7 +81,7 @@ void NearAhead::before_answer(TimePoint now, const Message& answer, const Pendin
   if (request) questions_.answered(now, answer, *request);
 }
 
-// An answer that crossed with a change may be older than it.
+// A response that crossed a change may be older than the change.
 void NearAhead::after_answer(const Pending& request) {
   questions_.after_answer(number_of(request.header));
   if (request.effect == Effect::none) return;
@@ -90,7 +90,7 @@ void NearAhead::after_answer(const Pending& request) {
   questions_changed(request.serial ? connection_.opens().find_serial(*request.serial) : nullptr);
 }
 
-// None: it may have been any file.
+// Null: it may have been any file.
 void NearAhead::questions_changed(const Open* meant) {
   if (meant) {
     questions_.changed(*meant);
@@ -119,7 +119,7 @@ void NearAhead::changed_by_others(const OpenKey& open) {
   looks_.drop();
 }
 
-// The far half's knowledge of watched opens is void.
+// The far half's information about watched opens is void.
 void NearAhead::unheard() {
   looks_.drop();
   searches_.changed();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the near half has for its client in advance: file data (near_reads.h), entries of searches
-// (near_searches.h), answers to queries (near_questions.h) and open handles (near_looks.h). They answer
-// requests together, and this file says what makes which of them void: requests of this client, lost oplocks,
-// changes by others, silence of the far half.
+// The near half's data fetched in advance for its client: file data (near_reads.h), entries of searches
+// (near_searches.h), responses to queries (near_questions.h) and open handles (near_looks.h). This file
+// determines what makes which of them void: requests of this client, lost oplocks, changes by others, silence
+// of the far half.
 #pragma once
 #include <memory>
 #include <optional>
@@ -29,38 +29,38 @@ class NearAhead {
 
   void on_surroundings();
 
-  // ---- requests of the client that are not chained; true: it was answered, is held, or has passed
+  // ---- requests of the client that are not chained; true: it was answered, is held, or was passed on
 
   bool read(TimePoint now, const Frame& frame, const Message& message);
   bool search_or_query(TimePoint now, const Frame& frame, const Message& message);
-  // An open for attributes: the server's answer to an equal one, for this client.
+  // An open for attributes: returns the server's response to an equal one, for this client.
   std::optional<Slice> look(TimePoint now, const Message& message);
-  // It opens a file, and is about to pass.
+  // The request opens a file, and is about to be passed on.
   void opening(const Message& message) { questions_.opening(message, questions_may_be_answered()); }
 
-  // ---- requests and answers that make something void
+  // ---- requests and responses that make data void
 
-  // Every request, before any part sees it.
+  // For every request, before any part processes it.
   void before_request(const Message& message) { questions_.before_request(message); }
-  // A CLOSE of this file has come.
+  // A CLOSE of this file has arrived.
   void closing(const Open& open);
-  // It is passed on, and was not answered here.
+  // The request is passed on, and was not answered here.
   void passes(const Message& message);
-  // A WRITE through this open is about to be promised.
+  // A WRITE of this open is about to be promised.
   void written(const Open& open);
-  // The server's answer, before the connection forgets the request; none: unknown.
+  // The server's response, before the connection forgets the request; `request` is null if it is unknown.
   void before_answer(TimePoint now, const Message& answer, const Pending* request);
-  // And after that, if it was the last one.
+  // After that, if it was the last part of the response.
   void after_answer(const Pending& request);
-  // The request of this number was answered; none: no open that is tracked.
+  // The request with this number was answered; `open` is null if no open is tracked.
   void opened(const Open* open, MessageNumber by);
   void forget(const OpenKey& open);
 
-  // ---- what else makes something void
+  // ---- other events that make data void
 
-  // We give up its oplock.
+  // Its oplock is returned.
   void given_up(const Open& open);
-  // Its oplock was taken back, or others have changed the file: the far half has dropped its data.
+  // Its oplock was broken, or others have changed the file: the far half has dropped its data.
   void changed_by_others(const OpenKey& open);
   // Reports of the far half do not arrive.
   void unheard();
@@ -74,7 +74,7 @@ class NearAhead {
   void far_dropped(const Drop& drop);
 
   const NearReads& reads() const { return reads_; }
-  // Nothing of the client waits here.
+  // Whether no request of the client waits here.
   bool is_idle() const { return reads_.is_idle() && searches_.is_idle() && questions_.is_idle(); }
   std::size_t held_bytes() const {
     return reads_.held_bytes() + searches_.held_bytes() + questions_.held_bytes() + looks_.held_bytes();

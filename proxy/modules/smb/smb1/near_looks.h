@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's handles opened ahead: a client that repeatedly looks at a file's attributes, by an open and
-// a close each time, while it holds the file open under a batch oplock, gets handles that the far half has
-// opened for it (far_looks.h). Anything that may invalidate such an answer voids all of them.
+// The near half's handles opened ahead: a client that repeatedly reads a file's attributes, by an open and a
+// close each time, while it holds the file open under a batch oplock, gets handles that the far half has
+// opened for it (far_looks.h). Anything that may invalidate such a response makes all of them void.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -15,10 +15,10 @@ class NearLooks {
  public:
   NearLooks(Outputs& out, Connection& connection) : out_(out), connection_(connection) {}
 
-  // A NT_CREATE of the client, which the connection knows. Returns the server's answer to an equal one, for
-  // this client; none: pass it on.
+  // An NT_CREATE of the client, which the connection has recorded. Returns the server's response to an equal
+  // one, for this client; nullopt: pass the request on.
   std::optional<Slice> take(TimePoint now, const Message& message);
-  // False: the handle is none of these.
+  // Returns false if it is not such a handle.
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
   // No handle opened ahead may be used any more: the far half closes them.
   void drop();
@@ -29,7 +29,7 @@ class NearLooks {
     Slice request, reply;
     TimePoint came{};
   };
-  // More than the far half ever opens; it sends no larger answers.
+  // More than the far half ever opens; it sends no larger responses.
   static constexpr std::size_t kMostHandles = 256, kMostRequest = 4096, kMostReply = 1024;
 
   Outputs& out_;

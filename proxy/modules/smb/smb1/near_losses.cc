@@ -13,13 +13,13 @@ void NearLosses::say_who() {
   out_.tell(Remembers{lost_->number(), lost_->marks().number_before()});
 }
 
-// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
-// its program must learn of the loss. The error ends a chain.
+// A client that was reset opens the file again to continue with it, or renames it as completed: its program
+// must be informed of the loss. The error ends a chain.
 bool NearLosses::goes_on_with_lost(const Message& message) {
   const auto wanted = wanted_by(message);
   if (!wanted) return false;
   if (telling_.tells(files_.of(wanted->name), wanted->use)) return true;
-  say_who();  // the far half may have to know before it tells
+  say_who();  // the far half may have to know before it reports a loss
   return false;
 }
 

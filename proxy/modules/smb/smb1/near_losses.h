@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's reports of lost writes, of this flow or of earlier ones, to a client that opens such a file
-// again (like far_losses.h): which requests must be answered with the error for that, and when the client has
-// read it. near_writes.h reports what is lost through files that are still open.
+// again (like far_losses.h): which requests must be answered with the error for lost writes, and when the
+// client has received it. near_writes.h reports losses through files that are still open.
 #pragma once
 #include <memory>
 
@@ -23,26 +23,27 @@ class NearLosses {
         telling_(*lost_),
         unguarded_(lost_, ends) {}
 
-  // An open that may go to the server: the far half may have to know what this daemon remembers.
+  // An open may be sent to the server: the far half may need the number of this daemon.
   void say_who();
-  // True: it uses a file that has lost writes, and is answered with LOST_WRITEBEHIND_DATA now.
+  // Returns true if the request uses a file that has lost writes, and is answered with LOST_WRITEBEHIND_DATA
+  // now.
   bool goes_on_with_lost(const Message& message);
-  // The same where nothing may be answered: the flow must be reset now.
+  // The same if no response is possible: the flow must be reset now.
   bool is_told_by_reset(const Message& message);
-  // The same where a request can no longer be read.
+  // The same if a request can no longer be parsed.
   bool is_told_unread() { return lost_->told_by_reset(ends_); }
-  // From here on the client is not read: it is not told what is lost of its promises elsewhere.
+  // From now on the client is not parsed, so it is not informed of its losses on other flows.
   void begin_unguarded() { unguarded_.begin(); }
-  // Something is lost, or may be soon, of this client's promises here or elsewhere.
+  // Whether promises to this client are lost, or may be soon, here or on other flows.
   bool any() const { return lost_->any(ends_); }
   bool has_records() const { return lost_->has_records(ends_); }
 
-  // An answer to this request is passed on that the far half, or the server, has sent.
+  // A response of the far half, or of the server, to this request is passed on.
   void passes(const Message& answer);
-  // How many answers were sent that report a loss, and how many have arrived at the client's host.
+  // How many responses were sent that report a loss, and how many have arrived at the client's host.
   std::uint64_t awaited() const { return telling_.awaited(); }
   void arrived(std::uint64_t outputs) { telling_.arrived(outputs); }
-  // It sends something more, or has ended in order: it has read what has arrived.
+  // The client sends more, or has ended in order: it has received what has arrived.
   void client_goes_on();
 
  private:

@@ -18,7 +18,7 @@ bool NearOplocks::broken(const Message& message) {
   if (message.header.command != Command::locking_andx || !locking) return true;
   ++counters_.breaks;
   const Open* open = connection_.on_break(message);
-  // The client has closed it; the CLOSE under way answers the break.
+  // The client has closed it; the CLOSE in progress acknowledges the break.
   if (!open) return !closes_.is_closing(locking->fid);
   writes_.stop(open->key);
   ahead_.changed_by_others(open->key);
@@ -39,7 +39,7 @@ void NearOplocks::taken_back(const Break& message) {
   writes_.stop(message.open);
   ahead_.changed_by_others(message.open);
   if (Open* open = connection_.open(message.open)) {
-    // Given up before: it stays so.
+    // Returned before: it stays so.
     const bool reads =
         open->oplock != Oplock::none && message.level == static_cast<std::uint8_t>(Oplock::level2);
     open->oplock = reads ? Oplock::level2 : Oplock::none;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's part in oplocks, the client's own and those that the far half requests on its behalf: what
-// is granted and broken decides what the other parts may use. Before the client opens, renames or deletes a
-// name again, the oplock on its behalf is given up: that saves the round trip of the server's break.
+// is granted and broken determines what the other parts may use. Before the client opens, renames or deletes
+// a name again, the oplock on its behalf is returned: this saves the round trip of the server's break.
 #pragma once
 #include "proxy/modules/smb/smb1/near_ahead.h"
 #include "proxy/modules/smb/smb1/near_closes.h"
@@ -22,9 +22,10 @@ class NearOplocks {
         closes_(closes),
         counters_(counters) {}
 
-  // A request of the client that breaks the oplocks of this name is about to pass.
+  // A request of the client that breaks the oplocks of this name is about to be passed on.
   void give_up(const FileName& name);
-  // A break by the server, of an oplock that the client knows of. False: the client must not see it.
+  // A break by the server of an oplock that the client knows of. Returns false if the client must not receive
+  // it.
   bool broken(const Message& message);
 
   // ---- the far half's messages

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
 // As long as clients cache names without an oplock on their folder.
 constexpr modules::Duration kPathLife = 1s, kRelaxedLife = 2s;
 
-// A server compares names case-sensitively if the client asks for it.
+// A server compares names case-sensitively if the client requests it.
 bool means(const Header& request, const FileName& name, const Open& open) {
   return name.exact && !name.stream && open.uid == request.uid && open.name == name &&
          (request.ignores_case() || open.name.spelled == name.spelled);
@@ -26,7 +26,7 @@ bool means(const Header& request, const FileName& name, const Open& open) {
 
 }  // namespace
 
-// ---- what is asked with the open
+// ---- queries sent with the open
 
 void NearQuestions::opening(const Message& message, Answers answers) {
   const MessageNumber number = number_of(message.header);
@@ -92,7 +92,7 @@ bool NearQuestions::pushed(TimePoint now, const Answer& answer, const Slice& att
   return true;
 }
 
-// ---- what the client asks
+// ---- queries of the client
 
 bool NearQuestions::request(TimePoint now, const Frame& frame, const Message& message, Answers answers) {
   const auto part = parse_transaction(message, message.first());
@@ -156,7 +156,7 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
   if (holds(file, frame, message.header, question)) return true;
   const auto known = file.answers.find(question);
   if (known != file.answers.end()) {
-    // Relaxed, nobody looks at what an oplock of ours does not show.
+    // Relaxed: changes that break no oplock of ours are not detected.
     const bool is_unseen = features_.metadata_relaxed && open->on_behalf;
     const bool holds = open->may_cache_writes() && open->is_guarded(features_) &&
                        (!is_unseen || now - known->second.came <= kRelaxedLife);
@@ -223,7 +223,7 @@ void NearQuestions::give(const Header& header, const KnownAnswer& known) {
   ++counters_.metadata_answers;
 }
 
-// ---- what the server answers
+// ---- responses of the server
 
 void NearQuestions::answered(TimePoint now, const Message& answer, const Pending& request) {
   auto asked = asked_.extract(number_of(request.header));
@@ -239,14 +239,14 @@ void NearQuestions::answered(TimePoint now, const Message& answer, const Pending
   }
   const auto file = files_.find(*about.open);
   const Open* open = connection_.open(*about.open);
-  // Of another generation: known answers were voided meanwhile.
+  // Of another generation: stored responses became void meanwhile.
   if (file == files_.end() || !open || file->second.generation != about.generation ||
       !open->may_cache_writes() || file->second.answers.size() >= kMaxAnswers)
     return;
   file->second.answers.insert_or_assign(about.question, std::move(known));
 }
 
-// ---- what holds no more
+// ---- invalidation
 
 void NearQuestions::before_request(const Message& message) {
   if (volumes_.on_request(message, connection_)) void_coming_volumes();

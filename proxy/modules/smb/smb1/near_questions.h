@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's queries: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from answers fetched with
-// the open, or repeatedly while they are valid; near_volumes.h has those about volumes. far_questions.h asks
-// the server.
+// The near half's queries: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from responses fetched
+// with the open, or repeatedly while they are valid; near_volumes.h has those about volumes. far_questions.h
+// queries the server.
 //
-// An answer about a file, and the path by which it was opened, is valid while it has an exclusive oplock and
-// was not changed through this connection, nor by others beside the SMB server (Watched); about a path for a
-// bounded time, because folders above may be renamed without a break. With `smb.metadata = relaxed` it is
-// also used without an oplock, as a snapshot: once, within two round trips, and not behind a READ of that
-// file, which may have shown something newer.
+// A response about a file, and the path by which it was opened, is valid while the file has an exclusive
+// oplock and was not changed through this connection, nor by others beside the SMB server (Watched). A
+// response about a path is valid for a limited time, because folders above may be renamed without a break.
+// With `smb.metadata = relaxed` a response is also used without an oplock, as a snapshot: once, within two
+// round trips, and not after a READ of that file, which may have returned newer data.
 #pragma once
 #include <map>
 #include <set>
@@ -34,27 +34,27 @@ class NearQuestions {
     volumes_.on_surroundings(surroundings);
   }
 
-  enum class Answers : bool { no, yes };  // may be used, or requested, at present
-  // A TRANS2 of the client. True: it was answered, or is held until the far half has sent the answer that it
-  // fetched with the open.
+  enum class Answers : bool { no, yes };  // whether responses may be used, or requested, at present
+  // A TRANS2 of the client. Returns true if it was answered, or is held until the far half has sent the
+  // response that it fetched with the open.
   bool request(TimePoint now, const Frame& frame, const Message& message, Answers answers);
-  // A request that opens a file is about to pass: tells the far half what to query with it.
+  // A request that opens a file is about to be passed on: tells the far half what to query with it.
   void opening(const Message& message, Answers answers);
-  // It was answered; none: no open that is tracked.
+  // The request was answered; `open` is null if no open is tracked.
   void opened(const Open* open, MessageNumber by);
-  // The server's answer to a request of the client, before the connection forgets the request.
+  // The server's response to a request of the client, before the connection forgets the request.
   void answered(TimePoint now, const Message& answer, const Pending& request);
-  // False: no answer to a query.
+  // Returns false if it is not a response to a query.
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
 
-  // A request of the client, before any part sees it; and the server's last answer to one.
+  // A request of the client, before any part processes it; and the server's last response to one.
   void before_request(const Message& message);
   void after_answer(MessageNumber number);
   // Reports of the far half do not arrive.
   void unheard();
 
-  // Voids what is known of one open file; of every file that may be the same, and then of the volumes, too;
-  // of all.
+  // Makes cached responses void: for one open file; for every file that may be the same, and then for the
+  // volumes, too; for all.
   void drop(const OpenKey& key);
   void drop_same_file(const Open& open);
   void changed(const Open& open);
@@ -74,14 +74,14 @@ class NearQuestions {
   };
   struct File {
     OpeningQuestions::Kind kind = OpeningQuestions::Kind::data;
-    std::uint64_t generation = 0;  // of what is known
+    std::uint64_t generation = 0;  // of the cached responses
     std::map<std::string, KnownAnswer> answers;
     std::map<std::string, Coming> coming;  // queried with the open
     std::vector<std::string> pushed;
     std::set<std::string> asked;
   };
   struct Asked {                  // a query that is passed to the server
-    std::optional<OpenKey> open;  // none: about a volume
+    std::optional<OpenKey> open;  // nullopt: about a volume
     std::uint64_t generation = 0;
     std::string question;
     TimePoint sent{};

@@ -124,7 +124,7 @@ void NearSearches::answered(const Message& answer, const Pending* request) {
   } else if (function == Trans2::find_first2) {
     const auto first = firsts_.extract(number_of(answer.header));
     if (answer.header.status != 0) return;
-    // A handle of this number is new.
+    // A handle with this number is new.
     if (!part || part->parameters_at != 0 || part->parameters.size() < 2) return;
     const OpenKey key = search_key(answer.header.uid, answer.header.tid, u16_at(part->parameters, 0));
     erase_pages(key);

@@ -14,12 +14,12 @@
 
 namespace longhaul::smb::smb1 {
 
-// Whether the far half watches it: it may have, or get, promises.
+// Whether the far half watches the open because it may have, or get, promises.
 inline bool may_be_written_behind(const Open& open) {
   return open.was_write_cached && open.may_write && !open.unnamed;
 }
 
-// What it says of itself about promises to it.
+// Evaluates what the client reveals of itself about promises to it.
 inline void learn_client(const Message& request, PromisePolicy& policy) {
   for (const Block& block : request.blocks) {
     if (block.command != Command::session_setup_andx) continue;
@@ -33,7 +33,7 @@ class NearSettled {
   NearSettled(Outputs& out, Connection& connection, const Promises& promises, LivePromises& live)
       : out_(out), connection_(connection), promises_(promises), live_(live) {}
 
-  // It was opened, or a WRITE through it was requested.
+  // The file was opened, or a WRITE on it was requested.
   void active(TimePoint now, const Open& open) {
     if (may_be_written_behind(open) && !open.settled) settling_.active(open.key, now);
   }

@@ -14,7 +14,7 @@ namespace {
 
 DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
 
-// The server's answer in advance, or afterwards.
+// The response in place of the server's, early or late.
 void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t written_bytes) {
   if (status != Status::success) return out.to_lan(empty_reply(request, static_cast<std::uint32_t>(status)));
   out.to_lan(write_reply(request, written_bytes));
@@ -145,14 +145,14 @@ void NearWrites::kept(const Kept& kept) {
   reset_if_doomed();
 }
 
-// WRITE, FLUSH and all that closes a file: a program takes their success for that of what it wrote. A FLUSH
-// of no open that we know may be one of all files ([MS-CIFS] 2.2.4.6: FID 0xFFFF).
+// WRITE, FLUSH and all requests that close a file: a program takes their success for that of its writes. A
+// FLUSH of an unknown open may apply to all files ([MS-CIFS] 2.2.4.6: FID 0xFFFF).
 void NearWrites::passes(const Message& message) {
   const Command command = message.header.command;
   const Open* open = connection_.open_of(message);
   if (open && command == Command::write_andx) settled_.passed_write(*open, number_of(message.header));
   carriers_.erase(number_of(message.header));  // of an earlier request that was never answered
-  // A raw transfer has answers of its own.
+  // A raw transfer has special responses.
   if (!has_answer(message) || is_raw(message) || carriers_.size() >= kMostRemembered) return;
   std::optional<OpenKey> meant;
   if (open && (writes_data(command) || command == Command::flush)) meant = open->key;

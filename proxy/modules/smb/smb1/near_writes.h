@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's WRITEs (like smb2/near_writes.h): which may be answered before the server has answered it,
-// and how a late error reaches the client. promises/ledger.h is the ledger. FLUSH and requests that set a
-// file's attributes or size always wait for the server.
+// The near half's WRITEs (like smb2/near_writes.h): which may be answered before the server has answered
+// them, and how a late error reaches the client. promises/ledger.h is the ledger. FLUSH and requests that set
+// a file's attributes or size always wait for the server.
 #pragma once
 #include <memory>
 #include <optional>
@@ -46,24 +46,26 @@ class NearWrites {
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return policy_.reason(); }
 
-  // Every request of the client: what it says of itself about promises to it.
+  // For every request of the client: evaluates what it reveals of the client about promises to it.
   void learn_client(const Message& request) { smb1::learn_client(request, policy_); }
-  // The file was opened, or an oplock for it has come, or a WRITE through it: it may get promises.
+  // The file was opened, or an oplock for it or a WRITE on it has arrived: its writes may be promised.
   void active(TimePoint now, const Open& open);
-  // A WRITE of the client has come; `open`: through which, if that is known.
+  // A WRITE of the client has arrived; `open`: null if it is not known.
   void requested(TimePoint now, const Open* open);
-  // Whether it may be promised; `open_question`: the answer waits until that is known.
+  // Whether the WRITE may be promised; `open_question`: it is held until that is known.
   std::optional<Promises::Conditions> may_promise(Open& open, const Header& header,
                                                   const WriteRequest& write);
-  // Promises it after that, if there is room in the ledger. True: it was passed on behind Promised.
+  // Promises the WRITE after that, if there is room in the ledger. Returns true if it was passed on after
+  // Promised.
   bool promise(const Open& open, const Frame& frame, const Header& header, const WriteRequest& write,
                Promises::Conditions conditions);
-  // For a promise of another kind, whose Kept comes under the same numbers.
+  // For a promise of another kind, whose Kept uses the same numbers.
   MessageNumber next_number() { return ++promised_; }
-  // A request that is passed on: its answer may have to carry a late error.
+  // A request is passed on: its response may have to report a late error.
   void passes(const Message& message);
-  // The answer that goes to the client; none: some libraries ignore the status of a CLOSE, so if only that
-  // could report a loss its answer is withheld, and the connection reset when all other promises are settled.
+  // The response for the client, possibly with a late error. Some libraries ignore the status of a CLOSE, so
+  // if only that could report a loss, returns nullopt: the response is withheld, and the connection is reset
+  // when all other promises are settled.
   std::optional<Slice> with_late_error(TimePoint now, const Frame& frame, const Message& answer,
                                        const Pending* request);
   void reset_if_doomed();
@@ -74,15 +76,15 @@ class NearWrites {
   void room(const Room& room);
   void marked(const Marked& marked);
 
-  // Its oplock is broken, or given up: nothing more is promised through it.
+  // Its oplock is broken, or returned: no more of its writes are promised.
   void stop(const OpenKey& open) { promises_.stop(open); }
-  // Nothing is promised any more.
+  // No more writes are promised.
   void stop() { stops_ = true; }
-  // It was closed, or its FID is about to be that of a new one: no answer can carry an error any more.
+  // It was closed, or its FID is about to be reused: no response can report an error any more.
   void over(const Open& open);
-  // What is promised is lost: recorded for clients that open those files again.
+  // Outstanding promises are lost: recorded for clients that open those files again.
   void lose(Cause cause) { live_.lose(cause); }
-  // Resets the flow, and that.
+  // Resets the flow, and does the same.
   void abort(Cause cause);
   bool is_aborted() const { return aborted_; }
 
@@ -99,7 +101,7 @@ class NearWrites {
   void told_late(const OpenKey& key, Told how = Told::late_error);
   std::optional<LostWrites::File> file_of(const OpenKey& key);
 
-  // State until the server answers: beyond that, requests pass like any other.
+  // Limit of the state until the server answers: beyond it, requests pass unchanged.
   static constexpr std::size_t kMostRemembered = 4096;
 
   Outputs& out_;
@@ -116,8 +118,8 @@ class NearWrites {
   Undecided undecided_;
   PromisePolicy policy_;
   DiskRoom room_;
-  KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
-  // Requests that were passed on and whose answers may carry a late error; none: of any open.
+  KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may reuse its MID
+  // Requests that were passed on and whose responses may report a late error; nullopt: of any open.
   KeyedMap<MessageNumber, std::optional<OpenKey>> carriers_;
   MessageNumber promised_ = 0;
   bool doomed_ = false;  // reset when all promises are settled

@@ -16,7 +16,7 @@ constexpr std::size_t kMostReplacing = 1024;
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto message = parse_message(frame.message());
-  // The data of a raw transfer have no header by which to recognise them.
+  // The data of a raw transfer has no header by which it could be recognised.
   if (!message || is_raw(*message)) return false;
   const Header& header = message->header;
   if (auto share = share_connected_by(*message)) shares_.connecting(number_of(header), std::move(*share));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which open or rename of an SMB1 connection is answered instead of the server because promised writes of its
-// file were lost. The server never sees it: an unsigned SMB1 connection counts no messages. Where it is
-// signed the connection is reset, which has to tell the client.
+// Decides which open or rename of an SMB1 connection is answered instead of passed on because promised writes
+// of its file were lost. The server never receives it: an unsigned SMB1 connection does not number messages.
+// If the connection is signed, it is reset, which has to inform the client.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,11 +22,11 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Outputs a replacement for the frame, or has the connection reset. False: it cannot be parsed, and no
-  // output was made.
+  // Outputs a replacement for the frame, or has the connection reset. Returns false, without output, if the
+  // frame cannot be parsed.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
-  // Answers of the server will show whether lost content has been replaced.
+  // Whether responses of the server will show that lost content was replaced.
   bool owes() const { return !replacing_.empty(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The open files of an SMB1 connection, found by FID, which is the connection's, and by what ends many of
-// them at once: their tree, their session, their process. connection.h decides when that happens.
+// The open files of an SMB1 connection, found by FID, which belongs to the connection, and by what ends many
+// of them at once: their tree, their session, their process. connection.h decides when that happens.
 #pragma once
 #include <optional>
 #include <utility>
@@ -21,8 +21,8 @@ class OpenTable {
   Open* find(const OpenKey& key);
   Open* find_serial(std::uint64_t serial);
 
-  // In place of one with the same FID, under a serial of its own. None: there is no room, and it is not
-  // tracked.
+  // Replaces an open with the same FID; the new one gets its own serial. Returns null if there is no room, so
+  // that it is not tracked.
   Open* add(Open open);
   std::optional<Open> remove(const OpenKey& key);
   template <class Which>
@@ -37,8 +37,7 @@ class OpenTable {
     }
   }
 
-  // The number of opens tracked at a time: the cost of a message grows with it. Others pass unchanged, like
-  // pipes.
+  // Limit of tracked opens: the cost of a message grows with their number. Others pass unchanged, like pipes.
   static constexpr std::size_t kMostOpens = 256;
   bool has_room_for(std::size_t more) const { return opens_.size() + more <= kMostOpens; }
 

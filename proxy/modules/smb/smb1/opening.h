@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request to open a file asks for: NT_CREATE_ANDX and OPEN_ANDX. From the request alone.
+// The open requested by NT_CREATE_ANDX and OPEN_ANDX, as derived from the request alone.
 #pragma once
 #include <optional>
 
@@ -15,8 +15,8 @@ struct Opening {
   bool is_nt_create = false;
   LostWrites::Use use = LostWrites::Use::attributes;
 };
-// None: this block opens nothing, or is chained with anything but READs. Such opens are not tracked: one
-// status covers the effects of the whole chain.
+// Returns nullopt if this block opens nothing, or is chained with commands other than READs. Such opens are
+// not tracked: one status covers the effects of the whole chain.
 std::optional<Opening> opening_of(const Message& request, const Block& block);
 
 }  // namespace longhaul::smb::smb1

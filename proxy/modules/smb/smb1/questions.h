@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The halves' name for a query: a QUERY_FILE, QUERY_PATH or QUERY_FS_INFORMATION without its file or path;
-// and the content of an Answer to one.
+// The halves' key of a query: a QUERY_FILE, QUERY_PATH or QUERY_FS_INFORMATION without its file or path; and
+// the content of an Answer to one.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ inline std::uint16_t fid_of_question(const Transaction& part) {
   return part.parameters.size() < 2 ? std::uint16_t{0} : u16_at(part.parameters, 0);
 }
 
-// None: not one of these, or one with data of its own (lists of extended attributes).
+// Returns nullopt if it is not one of these, or has data of its own (lists of extended attributes).
 inline std::optional<std::string> question_of(const Transaction& part) {
   if (!part.is_whole() || !part.data.empty()) return std::nullopt;
   std::size_t level_at = 0;
@@ -46,8 +46,8 @@ inline std::optional<std::string> question_of(const Transaction& part) {
   return std::string(as_text(question));
 }
 
-// [MS-FSCC] 2.4 behind 1000 ([MS-SMB] 2.2.2.3.5), and two of [MS-CIFS] 2.2.8.3: their answers are the same by
-// path and by FID.
+// [MS-FSCC] 2.4 from 1000 on ([MS-SMB] 2.2.2.3.5), and two of [MS-CIFS] 2.2.8.3: their responses are the same
+// by path and by FID.
 inline bool is_of_file(std::uint16_t level) {
   constexpr std::uint16_t kBasic = 0x0101, kStandard = 0x0102, kFscBasic = 1004, kFscStandard = 1005,
                           kFscInternal = 1006;

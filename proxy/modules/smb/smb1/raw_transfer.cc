@@ -7,7 +7,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-// [MS-CIFS] 2.2.4.22: the one message that may come before the data. Data that look exactly like it would
+// [MS-CIFS] 2.2.4.22: the only message that may precede the data. Data that looks exactly like it would
 // mislead clients, too.
 bool is_break(const Message& message) {
   if (message.header.is_reply() || message.header.command != Command::locking_andx ||
@@ -39,7 +39,7 @@ RawTransfer::Says RawTransfer::from_server(const Frame& frame, const Connection&
     return Says::data;
   }
   if (state_ != State::write_asked || !message || number_of(message->header) != number_) return Says::other;
-  // [MS-CIFS] 2.2.4.25.2: the go-ahead; Samba sends it without the bit of an answer. An error comes as
+  // [MS-CIFS] 2.2.4.25.2: the go-ahead; Samba sends it without the response bit. An error arrives as
   // WRITE_COMPLETE, and from some servers as WRITE_RAW.
   if (message->header.command == Command::write_raw && message->header.status == 0) {
     state_ = State::write_data;

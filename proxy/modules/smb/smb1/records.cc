@@ -70,7 +70,7 @@ Result<SessionSetupReply> parse_session_setup_reply(const Block& block) {
 
 Result<TreeConnectRequest> parse_tree_connect_request(const Block& block, const Header& header) {
   if (block.words.size() < 8) return wrong_words();
-  std::size_t at = u16_at(block.words, 6);  // behind the password
+  std::size_t at = u16_at(block.words, 6);  // after the password
   if (header.is_unicode() && (block.bytes_at + at) % 2) ++at;
   if (at > block.bytes.size()) return wrong_words();
   return TreeConnectRequest{block.bytes.subspan(at)};
@@ -78,7 +78,7 @@ Result<TreeConnectRequest> parse_tree_connect_request(const Block& block, const 
 
 Result<TreeConnectReply> parse_tree_connect_reply(const Block& block) {
   if (block.words.size() < 4) return wrong_words();
-  // The service is text of the OEM character set even where names are Unicode.
+  // The service is in the OEM character set even if names are Unicode.
   return TreeConnectReply{as_text(block.bytes).starts_with(std::string_view("A:\0", 3))};
 }
 
@@ -92,7 +92,7 @@ Result<NtCreateRequest> parse_nt_create_request(const Block& block, const Header
   request.share = u32_at(block.words, 31);
   request.disposition = u32_at(block.words, 35);
   request.options = u32_at(block.words, 39);
-  // A Unicode name begins at an even place of the message.
+  // A Unicode name begins at an even offset of the message.
   const std::size_t pad = header.is_unicode() && block.bytes_at % 2 ? 1 : 0;
   const Bytes names = block.bytes.subspan(std::min(pad, block.bytes.size()));
   request.name = names.first(
@@ -202,7 +202,7 @@ std::optional<std::uint16_t> fid_of(const Block& block) {
     case Command::locking_andx:
     case Command::read_andx:
     case Command::write_andx:
-      at = 4;  // behind AndXCommand and AndXOffset
+      at = 4;  // after AndXCommand and AndXOffset
       break;
     case Command::close:
     case Command::flush:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of SMB1's commands, as far as the halves need them: sessions, trees, files, reads, writes, locks.
-// Parsers only; transactions.h has transactions, builders.h our own messages.
+// Parsers only; transactions.h has transactions, builders.h the messages built here.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -22,14 +22,14 @@ inline constexpr std::uint32_t kCapRawMode = 0x1, kCapMpxMode = 0x2, kCapUnicode
                                kCapLargeReadX = 0x4000, kCapLargeWriteX = 0x8000, kCapUnix = 0x800000;
 inline constexpr std::uint8_t kSigningEnabled = 0x4, kSigningRequired = 0x8;  // SecurityMode
 struct NegotiateReply {
-  std::uint16_t dialect = 0xFFFF;  // index into the request's; 0xFFFF: none
-  bool nt_lm_012 = false;          // the words below are there
+  std::uint16_t dialect = 0xFFFF;  // index in the request; 0xFFFF: none
+  bool nt_lm_012 = false;          // the fields below are set
   std::uint8_t security_mode = 0;
   std::uint16_t max_mpx = 1;
   std::uint32_t max_buffer = 0;
   std::uint32_t capabilities = 0;
   std::chrono::sys_seconds system_time{};
-  std::chrono::minutes time_zone{};  // what its local time lacks to UTC
+  std::chrono::minutes time_zone{};  // offset of its local time from UTC
 };
 Result<NegotiateReply> parse_negotiate_reply(const Block& block);
 
@@ -51,7 +51,7 @@ Result<SessionSetupReply> parse_session_setup_reply(const Block& block);
 
 // [MS-CIFS] 2.2.4.55.1
 struct TreeConnectRequest {
-  Bytes path;  // as it came, with its end and the service behind it
+  Bytes path;  // as received, including its end and the service after it
 };
 Result<TreeConnectRequest> parse_tree_connect_request(const Block& block, const Header& header);
 
@@ -66,7 +66,7 @@ enum class Oplock : std::uint8_t {
   exclusive = 1,
   batch = 2,
   level2 = 3
-};  // as NT_CREATE_ANDX answers
+};  // as in the NT_CREATE_ANDX response
 
 // [MS-CIFS] 2.2.4.64.1
 inline constexpr std::uint32_t kRequestOplock = 0x2, kRequestBatch = 0x4, kOpenTargetDirectory = 0x8,
@@ -87,7 +87,7 @@ struct NtCreateRequest {
   std::uint32_t share = 0;
   std::uint32_t disposition = 0;
   std::uint32_t options = 0;
-  Bytes name;  // as it came, its end included where the client sent one
+  Bytes name;  // as received, including its end if the client sent one
 };
 inline constexpr std::size_t kNtCreateFlagsAt = 7;  // in the words
 Result<NtCreateRequest> parse_nt_create_request(const Block& block, const Header& header);
@@ -96,7 +96,7 @@ struct OpenedFile {  // of NT_CREATE_ANDX and OPEN_ANDX
   std::uint16_t fid = 0;
   Oplock oplock = Oplock::none;
   std::uint32_t attributes = 0;
-  std::uint64_t end_of_file = 0;  // OPEN_ANDX knows 32 bits of it
+  std::uint64_t end_of_file = 0;  // OPEN_ANDX reports only 32 bits of it
   bool is_disk_file = false;      // not a pipe, printer, device or directory
 };
 inline constexpr std::size_t kNtCreateOplockAt = 4;  // in the words
@@ -105,7 +105,7 @@ Result<OpenedFile> parse_nt_create_reply(const Block& block);
 
 // [MS-CIFS] 2.2.4.41
 struct OpenRequest {
-  std::uint16_t flags = 0;   // 0x2: exclusive oplock asked, 0x4: batch
+  std::uint16_t flags = 0;   // 0x2: exclusive oplock requested, 0x4: batch
   std::uint16_t access = 0;  // AccessMode
   std::uint16_t mode = 0;    // OpenMode
   bool reads() const { return (access & 7) == 0 || (access & 7) == 2 || (access & 7) == 3; }
@@ -113,7 +113,7 @@ struct OpenRequest {
   bool write_through() const { return (access & 0x4000) != 0; }
 };
 Result<OpenRequest> parse_open_request(const Block& block);
-// One bit tells which of the requested oplocks was granted: `asked` are the request's flags.
+// One bit shows which of the requested oplocks was granted: `asked` are the request's flags.
 Result<OpenedFile> parse_open_reply(const Block& block, std::uint16_t asked);
 
 // [MS-CIFS] 2.2.4.31.2
@@ -122,13 +122,13 @@ struct FileTimeAndSize {
   std::uint32_t bytes = 0;
 };
 Result<FileTimeAndSize> parse_query_information2_reply(const Block& block);
-// SMB_DATE and SMB_TIME ([MS-CIFS] 2.2.1.4), in the server's local time. None: not a date.
+// SMB_DATE and SMB_TIME ([MS-CIFS] 2.2.1.4), in the server's local time. Returns nullopt if it is not a date.
 std::optional<std::chrono::local_seconds> moment_of(std::uint32_t date_and_time);
 
 // [MS-CIFS] 2.2.4.5.1
 struct CloseRequest {
   std::uint16_t fid = 0;
-  std::uint32_t last_write = 0;  // 0 and FFFFFFFF: leave it to the server
+  std::uint32_t last_write = 0;  // 0 and FFFFFFFF: set by the server
 };
 Result<CloseRequest> parse_close_request(const Block& block);
 
@@ -173,8 +173,8 @@ struct LockingRequest {
 };
 Result<LockingRequest> parse_locking_request(const Block& block);
 
-// The file of a request with the FID in front, as in many commands; none: the command does not name a file in
-// this way, or has no words.
+// The file of a request that begins with the FID, as in many commands. Returns nullopt if the command does
+// not name a file in this way, or has no words.
 std::optional<std::uint16_t> fid_of(const Block& block);
 
 }  // namespace longhaul::smb::smb1

@@ -24,7 +24,7 @@ Scope scope_of(const Message& request, Connection& connection) {
   if (!request.is_chained()) {
     if (const Open* open = connection.open_of(request))
       return {command == Command::close ? Of::closing : Of::open, open->key, {}};
-    // Pipes and the like: nothing is promised on them. But FLUSH may mean all files (FID 0xFFFF).
+    // Pipes and similar files have no promises. But FLUSH may mean all files (FID 0xFFFF).
     if (command != Command::flush && fid_of(request.first())) return {};
   }
   return {Of::everything, {}, {}};

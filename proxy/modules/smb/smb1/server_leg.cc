@@ -133,7 +133,7 @@ void ServerLeg::go(Waiting next) {
     out_.to_lan(std::move(next.frame));
     return;
   }
-  // The client may have used its MID again, because for the client the request is answered.
+  // The client may have reused its MID, because for the client the request is answered.
   const std::uint16_t mid = take_mid();
   own_[mid] = {std::move(next.on_answer), next.names, next.promise};
   count(next.promise, Counts::begin);
@@ -193,7 +193,7 @@ bool ServerLeg::on_answer(const Message& answer) {
     return true;
   }
   const auto found = own_.find(answer.header.mid);
-  if (found == own_.end()) return true;  // more than the server announced: the client must not see it
+  if (found == own_.end()) return true;  // more than the server announced: the client must not receive it
   // The callback may inject, which moves the map's contents, and must find its own request completed.
   Own own = std::move(found->second);
   own_.erase(found);

@@ -103,7 +103,8 @@ Result<Transaction> nt_rest(const Message& message, const Block& block) {
                     {u32_at(words, 23), u32_at(words, 27)});
 }
 
-// [MS-CIFS] 2.2.8.1.4 to 2.2.8.1.7 and [MS-FSCC] 2.4: where an entry's name is and what tells its length.
+// [MS-CIFS] 2.2.8.1.4 to 2.2.8.1.7 and [MS-FSCC] 2.4: where an entry's name is and which field has its
+// length.
 struct Shape {
   std::size_t name_length_at, name_at;
 };
@@ -196,7 +197,7 @@ std::optional<LastEntry> last_entry(std::uint16_t level, Bytes data, bool unicod
   for (;;) {
     if (data.size() < shape->name_at) return std::nullopt;
     const std::uint32_t next = u32_at(data, 0);
-    // The last entry says 0, or points to the end of the data.
+    // The last entry has 0, or points to the end of the data.
     if (next != 0 && next < data.size() && data.size() - next >= shape->name_at) {
       data = data.subspan(next);
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRANS2 and NT_TRANSACT: their common form (parameters and data that may come in several messages), and the
+// TRANS2 and NT_TRANSACT: their common form (parameters and data, possibly in several messages), and the
 // subcommands about files and searches. Parsers only.
 #pragma once
 #include <optional>
@@ -33,26 +33,25 @@ enum class NtTransact : std::uint16_t {  // [MS-CIFS] 2.2.7, [MS-SMB] 2.2.7
   set_quota = 8,
 };
 
-// One message's part of a transaction, request or answer, primary or secondary
-// ([MS-CIFS] 2.2.4.46, 2.2.4.47, 2.2.4.62, 2.2.4.63). An interim answer has no words: parse_transaction() is
-// not for it.
+// One message's part of a transaction, request or response, primary or secondary ([MS-CIFS] 2.2.4.46,
+// 2.2.4.47, 2.2.4.62, 2.2.4.63). An interim response has no words: do not parse it with parse_transaction().
 struct Transaction {
   std::uint16_t function = 0;  // a Trans2 or an NtTransact; only in primary requests
   std::uint32_t total_parameters = 0, total_data = 0;
   std::uint32_t max_parameters = 0, max_data = 0;  // only in primary requests
-  std::uint32_t parameters_at = 0, data_at = 0;    // displacement of this part in the whole
+  std::uint32_t parameters_at = 0, data_at = 0;    // offset of this part in the whole
   Bytes parameters, data;
-  Bytes setup;  // behind the function where there is one
+  Bytes setup;  // after the function if there is one
   bool is_whole() const { return parameters.size() == total_parameters && data.size() == total_data; }
 };
 Result<Transaction> parse_transaction(const Message& message, const Block& block);
 
-// Puts the parts of one transaction together.
+// Joins the parts of one transaction.
 class Assembly {
  public:
   static constexpr std::size_t kMaxBytes = 1 << 20;  // of parameters and data; TRANS2 has 128 KiB at most
 
-  // False: the parts do not fit together, or are too large.
+  // Returns false if the parts do not fit together, or are too large.
   bool add(const Transaction& part);
   bool is_complete() const { return started_ && missing_ == 0; }
   const Buffer& parameters() const { return parameters_; }
@@ -76,7 +75,7 @@ struct FindFirst {
 Result<FindFirst> parse_find_first(Bytes parameters);
 // [MS-CIFS] 2.2.6.2.2, 2.2.6.3.2
 struct FindReply {
-  std::uint16_t sid = 0;  // only FIND_FIRST2 tells it
+  std::uint16_t sid = 0;  // only set in FIND_FIRST2
   std::uint16_t count = 0;
   bool end_of_search = false;
   std::uint16_t last_name_at = 0;  // in the data
@@ -94,15 +93,16 @@ struct FindNext {
 };
 Result<FindNext> parse_find_next(Bytes parameters);
 
-// The last entry of an answer to a search: where the next one continues. None for levels that we do not know.
+// The last entry of a response to a search: where the next one continues. Returns nullopt for unsupported
+// levels.
 struct LastEntry {
   std::uint32_t resume_key = 0;
-  Bytes name;  // without an end
+  Bytes name;  // without a terminating zero
 };
 std::optional<LastEntry> last_entry(std::uint16_t level, Bytes data, bool unicode);
 
-// [MS-CIFS] 2.2.6.8.1, 2.2.6.9.1: the FID and the level begin the parameters of QUERY_FILE and
-// SET_FILE_INFORMATION.
+// [MS-CIFS] 2.2.6.8.1, 2.2.6.9.1: the parameters of QUERY_FILE and SET_FILE_INFORMATION begin with the FID
+// and the level.
 struct FileInformation {
   std::uint16_t fid = 0;
   std::uint16_t level = 0;

@@ -18,7 +18,7 @@ bool may_change_space(const Message& request, Connection& connection) {
       case Command::open_andx:
         return true;
       case Command::close: {
-        // What is written or deleted through it may take effect now.
+        // Data written or deleted through it may take effect now.
         const Open* open = request.is_chained() ? nullptr : connection.open_of(request);
         return !open || open->may_write || open->delete_on_close || open->changed;
       }

@@ -8,7 +8,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Without an oplock an answer is a snapshot: valid for as long as it would have been under way.
+// Without an oplock a response is a snapshot: valid for as long as it would have been in transit.
 constexpr modules::Duration kLeastSnapshotLife = std::chrono::milliseconds(100);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the body of one SMB2 request or response: the fixed fields in their order, and the buffers that they
-// point at. For the parsers of this folder.
+// Reads the body of one SMB2 request or response: the fixed fields in order, and the buffers that they point
+// to. For the parsers of this folder.
 #pragma once
 #include <algorithm>
 
@@ -11,15 +11,15 @@ namespace longhaul::smb::smb2 {
 
 class BodyReader : public LittleEndianReader {
  public:
-  // The body must begin with `structure_bytes`. An odd number counts one byte of the buffer behind the fixed
-  // fields, which is not always there.
+  // The body must begin with `structure_bytes`. An odd number includes one byte of the buffer after the fixed
+  // fields, which is not always present.
   BodyReader(Bytes element, std::uint16_t structure_bytes)
       : LittleEndianReader(element.size() < kHeaderBytes ? Bytes{} : element.subspan(kHeaderBytes)),
         element_(element) {
     if (u16() != structure_bytes || remaining() + 2 < (structure_bytes & ~1u)) fail();
   }
 
-  // `length` bytes at `offset` from the element's first byte. Where there are none the offset says nothing.
+  // `length` bytes at `offset` from the element's first byte. If there are none, the offset is meaningless.
   Bytes buffer(std::uint64_t offset, std::uint64_t length) {
     if (!ok() || length == 0) return {};
     if (offset < kHeaderBytes || offset > element_.size() || length > element_.size() - offset) {
@@ -55,7 +55,7 @@ class BodyReader : public LittleEndianReader {
     return out;
   }
 
-  // What the parser gives back: `record`, if everything fitted.
+  // The parser's result: `record`, if all fields and buffers were valid.
   template <class Record>
   Result<Record> finish(Record&& record) const {
     if (!ok()) return Error::malformed_record;

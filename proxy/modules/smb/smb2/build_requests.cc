@@ -25,7 +25,7 @@ Header request_header(Command command, const RequestHead& head) {
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 
-// 2.2.13.2: the name behind the head of sixteen bytes, the data behind it at a multiple of eight.
+// 2.2.13.2: the name after the head of sixteen bytes, the data after it at a multiple of eight.
 void write_contexts(FrameWriter& out, const CreateContexts& contexts) {
   for (std::size_t i = 0; i < contexts.size(); ++i) {
     const CreateContext& context = contexts[i];
@@ -105,7 +105,7 @@ Slice without_contexts(Bytes element, std::span<const std::string_view> names) {
     if (std::find(names.begin(), names.end(), as_text(context.name)) == names.end()) kept.push_back(context);
 
   Buffer fixed(element.begin(), element.begin() + kHeaderBytes + kFixedBytes);
-  FrameWriter rest(Header{});  // only for what stands behind the fixed part, aligned as it will be there
+  FrameWriter rest(Header{});  // only for what follows the fixed part, aligned as it will be there
   rest.zeros(kFixedBytes);
   rest.bytes(request->name);
   std::size_t contexts_at = 0, contexts_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the SMB2 requests that a proxy sends itself, as whole frames with their head of four bytes.
-// Neither signed nor in compounds: seal/ signs and encrypts them where a session needs that.
+// Builds the SMB2 requests that a proxy sends itself, as whole frames with their head of four bytes. They are
+// neither signed nor in compounds: seal/ signs and encrypts them if a session requires that.
 #pragma once
 #include <span>
 #include <string_view>
@@ -14,32 +14,32 @@
 
 namespace longhaul::smb::smb2 {
 
-// The fields of our own requests besides their body.
+// The fields of our own requests other than their body.
 struct RequestHead {
   MessageId message_id{};
-  std::uint16_t credit_charge = 1;  // ids it takes; see charge_for()
+  std::uint16_t credit_charge = 1;  // number of ids; see charge_for()
   std::uint16_t credit_request = 1;
-  std::uint16_t credit_wish = 1;  // that would widen the window for many requests of ours
+  std::uint16_t credit_wish = 1;  // widens the window for many requests of ours
   TreeId tree_id = 0;
   SessionId session_id = 0;
   std::uint16_t channel_sequence = 0;
-  std::uint32_t process_id = 0xFEFF;  // as Windows fills it; reserved in the specification
+  std::uint32_t process_id = 0xFEFF;  // as in Windows; reserved in the specification
 };
 
-// The head of one of many requests of ours, which widens the server's window. Others request only as many ids
-// as they use: a server grants a limited total, and ours reduce the client's share.
+// The head of one of many requests of ours, which widens the server's window. Other requests ask for only as
+// many ids as they use: a server grants a limited total, and ours reduce the client's share.
 inline RequestHead widening(RequestHead head) {
   head.credit_request = head.credit_wish;
   return head;
 }
 
-// Of a request of ours that goes to the server in place of this one, under its ids.
+// For a request of ours that is sent to the server instead of this one, under its ids.
 RequestHead head_of(const Header& request);
 
 Slice build_create_request(const RequestHead& head,
-                           const CreateRequest& request);  // contexts as they are listed
-// A CREATE request, `element` whole and alone in its frame, without the contexts of these names; otherwise
-// unchanged.
+                           const CreateRequest& request);  // contexts in the given order
+// A CREATE request, without the contexts of these names; otherwise unchanged. `element` is whole and alone in
+// its frame.
 Slice without_contexts(Bytes element, std::span<const std::string_view> names);
 Slice build_close_request(const RequestHead& head, const CloseRequest& request);
 Slice build_read_request(const RequestHead& head, const ReadRequest& request);

@@ -13,7 +13,7 @@ void write_times(FrameWriter& out, const FileTimes& times) {
   out.u64(times.change);
 }
 
-// 2.2.20: fixed fields, as far as the data.
+// 2.2.20: fixed fields before the data.
 void write_read_response(FrameWriter& out, std::size_t data_bytes) {
   constexpr std::uint8_t kDataAt = kHeaderBytes + 16;
   out.u16(17);
@@ -26,7 +26,7 @@ void write_read_response(FrameWriter& out, std::size_t data_bytes) {
 
 }  // namespace
 
-// 3.3.4.1: ids, charge and priority come back as they were.
+// 3.3.4.1: ids, charge and priority are returned unchanged.
 Header answer_to(const Header& request, Status status) {
   Header header = request;
   header.status = status;
@@ -72,7 +72,7 @@ Slice build_write_response(const Header& head, std::uint32_t count) {
   return out.finish();
 }
 
-// 2.2.14. Without contexts both their place and their size are 0.
+// 2.2.14. Without contexts both their offset and their size are 0.
 Slice build_create_response(const Header& head, const CreateResponse& response) {
   FrameWriter out(head);
   out.u16(89);

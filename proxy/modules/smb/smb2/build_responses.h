@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the SMB2 responses that a proxy sends itself, as whole frames with their head of four bytes, and
-// frames from stored bodies. Neither signed nor in compounds: seal/ signs and encrypts them where a session
-// needs that.
+// Builds the SMB2 responses that a proxy sends itself, as whole frames with their head of four bytes, and
+// frames from stored bodies. They are neither signed nor in compounds: seal/ signs and encrypts them if a
+// session requires that.
 #pragma once
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/header.h"
@@ -14,19 +14,19 @@ namespace longhaul::smb::smb2 {
 // as the request used. The caller must first resolve the ids of a related element.
 Header answer_to(const Header& request, Status status);
 
-// Any message from its header and its body: for stored bodies. The body of a response must not hold offsets
-// into a compound, so it is taken from an element's body() (offsets count from the element's header).
+// Any message from its header and a stored body. The body of a response must not hold offsets into a
+// compound, so it is taken from an element's body() (offsets count from the element's header).
 Slice build_message(const Header& header, Bytes body);
 
 Slice build_error_response(const Header& head);  // status and ids from the header; no error data
 Slice build_read_response(const Header& head, Bytes data);
-// The same without a copy: the frame's beginning, behind which exactly `data_bytes` of data are to be sent.
+// The same without a copy: the start of the frame, to be followed by exactly `data_bytes` of data.
 Slice build_read_response_head(const Header& head, std::uint32_t data_bytes);
 Slice build_write_response(const Header& head, std::uint32_t count);
 Slice build_create_response(const Header& head, const CreateResponse& response);  // no contexts
 Slice build_close_response(const Header& head, const CloseResponse& response);
 Slice build_empty_response(
-    const Header& head);  // FLUSH, LOCK, ECHO, LOGOFF, TREE_DISCONNECT: four bytes of body
+    const Header& head);  // FLUSH, LOCK, ECHO, LOGOFF, TREE_DISCONNECT: body of four bytes
 // QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO
 Slice build_buffer_response(const Header& head, Bytes buffer);
 

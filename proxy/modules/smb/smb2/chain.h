@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a related element of a compound takes from the one before it ([MS-SMB2] section 3.3.5.2.7.2): the
-// session, the tree and the file, or the CREATE whose answer will tell the file.
+// What a related element of a compound inherits from the previous one ([MS-SMB2] section 3.3.5.2.7.2): the
+// session, the tree and the file, or the CREATE whose response will show the file.
 #pragma once
 #include <optional>
 
@@ -12,14 +12,14 @@ class Chain {
  public:
   // The next element of the message begins.
   void begin(const Header& header);
-  // It names this file, or that of the element before (kPreviousFile).
+  // The element names this file, or that of the previous element (kPreviousFile).
   void names(const FileId& file);
-  // It is a CREATE: what follows is about the file that it opens.
+  // The element is a CREATE: the following ones refer to the file that it opens.
   void creates(MessageId id);
 
   SessionId session() const { return session_; }
   TreeId tree() const { return tree_; }
-  // None: the file is not known, or not yet.
+  // Nullopt if the file is not known, or not yet.
   const std::optional<FileId>& file() const { return file_; }
   const std::optional<MessageId>& create() const { return create_; }
 

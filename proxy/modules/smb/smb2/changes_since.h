@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has changed in a file since one of its opens was answered, by the counts of its group (files.h):
-// whether what was known then still holds, and whether a change may be unfinished at the server.
+// whether information of that time is still valid, and whether a change may be unfinished at the server.
 #pragma once
 #include "proxy/modules/smb/smb2/open.h"
 
@@ -12,9 +12,9 @@ class ChangesSince {
   // `open` has just been answered.
   explicit ChangesSince(const Open& open);
 
-  // Cached data or attributes are void since then.
+  // Whether cached data or attributes have become void since then.
   bool any(const Open& open) const;
-  // There were WRITEs behind which no FLUSH was answered, or other changes.
+  // Whether there were WRITEs without a later answered FLUSH, or other changes.
   bool may_be_unfinished(const Open& open) const;
   // A FLUSH was answered; so many WRITEs had been counted when it was sent, and nothing else changed since.
   void flushed(std::uint64_t writes) { writes_ = writes; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client's NEGOTIATE and SESSION_SETUP say about promises to it (silent_clients.h), for both halves:
-// the far half must not suspect that promises were made that its near half never makes.
+// What a client's NEGOTIATE and SESSION_SETUP reveal about promises to it (silent_clients.h), for both
+// halves: the far half must not suspect promises that its near half never makes.
 #pragma once
 #include "proxy/modules/smb/promise_policy.h"
 #include "proxy/modules/smb/silent_clients.h"

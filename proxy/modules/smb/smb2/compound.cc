@@ -11,7 +11,7 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::size_t kAlignment = 8;
-// 2.2.2: StructureSize 9, no error data, one byte that says nothing.
+// 2.2.2: StructureSize 9, no error data, one meaningless byte.
 constexpr std::array<std::byte, 9> kErrorBody{std::byte{9}};
 
 }  // namespace

@@ -108,14 +108,14 @@ void Connection::apply(const RequestEffects& effects, Pending& request, Chain& c
   }
   if (open && effects.makes_durable) open->durable = true;
   if (effects.changes_file) void_file(file_meant(open, chain), request, changes);
-  // The new name is not tracked: from now on it may be any.
+  // The new name is not tracked: from now on it may be any name.
   if (open && effects.renames) {
     open->name.exact = false;
     opens_.regroup(*open, files_.any());
   }
 }
 
-// The open that it refers to, if that is known.
+// The open that it refers to, if known.
 Open* Connection::note_file(Pending& request, const Result<FileId>& file, Chain& chain) {
   if (!file) {
     sessions_.leave_alone(reasons::smb_not_understood);
@@ -132,14 +132,14 @@ Open* Connection::note_file(Pending& request, const Result<FileId>& file, Chain&
   return open;
 }
 
-// The file of an unknown open may be any.
+// The file of an unknown open may be any file.
 FileGroupRef Connection::file_meant(const Open* open, const Chain& chain) {
   if (open) return open->group;
   const Pending* create = chain.create() ? pending_.find(*chain.create()) : nullptr;
   return create && create->opening ? create->opening->group : files_.any();
 }
 
-// The data of all opens that may be of this file.
+// Makes the data of all opens that may refer to this file void.
 void Connection::void_file(const FileGroupRef& file, Pending& request, Changes& changes) {
   file->add(&FileCounts::changes);
   if (request.command == Command::write && !request.in_compound) file->add(&FileCounts::writes);
@@ -152,7 +152,7 @@ void Connection::cannot_be_replayed(MessageId create) {
   if (request && request->opening) request->opening->may_be_replayed = false;
 }
 
-// ---- what is known now
+// ---- current state
 
 bool Connection::being_opened(const FileGroup& file, MessageId except) const {
   const Pending* own = pending(except);

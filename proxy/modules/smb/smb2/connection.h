@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both halves know of an SMB2 connection from the passing requests and answers: what was negotiated
-// (negotiated.h), sessions (sessions.h), trees (trees.h), requests without an answer (pending_requests.h),
-// open files with their oplocks and leases (open_table.h). Records only what it saw granted; decides nothing.
+// The state of an SMB2 connection, derived by both halves from passing requests and responses: the
+// negotiation (negotiated.h), sessions (sessions.h), trees (trees.h), unanswered requests
+// (pending_requests.h), open files with their oplocks and leases (open_table.h). Records only granted
+// requests; decides nothing.
 #pragma once
 #include <memory>
 #include <optional>
@@ -28,29 +29,30 @@ class Connection {
   Changes on_request(const Message& message);
 
   // A message of the server. Elements that answer no request are ignored. After this call pending(id) of
-  // finally answered requests is gone; `answered` has them.
+  // finally answered requests is null; `answered` has them.
   struct Answered {
     const Element* element = nullptr;
-    Pending request;  // of an interim answer only its ids
+    Pending request;  // of an interim response only its ids
     bool interim = false;
   };
   struct Outcome {
     Changes changes;
     std::vector<Answered> answered;
-    std::vector<std::unique_ptr<Open>> closed;  // keeps what Change::closed points to
+    std::vector<std::unique_ptr<Open>> closed;  // stores what Change::closed points to
   };
   Outcome on_response(const Message& message);
-  // The near half answered this request itself: a CLOSE answered locally closes.
+  // The near half answered this request itself; a CLOSE answered here closes the file.
   Outcome answered_here(MessageId id);
 
   // This CREATE is sent without the GUID by which the server would recognise it.
   void cannot_be_replayed(MessageId create);
 
-  // None if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
-  // changed.
+  // Returns nullopt if the frame is encrypted, compressed or cannot be parsed: it passes, and from then on
+  // the connection is not changed.
   std::optional<Message> parse(const Frame& frame);
 
-  // Which of its sessions may be answered, changed or extended. The connection reports what it sees.
+  // Which of its sessions may be answered, changed or extended. The connection reports its observations to
+  // it.
   Sessions& sessions() { return sessions_; }
   const Sessions& sessions() const { return sessions_; }
 
@@ -66,21 +68,21 @@ class Connection {
   bool being_opened(const FileGroup& file, MessageId except) const;
   FileGroupRef group_of(const FileName& name) { return files_.group_of(name); }
   const FileGroupRef& any_file() const { return files_.any(); }
-  // How many changes were made through this connection.
+  // The number of changes made through this connection.
   std::uint64_t changes() const { return files_.any()->count(&FileCounts::changes); }
 
   const OpenTable::ById& opens() const { return opens_.all(); }
-  // Approximate memory of all this.
+  // Approximate memory of the connection's state.
   std::size_t state_bytes() const;
 
-  // It was renamed.
+  // The file was renamed.
   void moved(Open& open, std::u16string to) { opens_.moved(open, std::move(to)); }
 
-  // More opens at a time are not tracked: each request treats them like opens that it has never seen. The
-  // same holds for the caching of those that share a lease with more than kMostSharers of them.
+  // Further opens are not tracked: requests treat them like unknown opens. The same holds for the caching of
+  // those that share a lease with more than kMostSharers others.
   static constexpr std::size_t kMostOpens = OpenTable::kMostOpens, kMostSharers = OpenTable::kMostSharers;
   static constexpr std::size_t kMostSessions = Sessions::kMostSessions, kMostTrees = Trees::kMost;
-  // A client with more requests without an answer is not tracked.
+  // A client with more unanswered requests is not tracked.
   static constexpr std::size_t kMostPending = PendingRequests::kMost;
 
  private:

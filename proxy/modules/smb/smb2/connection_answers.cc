@@ -95,7 +95,7 @@ void Connection::finish(const Element& element, Pending& request, Outcome& outco
 void Connection::opened(const Element& element, Pending& request, Outcome& outcome) {
   auto answer = parse_create_response(element.bytes);
   if (!answer) return sessions_.leave_alone(reasons::smb_not_understood);
-  close(answer->file, request.id, outcome);  // a number used again: the previous one has ended
+  close(answer->file, request.id, outcome);  // a reused number: the previous open has ended
   if (opens_.is_full()) return;
   auto open = std::make_unique<Open>(*request.opening);
   open->granted(*answer, tree(request.session, request.tree));

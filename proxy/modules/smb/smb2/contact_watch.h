@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what the near half learnt from the far half may still be used for answers: not after a silence. The
-// far half gives back oplocks without promises after a long one (far_order.h, far_opens.h), and its reports
-// of others' changes do not arrive in a short one. Pure; near.h acts on it.
+// Whether the near half may still use what it learnt from the far half: not after a silence. After a long one
+// the far half returns oplocks without promises (far_order.h, far_opens.h), and during a short one its
+// reports of others' changes do not arrive. Pure; near.h acts on it.
 #pragma once
 #include "proxy/modules/smb/half.h"
 
@@ -11,16 +11,16 @@ class ContactWatch {
  public:
   enum class Finding : std::uint8_t {
     nothing_new,
-    doubts,  // changes by others may have gone unnoticed: what is known of their files is void
-    stops,   // oplocks held by the far half may be given back: nothing is answered by them from here on
+    doubts,  // changes by others may have been missed: cached data of their files is void
+    stops,   // the far half may return its oplocks: they are no longer used for responses
   };
-  // `before`: the surroundings when it was looked at last. A silence counts whether an oplock was used in it
-  // or not, even if it is over when it is found.
+  // `before`: the surroundings at the previous look. A silence counts whether or not an oplock was used
+  // during it, even if it has ended when it is detected.
   Finding look(TimePoint now, const link::Contact& contact, const Surroundings& before);
 
-  // A long silence lasts.
+  // Whether a long silence lasts.
   bool is_apart() const { return apart_; }
-  // No silence lasts.
+  // Whether no silence lasts.
   bool is_in_contact() const { return !apart_ && !unheard_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts of CREATE and of its answer: their list, and those that ask for a lease or for a handle that
-// outlives its connection. Without state; what is found borrows from the bytes that were read.
+// The contexts of CREATE and of its response: their list, and those that request a lease or a handle that
+// outlives its connection. Without state; results borrow from the input.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// 2.2.13.2: names of create contexts. Most are four letters; some are sixteen bytes.
+// 2.2.13.2: names of create contexts. Most have four letters; some have sixteen bytes.
 namespace create_context {
 inline constexpr std::string_view ea = "ExtA";
 inline constexpr std::string_view security = "SecD";
@@ -30,12 +30,12 @@ struct CreateContext {
   Bytes data;
 };
 using CreateContexts = boost::container::small_vector<CreateContext, 6>;
-// None: an offset or a length points outside of the list.
+// Returns nullopt if an offset or a length points outside the list.
 std::optional<CreateContexts> parse_contexts(Bytes list);
 // The data of the first context of that name.
 std::optional<Bytes> find_context(const CreateContexts& contexts, std::string_view name);
 
-// 2.2.13.2.8 and 2.2.13.2.10; the same layouts answer (2.2.14.2.10, 2.2.14.2.11)
+// 2.2.13.2.8 and 2.2.13.2.10; responses have the same layouts (2.2.14.2.10, 2.2.14.2.11)
 struct Lease {
   LeaseKey key{};
   std::uint32_t state = 0;  // lease_state
@@ -45,7 +45,7 @@ struct Lease {
   std::uint16_t epoch = 0;  // version 2
 };
 
-// Other sizes are not a lease: servers refuse or ignore them.
+// Returns nullopt for other sizes: servers refuse or ignore them.
 std::optional<Lease> parse_lease(const CreateContexts& contexts);
 
 // 2.2.13.2.3, .4, .11 and .12: requests for a handle that outlives its connection.
@@ -54,10 +54,10 @@ inline constexpr std::uint32_t kPersistent = 2;  // 2.2.13.2.11, 2.2.13.2.12, 2.
 struct DurableHandle {
   Durable durable = Durable::none;
   bool persistent = false;  // requested, or reconnected to
-  FileId reconnect_to;      // with a reconnect
-  Guid create_guid{};       // with version 2
+  FileId reconnect_to;      // for a reconnect
+  Guid create_guid{};       // for version 2
 };
-// Of a request; a reconnect overrides a request beside it. The server checks the lengths: for us it only
+// For a request; a reconnect overrides a request next to it. The server checks the lengths: here it only
 // matters that such handles pass unchanged.
 DurableHandle parse_durable(const CreateContexts& contexts);
 

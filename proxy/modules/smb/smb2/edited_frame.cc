@@ -11,7 +11,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Longer frames are copied only as far as they are changed.
+// Longer frames are copied only up to the changed fields.
 constexpr std::size_t kCopiedFront = 256;
 constexpr std::size_t kCopiedWhole = 2048;
 
@@ -81,7 +81,7 @@ void EditedFrame::set_file_id(const FileId& file, std::size_t at, std::size_t el
   store_le(id + 8, file.volatile_part);
 }
 
-// Where `bytes` of a field lie that may be written. Edits far behind the front (of a compound) move its end.
+// Memory of a field's `bytes` for writing. Edits far after the front (of a compound) extend it.
 std::byte* EditedFrame::at(std::size_t element, std::size_t offset, std::size_t bytes) {
   const std::size_t begin = kFrameHeadBytes + element + offset, end = begin + bytes;
   assert(end <= front_.size() + back_.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of others' frames in which a few fields are changed, and where in a message these fields are.
+// Copies of received frames in which a few fields are changed, and where in a message these fields are.
 #pragma once
 #include <optional>
 
@@ -8,19 +8,19 @@
 
 namespace longhaul::smb::smb2 {
 
-// The position of the FileId in a request of this command, counted from the element's first byte; none if it
-// has no FileId.
+// The position of the FileId in a request of this command, counted from the element's first byte; nullopt if
+// it has no FileId.
 std::optional<std::size_t> file_id_at(Command command);
-// The file that a request names, if the request is long enough to contain the name.
+// The file that a request names; nullopt if the request is too short for it.
 std::optional<FileId> named_file(const Element& request);
 
-// A copy of a frame that may be changed before it is sent. Of a long frame only the front is copied, so it
-// goes out as two slices.
+// A copy of a frame that may be changed before it is sent. Only the start of a long frame is copied, so it is
+// sent as two slices.
 class EditedFrame {
  public:
-  // `frame` with its head of four bytes. `element` below: Element::offset of the element to change.
+  // `frame` includes its head of four bytes. `element` below: Element::offset of the element to change.
   explicit EditedFrame(const Slice& frame);
-  EditedFrame(const EditedFrame&) = delete;  // two would write into the same memory
+  EditedFrame(const EditedFrame&) = delete;  // two would write to the same memory
   EditedFrame& operator=(const EditedFrame&) = delete;
 
   void set_message_id(MessageId id, std::size_t element = 0);
@@ -29,7 +29,7 @@ class EditedFrame {
   // RequestedOplockLevel of a CREATE request, OplockLevel of a CREATE response.
   void set_requested_oplock(OplockLevel level, std::size_t element = 0);
   void set_granted_oplock(OplockLevel level, std::size_t element = 0);
-  // `at` as file_id_at() has it.
+  // `at`: from file_id_at().
   void set_file_id(const FileId& file, std::size_t at, std::size_t element = 0);
 
   struct Parts {
@@ -44,7 +44,7 @@ class EditedFrame {
 
   Slice front_;
   Slice back_;
-  std::byte* memory_ = nullptr;  // of front_, which no other slice shares yet
+  std::byte* memory_ = nullptr;  // of front_, which is not shared yet
 };
 
 }  // namespace longhaul::smb::smb2

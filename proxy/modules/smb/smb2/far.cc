@@ -60,7 +60,7 @@ bool Far::holds(Input input) {
 }
 
 void Far::release(TimePoint now) {
-  // Waiting would never end: the server has left none (against 3.3.1.2).
+  // Waiting would never end: the server has granted no credits (against 3.3.1.2).
   if (aliases_.starved() && !leg_.may_free_ids()) return out_.abort();
   if (held_.empty() || aliases_.busy()) return;
   HeldInputs held = std::exchange(held_, {});
@@ -151,7 +151,7 @@ void Far::answer(TimePoint now, const Header& request, Slice frame) {
   const MessageId id = request.message_id;
   leg_.bank(id, request.charge());
   const auto message = parse_message({FrameKind::smb2, frame});
-  if (!message) return out_.abort();  // our own making
+  if (!message) return out_.abort();  // built here
   Connection::Outcome outcome = connection_.answered_here(id);
   for (Connection::Answered& each : outcome.answered) each.element = &message->first();
   for (FarPart* part : parts_) part->on_outcome(now, outcome);
@@ -160,7 +160,7 @@ void Far::answer(TimePoint now, const Header& request, Slice frame) {
   ids_freed(now);
 }
 
-// The client's requests go before those that it did not send.
+// The client's requests are sent before our own.
 void Far::after_response(TimePoint now, const Connection::Outcome& outcome) {
   for (FarPart* part : parts_)
     if (part != &opens_) part->after_response(now, outcome);
@@ -229,7 +229,7 @@ void Far::go_opaque(TimePoint now, Opaque opaque) {
   if (holds(opaque)) return;
   leg_.set_opaque();
   if (!opaque.of_server && losses_.is_told_unread()) return out_.abort();
-  // The near half may promise until it hears of it.
+  // The near half may make promises until it is informed.
   for (FarPart* part : parts_)
     if (!opaque.of_server || part != &losses_) part->stream_ended(now);
 }
@@ -248,7 +248,7 @@ bool Far::quiet() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->quiet(); });
 }
 
-// Only after the near half, which does so only if nothing was added or answered: from then on the ids of both
+// Only after the near half, which does so only if nothing was added or answered: otherwise the ids of both
 // connections differ, and must be mapped.
 Reason Far::leave_alone() const {
   if (!leg_.is_opaque() || stream_ended_ || leg_.has_own() || !quiet()) return reasons::optimised;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half for SMB2 and SMB3: passes messages between the client and the server (server_leg.h) and asks
-// its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points), far_watch.h,
-// far_volumes.h, far_metadata.h, far_listings.h, far_reads.h, far_aliases.h.
+// The far half for SMB2 and SMB3: passes messages between the client and the server (server_leg.h). Its parts
+// decide what to add, hold and store: far_opens.h, far_order.h (ordering points), far_watch.h, far_volumes.h,
+// far_metadata.h, far_listings.h, far_reads.h, far_aliases.h.
 #pragma once
 #include <memory>
 #include <vector>
@@ -26,11 +26,11 @@ namespace longhaul::smb::smb2 {
 
 class Far final : public Half, private FarSide {
  public:
-  // `lost`: of all flows of this site; `ends`: of this one.
+  // `lost`: of all flows of this site; `ends`: of this flow.
   explicit Far(Outputs& out, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
                const LostWrites::Ends& ends = {});
 
-  // The client began with an SMB1 NEGOTIATE that is answered in SMB2: it has taken id 0.
+  // The client began with an SMB1 NEGOTIATE that is answered with SMB2, which has used id 0.
   void begun_with_smb1() { leg_.begun_with_smb1(); }
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
@@ -136,7 +136,7 @@ class Far final : public Half, private FarSide {
   FarMetadata metadata_;
   FarListings listings_;
   FarReads reads_;
-  std::vector<FarPart*> parts_;  // in the order in which messages are offered
+  std::vector<FarPart*> parts_;  // in the order in which they receive messages
   std::optional<modules::Ending> stream_ended_;
   bool end_told_ = false;
 };

@@ -48,7 +48,7 @@ Message FarAliases::resolved(Message message) {
   }
   if (!edited) return message;
   auto again = parse_message({message.frame.kind, std::move(*edited).whole()});
-  return again ? std::move(*again) : message;  // it was parsed a moment ago
+  return again ? std::move(*again) : message;  // it was parsed before
 }
 
 }  // namespace longhaul::smb::smb2

@@ -16,25 +16,25 @@ class FarAliases {
   explicit FarAliases(FarSide& side) : side_(side) {}
 
   void make_real(TimePoint now, const MakeReal& wanted);
-  // The client's frames and the twin's messages are to wait.
+  // Whether the client's frames and the twin's messages must wait.
   bool busy() const { return asking_ != 0 || !waiting_.empty(); }
-  // Some wait for ids.
+  // Whether some wait for ids.
   bool starved() const { return !waiting_.empty(); }
   void on_ids_freed(TimePoint now);
 
   std::size_t held_bytes() const { return held_bytes_; }
 
-  // A request of the client, with the ids that the server knows.
+  // A request of the client, with the server's ids.
   Message resolved(Message message);
 
  private:
   bool ask(TimePoint now, const MakeReal& wanted);
 
-  // As many as the near half ever has; those opened at the server stay until the client closes them.
+  // At least as many as the near half ever has; those opened at the server stay until the client closes them.
   static constexpr std::size_t kMostWaiting = 1024, kMostReal = 1 << 14;
 
   FarSide& side_;
-  std::size_t held_bytes_ = 0;  // of those that wait
+  std::size_t held_bytes_ = 0;  // of waiting messages
   std::deque<MakeReal> waiting_;
   std::size_t asking_ = 0;
   std::unordered_map<FileId, FileId, FileIdHash> real_;

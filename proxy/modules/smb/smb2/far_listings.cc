@@ -57,7 +57,7 @@ Taken FarListings::on_twin(TimePoint now, const TwinMessage& message, const Slic
   return Taken::no;
 }
 
-// What waits for the line grows old. Names are reduced to about an eighth.
+// Entries that wait for the line become old. Names are reduced to about an eighth.
 std::uint64_t FarListings::window_bytes() const {
   const Surroundings& line = side_.surroundings();
   if (line.line_bytes_per_second == 0) return kWindowBytes;
@@ -67,7 +67,7 @@ std::uint64_t FarListings::window_bytes() const {
 }
 
 Taken FarListings::on_request(TimePoint now, const Message& message, const Changes&) {
-  // Listing requests always go before those that close the directory.
+  // Listing requests are always sent before those that close the directory.
   if (held_.empty()) return Taken::no;
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);
@@ -90,7 +90,7 @@ bool FarListings::holds(const Message& message) {
       held_[key].push_back(kept(message));
       return true;
     }
-    // Not of a listing of ours: from here on only the client moves the server's position.
+    // Not part of a listing of ours: from now on only the client moves the server's position.
     if (!beginning_.contains(id) && !opening_.contains(id)) erase(key);
   }
   return false;
@@ -134,7 +134,7 @@ Taken FarListings::on_response(TimePoint now, const Message& message, const Conn
     const auto found = listings_.find(key);
     if (found == listings_.end()) continue;
     Listing& listing = found->second;
-    if (listing.all && message.single()) taken = Taken::yes;  // the interim answer, too
+    if (listing.all && message.single()) taken = Taken::yes;  // including the interim response
     if (each.interim) continue;
     listing.begun = true;
     const Status status = each.element->header.status;
@@ -144,7 +144,7 @@ Taken FarListings::on_response(TimePoint now, const Message& message, const Conn
       listed(now, key, listing.generation, status, buffer);
       continue;
     }
-    // It goes to the client unchanged; later entries are pushed (after_response).
+    // It is sent to the client unchanged; later entries are pushed (after_response).
     const auto entries = parse_listing(listing.info_class, buffer);
     if (status != Status::success || !entries) {
       if (status == Status::success) push(key, listing.generation, Status::pending, {});
@@ -157,7 +157,7 @@ Taken FarListings::on_response(TimePoint now, const Message& message, const Conn
   return taken;
 }
 
-// The client has this from the server; later entries are pushed.
+// The client receives this from the server; later entries are pushed.
 bool FarListings::begun_with_open(const Element& element, const Pending& request) {
   const auto found = opening_.find(request.id);
   if (found == opening_.end()) return false;
@@ -177,7 +177,7 @@ bool FarListings::begun_with_open(const Element& element, const Pending& request
   return true;
 }
 
-// From the server itself, and not for a listing of ours: the client has these, too.
+// From the server itself, and not part of a listing of ours: the client receives these, too.
 void FarListings::told(const Element& element, const Pending& request) {
   const OpenKey key = key_of(request.session, request.tree, request.file);
   const auto response = parse_buffer_response(element.bytes);
@@ -216,7 +216,7 @@ void FarListings::fetch(TimePoint now, const OpenKey& key) {
   Listing& listing = found->second;
   Open* open = side_.connection().open(key);
   if (!open || !listing.begun || listing.asking || listing.ended) return;
-  // A listing that was restarted cannot be left to the server any more.
+  // A listing that was restarted can no longer be continued by the server.
   if (!side_.surroundings().features.metadata_relaxed && !listing.all) {
     const Watching watching = side_.watch(now, *open);
     if (watching == Watching::later) return;
@@ -259,8 +259,8 @@ void FarListings::fetch(TimePoint now, const OpenKey& key) {
   }
 }
 
-// Nothing was fetched yet, and nothing can be: the server's position is the client's, which continues by
-// itself. Waiting for ids could last for ever if the client's window leaves none.
+// Nothing was fetched yet, and nothing can be: the server's position is the client's, which continues on its
+// own. Waiting for ids could last for ever if the client's window leaves none.
 void FarListings::give_up(const OpenKey& key) {
   auto listing = listings_.extract(key);
   push(key, listing.mapped().generation, Status::pending, {});
@@ -272,7 +272,7 @@ void FarListings::give_up(const OpenKey& key) {
 void FarListings::listed(TimePoint now, const OpenKey& key, MessageId generation, Status status,
                          const Slice& buffer) {
   const auto found = listings_.find(key);
-  // Restarted meanwhile: the new start has reset the position that this answer moved.
+  // Restarted meanwhile: the restart has reset the position that this response moved.
   if (found == listings_.end() || found->second.generation != generation) return;
   Listing& listing = found->second;
   listing.asking = false;

@@ -49,7 +49,7 @@ bool FarLosses::may_have_promised(const Open& open) const {
          doubts_.may_have_promised(open.on_behalf);
 }
 
-// Behind the answer that opens it, and Held.
+// After the response that opens it, and Held.
 void FarLosses::after_response(TimePoint, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
     if (change.kind != Change::Kind::opened || !may_promise(*change.open)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for losses when the near proxy fails: records each file with possible promised writes
-// that never arrived, and tells the client when it opens the file again through another near proxy. A near
-// proxy that still runs knows better (near_losses.h).
+// that never arrived, and informs the client when it opens the file again through another near proxy. A near
+// proxy that still runs has better information (near_losses.h).
 #pragma once
 #include <memory>
 
@@ -19,7 +19,7 @@ class FarLosses final : public FarPart {
         lost_(std::move(lost)),
         files_(*lost_, ends, [this]() -> Connection& { return side_.connection(); }),
         doubts_(lost_, ends) {}
-  // Nobody is left who could learn what the near half has promised: this daemon may be stopping.
+  // Nothing remains that could learn what the near half has promised: this daemon may be stopping.
   ~FarLosses() override { lose_doubtful(Cause::flow_cut); }
   FarLosses(const FarLosses&) = delete;
   FarLosses& operator=(const FarLosses&) = delete;
@@ -39,19 +39,21 @@ class FarLosses final : public FarPart {
   }
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
-  // Before something that may open any file: true: the flow must be aborted, because it was told of a loss.
+  // To be called before a request that may open any file. Returns true if the flow must be aborted to report
+  // a loss.
   bool is_told_unread() { return doubts_.tells_all_by_reset(); }
-  // The server's bytes pass unread: nothing is answered or told any more.
+  // The server's bytes pass without being parsed: no response or report is possible any more.
   void server_opaque() { is_mute_ = true; }
   void client_ended() { doubts_.client_ended(); }
   // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }
-  // The near half will learn of it, and knows what is lost; but it may fail before its client has been told.
+  // The near half will be informed, and knows what is lost; but it may fail before it has informed its
+  // client.
   void server_ended() { lose_doubtful(Cause::server_gone); }
 
  private:
   void lose_doubtful(Cause cause);
-  // Whether the near half may promise WRITEs through it, unless it has said that it does not any more.
+  // Whether the near half may promise WRITEs of the open, unless it has reported that it no longer does.
   bool may_promise(const Open& open) const;
   bool may_have_promised(const Open& open) const;
   void tell_marked();
@@ -61,7 +63,7 @@ class FarLosses final : public FarPart {
   std::shared_ptr<LostWrites> lost_;  // files_ refers to it
   LostFiles files_;
   Doubts doubts_;
-  KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
+  KeyedMap<MessageId, OpenKey> promised_;  // not answered by the server
   bool ended_ = false, is_mute_ = false;
   ClientHabits habits_;
   PromisePolicy policy_;

@@ -44,7 +44,7 @@ void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outco
   }
 }
 
-// An answer about something that others may change unnoticed is useless.
+// A response about something that others may change unnoticed is useless.
 void FarMetadata::ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions) {
   if (!side_.surroundings().features.metadata_relaxed) {
     // A directory's own attributes are part of the listing of its parent.
@@ -81,7 +81,7 @@ void FarMetadata::ask(TimePoint now, const Open& open, const Slice& question) {
         now, open.session, open.tree, 1,
         [request](const RequestHead& head) { return build_query_info_request(head, *request); },
         [this, key, question](TimePoint, const Frame&, const Element& answer) {
-          // The near half knows complete answers and errors without data; other queries are left to the
+          // The near half uses complete responses and errors without data; other queries are left to the
           // client.
           const Status status = answer.header.status;
           const auto response = parse_buffer_response(answer.bytes);

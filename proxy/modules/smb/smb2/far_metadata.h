@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for metadata: sends the server the queries that the near half expects (Expect, with a
-// CREATE) and pushes the Answers. near_metadata.h decides how long they are valid; far_listings.h has
+// The far half's part for metadata: sends the queries that the near half expects (Expect, with a CREATE) to
+// the server and pushes the Answers. near_metadata.h decides how long they are valid; far_listings.h has
 // directories.
 #pragma once
 #include <unordered_map>
@@ -28,11 +28,12 @@ class FarMetadata final : public FarPart {
 
   static constexpr std::uint32_t kQuestionBytes = 64 << 10;
   static constexpr std::size_t kMostQuestions = 8;
-  static constexpr std::size_t kMostOpening = 1 << 14;  // more than a client can have under way
+  static constexpr std::size_t kMostOpening = 1 << 14;  // more than a client can have in flight
 
   FarSide& side_;
   KeyedMap<MessageId, std::vector<Slice>> expected_;                        // by the CREATE's id
-  std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;  // queries that wait for that
+  // queries that wait until the file is watched
+  std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;
 };
 
 }  // namespace longhaul::smb::smb2

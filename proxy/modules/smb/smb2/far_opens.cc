@@ -9,13 +9,13 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Where a CREATE's answer has its oplock, from the end of its header (2.2.14).
+// Offset of the oplock in a CREATE's response, from the end of its header (2.2.14).
 constexpr std::size_t kOplockAt = 2;
 
-// Two spellings of one name that we can recognise; oplocks protect against others.
+// Recognises two spellings of one name; oplocks protect against others.
 bool same_name(const FileName& a, const FileName& b) { return a.tree == b.tree && a.path == b.path; }
 
-// What an open costs on the line, approximately, together with the data that is read ahead with it.
+// The approximate cost of an open on the line, together with the data that is read ahead with it.
 std::uint64_t bytes_with(const NextFiles::File& file, const ReadAheadLimits& line) {
   constexpr std::uint64_t kAnswerBytes = 512;
   return kAnswerBytes + (file.size <= line.whole_file_bytes ? file.size : line.first_bytes);
@@ -23,7 +23,7 @@ std::uint64_t bytes_with(const NextFiles::File& file, const ReadAheadLimits& lin
 
 Slice body_of(const Message& message) { return Slice::copy_of(message.first().body()); }
 
-// The client's view: it requested no oplock.
+// As the client must see it: it requested no oplock.
 Slice without_oplock(const Slice& body) {
   Buffer copy;
   append(copy, body.bytes());
@@ -141,7 +141,7 @@ void FarOpens::go_on(TimePoint now) {
   }
 }
 
-// True: it is being opened, or must not be.
+// Returns true if it is being opened, or must not be.
 bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
   const OpeningRow::Opened& last = *row_.last();
   Ahead ahead{.session = last.session,
@@ -177,7 +177,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   for (const Change& change : outcome.changes)
     if (change.kind == Change::Kind::opened) open = change.open;
   if (!open) {
-    // The server itself must report any error of the file to the client.
+    // Any error of the file must be reported to the client by the server itself.
     const auto waiting = opens_.remove(number).waiting;
     row_.wasted();
     if (waiting) {
@@ -228,7 +228,8 @@ void FarOpens::offer(Number number, const Ahead& ahead) {
   if (open && open->watched) side_.out().tell(Watched{ahead.key, true});
 }
 
-// The near half has got it with the offer, or gets it before this answer, and reports further changes itself.
+// The near half has received it with the offer, or receives it before this response, and reports further
+// changes itself.
 void FarOpens::give_to(TimePoint now, Number number, const Message& request) {
   const Slice response = opens_.remove(number).response;
   row_.used();
@@ -241,7 +242,7 @@ void FarOpens::give_to(TimePoint now, Number number, const Message& request) {
 void FarOpens::want_no_more(TimePoint now, Number number, Ahead& ahead) {
   switch (ahead.state) {
     case State::opening:
-      // A CREATE that waits for it came first, and makes it the client's.
+      // A CREATE that waits for it arrived first, and makes it the client's.
       if (ahead.waiting || ahead.unwanted) return;
       ahead.unwanted = true;
       side_.hold_behind(number, ahead.name);

@@ -3,19 +3,18 @@
 // (opening_row.h), with the options of its last open, under a batch oplock, and offers them to the near half
 // (near_opens.h), together with data of the files.
 //
-// Each open is in one of these states (opens_ahead.h, the last one: unused_opens.h); only an offered one may
-// be given to the client:
+// Each open is in one of these states (opens_ahead.h; the last one: unused_opens.h). Only an offered open may be
+// given to the client:
 //
 //   opening --> offered --> given to the client (Took): from then on it is like any other
-//      |           |`--> being taken back (Revoke sent): GaveUp or Took is under way
-//      `-----------+--> closing: the client's requests that depend on the name wait for the answer
+//      |           |`--> being taken back (Revoke sent): GaveUp or Took is in transit
+//      `-----------+--> closing: the client's requests that depend on the name wait for the response
 //
-// - A break of an offered open is not answered before the near half has reported whether the client has it.
-//   If it has not, the CLOSE is the answer; if it has, the break is handled as usual.
-// - If a CREATE arrives from the client, the near half has passed it on and gives out no open of that name
-//   until it is answered. So the CREATE can be answered with an open in progress, or an offered one, if it
-//   requests exactly that; otherwise our open of that name is closed first, without waiting for an
-//   acknowledgement.
+// - A break of an offered open is not acknowledged before the near half has reported whether the client has
+//   it. If not, the CLOSE is the acknowledgement; otherwise the break is handled as usual.
+// - If a CREATE arrives from the client, the near half has passed it on and uses no open of that name until it
+//   is answered. So the CREATE can be answered with an open in progress, or an offered one, if it requests
+//   exactly that; otherwise our open of that name is closed first, without waiting for an acknowledgement.
 // - An open that no client has requested within a few seconds is closed, and fewer are opened afterwards.
 #pragma once
 #include "proxy/modules/ahead/read_ahead.h"
@@ -32,15 +31,15 @@ class FarOpens final : public FarPart {
   explicit FarOpens(FarSide& side) : side_(side) {}
 
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // Takes breaks of opens that the client does not have.
+  // Takes breaks of opens that the client has not received.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
-  // Took and GaveUp; also sees the client's reads, and the queries that the near half expects.
+  // Took and GaveUp; also observes the client's reads, and the queries that the near half expects.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint now) override;
-  // Earlier answers of the server about it are void.
+  // Earlier responses of the server about the open are void.
   void on_noticed(const Open& open);
   bool quiet() const override { return opens_.waiting() == 0; }
   void on_timeout(TimePoint now) override;

@@ -27,7 +27,7 @@ bool FarOplocks::ask_for(const Message& message, const Features& features) {
   bool reads = features.read_ahead && open.may_read() && !open.write_through();
   bool writes = features.write_behind && open.may_write() && !open.write_through();
   if (!reads && !writes) return false;
-  // Two oplocked opens of one client break each other: only the first of a name gets an oplock.
+  // Two opens of one client with oplocks break each other: only the first of a name gets an oplock.
   if (open.group->count(&FileCounts::opens) != 0 || connection_.being_opened(*open.group, pending->id))
     return false;
   if (contended_.size() >= kMostContended || contended_.contains(open.name.path)) return false;
@@ -56,7 +56,7 @@ std::optional<Held> FarOplocks::asked_for(const Connection::Outcome& outcome) {
       Open& open = *change.open;
       open.on_behalf = open.oplock != OplockLevel::none;
       // Shared caching is broken only after another client's write has been answered. A client that requested
-      // none would read old bytes then, so it is not used.
+      // none would then read old bytes, so it is not used.
       const bool alone = open.caching & lease_state::write;
       if (!alone) open.caching = lease_state::none;
       held = Held{open.key, static_cast<std::uint8_t>(alone ? open.oplock : OplockLevel::none)};

@@ -24,7 +24,7 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
   if (message.single()) {
     const MessageId id = message.header().message_id;
     if (message.header().command == Command::cancel) {
-      // Behind its target, wherever that is.
+      // After its target, wherever that is.
       const OrderScope* target = message.header().is_async() ? nullptr : held_.find(id);
       if (!target) return Taken::no;
       OrderScope scope = *target;
@@ -35,7 +35,7 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
     if (const auto promised = promises_.find(id); promised != promises_.end()) {
       sequence = promised->second.sequence;
       begin(promised->second, message);
-      // Where the room is not known yet, because nothing could be asked before, the near half waits for it.
+      // If the room is not known yet, because no query was possible before, the near half waits for it.
       if (const Open* open = side_.connection().open(promised->second.open)) room_.ask(now, *open);
     }
   }
@@ -93,7 +93,7 @@ Taken FarOrder::on_response(TimePoint now, const Message& message, const Connect
   for (const Connection::Answered& each : outcome.answered) {
     const auto found = promises_.find(each.request.id);
     if (!each.element || found == promises_.end()) continue;
-    // Promised are single requests only, and a server answers those singly.
+    // Only single requests are promised, and a server answers those singly.
     if (!message.single()) {
       side_.out().abort();
       return Taken::yes;

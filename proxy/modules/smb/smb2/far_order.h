@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for order: what the client believes done is done before anything that builds on it
-// reaches the server. Turns the server's answers to promised WRITEs and CLOSEs into Kept, holds ordering
-// points until then, and when they are done asks for room on the disk (far_room.h) and gives back oplocks
-// (oplock_returns.h). What may be promised is decided in near_writes.h and near_metadata.h.
+// The far half's part for order: requests that the client believes to be completed are completed before any
+// request that depends on them reaches the server. Converts the server's responses to promised WRITEs and
+// CLOSEs into Kept, holds ordering points until then, and afterwards queries the free space (far_room.h) and
+// returns oplocks (oplock_returns.h). near_writes.h and near_metadata.h decide what may be promised.
 //
 // A request waits for earlier promises:
 // - of the same file, through any open: CLOSE, FLUSH, LOCK, SET_INFO, QUERY_INFO, a CREATE of its name, a
 //   READ of or before the range being written, and a WRITE, promised or not, that overlaps it;
-// - of everything: LOGOFF, TREE_DISCONNECT, SESSION_SETUP, QUERY_DIRECTORY, IOCTL, renames and links, queries
+// - of all files: LOGOFF, TREE_DISCONNECT, SESSION_SETUP, QUERY_DIRECTORY, IOCTL, renames and links, queries
 //   of space and quota, compounds, the acknowledgement of a break, the end of the client's stream;
-// and behind all held requests of the same file. order_scope.h, unfinished_promises.h and held_requests.h
-// apply these rules.
+// and for all held requests of the same file. order_scope.h, unfinished_promises.h and held_requests.h apply
+// these rules.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -39,8 +39,8 @@ class FarOrder final : public FarPart {
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
 
-  // A CLOSE of our own for a file that the client did not open: later requests wait for it as for a promised
-  // one. The numbers are far_opens.h's.
+  // Our own CLOSE of a file that the client did not open: later requests wait for it as for a promised one. The
+  // numbers are those of far_opens.h.
   void begin_own(std::uint64_t number, const FileName& name);
   void end_own(TimePoint now, std::uint64_t number);
 
@@ -57,7 +57,7 @@ class FarOrder final : public FarPart {
     bool write = false;  // or a CLOSE
     std::uint64_t offset = 0;
     std::uint32_t length = 0;
-    std::uint16_t credits = 0;  // granted with interim answers
+    std::uint16_t credits = 0;  // granted with interim responses
   };
   struct Own {
     FileGroupRef file;
@@ -69,9 +69,9 @@ class FarOrder final : public FarPart {
 
   FarSide& side_;
   Sequence next_sequence_ = 1;
-  KeyedMap<MessageId, Promise> promises_;  // without the server's answer
+  KeyedMap<MessageId, Promise> promises_;  // not answered by the server
   std::unordered_map<OpenKey, std::size_t, OpenKeyHash> promised_through_;
-  std::map<std::uint64_t, Own> own_;  // CLOSEs of our own
+  std::map<std::uint64_t, Own> own_;  // our own CLOSEs
   UnfinishedPromises unfinished_;     // both
   HeldRequests held_;
   FarRoom room_{side_};

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kInterfaceBytes = 152, kAddressAt = 24;
 constexpr std::uint16_t kIpv4 = 2, kIpv6 = 23;  // as Windows numbers families
 
-// None: a family that no client uses.
+// Returns nullopt for a family that no client uses.
 std::optional<modules::Address> address_of(Bytes storage) {
   modules::Address address{};
   switch (load_le<std::uint16_t>(storage, 0)) {
@@ -97,7 +97,7 @@ std::optional<bool> FarPaths::others_in(const Element& answer) const {
   return others ? std::optional(*others) : std::nullopt;
 }
 
-// The client does not forget what it has learnt.
+// The client does not forget other addresses.
 void FarPaths::settle(SessionId session, bool others) {
   if (sessions_.size() >= Connection::kMostSessions && !sessions_.contains(session)) return;
   State& state = sessions_[session];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for multichannel: whether a client could bind a connection to its session that bypasses
-// the pair. If both sides support that, it asks the server for its addresses ([MS-SMB2] 3.3.5.15.11) before
-// the first WRITE is promised; the near half acts on the answer (near_channels.h).
+// the pair of proxies. If both sides support that, it queries the server's addresses ([MS-SMB2] 3.3.5.15.11)
+// before the first WRITE is promised; the near half acts on the result (near_channels.h).
 //
-// The query follows the first open that could be written early, and not earlier: by then the session has
-// shown that it is not signed, so our request meets no signed one of the client's.
+// The query is sent after the first open that could be written early, and not before: by then it is known
+// that the session is not signed, so our request does not collide with a signed one of the client.
 #pragma once
 #include <unordered_map>
 
@@ -20,12 +20,12 @@ class FarPaths final : public FarPart {
  public:
   FarPaths(FarSide& side, const modules::Address& server) : side_(side), server_(server) {}
 
-  // Also false while unknown: then it is queried, and FarSide::path_is_known() follows.
+  // Returns false also if it is unknown: then it is queried, and FarSide::path_is_known() follows.
   bool has_only_path(TimePoint now, const Open& open);
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // Called before the answer is passed on: the near half promises nothing more when the client learns other
-  // addresses.
+  // To be called before the response is passed on: the near half promises nothing more when the client learns
+  // other addresses.
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
@@ -33,7 +33,7 @@ class FarPaths final : public FarPart {
 
  private:
   enum class State : std::uint8_t { unknown, asked, only_path, others };
-  // None: the answer does not tell.
+  // Returns nullopt if the response does not show it.
   std::optional<bool> others_in(const Element& answer) const;
   void settle(SessionId session, bool others);
   void tell(SessionId session);
@@ -41,7 +41,7 @@ class FarPaths final : public FarPart {
   FarSide& side_;
   modules::Address server_;
   std::unordered_map<SessionId, State, KeyedHash> sessions_;
-  KeyedSet<MessageId> questions_;  // the client's own
+  KeyedSet<MessageId> questions_;  // queries of the client
 };
 
 }  // namespace longhaul::smb::smb2

@@ -15,9 +15,9 @@ FarReads::File* FarReads::find(const OpenKey& open) {
   return found == files_.end() ? nullptr : &found->second;
 }
 
-// ---- what makes data void
+// ---- invalidation
 
-// The near half reports every open that it knows, except one whose CREATE answer has not reached it yet.
+// The near half reports every open that it knows, except one whose CREATE response has not reached it yet.
 void FarReads::before_request(TimePoint now, const Message& message, const Changes& changes) {
   if (side_.connection().sessions().any_untouchable()) second_handles_.close_unsent(now);
   for (const Change& change : changes) {
@@ -47,7 +47,7 @@ void FarReads::sent_on(const OpenKey& open, MessageId id) {
   if (File* file = find(open)) file->sent_on(id);
 }
 
-// Or it never went there.
+// Or it was never sent there.
 void FarReads::answered(MessageId id) {
   const auto read = at_server_.extract(id);
   if (read.empty()) return;
@@ -124,7 +124,7 @@ void FarReads::begin(TimePoint now, const Open& open) {
   if (files_.size() >= kMostFiles) return;
   auto [entry, is_new] = files_.try_emplace(open.key, open, limits(), sums_);
   if (!is_new) return;
-  fresh_.learnt(open);  // its size, as yet
+  fresh_.learnt(open);  // so far only its size
   fetch_more(now, open.key, entry->second);
   second_handles_.open(now, open);
 }
@@ -242,7 +242,7 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
   if (file.is_usable() && !ended_) wanting_.insert(key);
   if (!may_fetch(key, file) || starved_ || !file.may_push()) return;
   ReadAheadLimits limits = this->limits();
-  // Data without room there would have to cross again, and so would the data behind it.
+  // Data that the near half cannot store would have to be sent again, and so would the data after it.
   for (const std::uint32_t worth = std::min(limits.largest_read, kCreditBytes);
        sums_.ahead_bytes + worth <= most_ahead_bytes_ && file.may_fetch();) {
     const std::uint64_t room = most_ahead_bytes_ - sums_.ahead_bytes;
@@ -262,7 +262,7 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
   }
 }
 
-// A few of those that want more; the next few at the next call.
+// Serves a few of the files that want more; the next few at the next call.
 void FarReads::fetch_for_all(TimePoint now) {
   for (std::size_t n = std::min(wanting_.size(), kMostAtOnce); n > 0 && !wanting_.empty() && !starved_; --n) {
     auto next = wanting_.upper_bound(looked_at_);
@@ -304,7 +304,7 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
   if (!file) return;
   const auto came = file->fetched(number, frame, answer, side_.out());
   if (came == File::Came::unexpected) return;
-  // READs that wait for a part that came are waiting for the others still.
+  // READs that wait for a part that has arrived still wait for the others.
   if (came == File::Came::in_part) send_after_all(now, *file, file->take_stranded());
   fetch_more(now, key, *file);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for reads: fetches data that the client will request (read_ahead.h decides which) from
-// the server, pushes it to the near half, and swallows READs whose data is under way. A swallowed READ is
-// answered by the near half, or sent to the server after all when that data is dropped.
+// The far half's part for reads: fetches data that the client will request (as decided by read_ahead.h) from
+// the server, pushes it to the near half, and swallows READs whose data is already under way. A swallowed
+// READ is answered by the near half, or sent to the server after all when that data is dropped.
 #pragma once
 #include <set>
 #include <unordered_map>
@@ -32,8 +32,8 @@ class FarReads final : public FarPart {
 
   void drop(TimePoint now, const Open& open);
   void on_watched(TimePoint now, const Open& open);
-  // The near half has, or will have by what is on its way to it, all that this READ asks for, and answers it:
-  // nothing else may. To be asked before any part, right after before_request().
+  // Whether the near half has, or will have from what is under way, all data of this READ, and answers it:
+  // then no other part may. To be called before any part, right after before_request().
   bool answered_by_near(TimePoint now, const Message& message);
 
  private:
@@ -57,26 +57,26 @@ class FarReads final : public FarPart {
   ReadAheadLimits limits() const;
 
   FarSide& side_;
-  static constexpr std::size_t kMostFiles = 4096;    // that are read ahead at a time
-  static constexpr std::size_t kMostAtOnce = 64;     // files examined again because there is room
-  static constexpr std::size_t kSwallowedBytes = 512;  // of a READ that was swallowed, approximately
+  static constexpr std::size_t kMostFiles = 4096;    // limit of files that are read ahead
+  static constexpr std::size_t kMostAtOnce = 64;     // files examined again when there is room
+  static constexpr std::size_t kSwallowedBytes = 512;  // approximate size of a swallowed READ
   static constexpr std::uint32_t kLeastRead =
       4096;  // nothing is fetched from a server that returns less at once
 
   ReadAheadFile::Sums sums_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  // Of which more may be fetched when there is room, or when a change is answered.
+  // Files of which more may be fetched when there is room, or when a change is answered.
   std::set<OpenKey> wanting_;
-  OpenKey looked_at_;                       // of these, last
-  KeyedMap<MessageId, OpenKey> at_server_;  // READs that were asked and sent on
+  OpenKey looked_at_;                       // the last one of these
+  KeyedMap<MessageId, OpenKey> at_server_;  // READs with Asked that were sent on
   Fresh fresh_;
   SecondHandles second_handles_{
       side_, [this](TimePoint now, const OpenKey& open) { read_through_second(now, open); }};
-  std::optional<Asked> asked_;  // the frame that it is about comes next
+  std::optional<Asked> asked_;  // for the next frame
   std::uint64_t numbers_ = 0;
   LearntLimits learnt_;
-  std::uint64_t most_ahead_bytes_ = 64 << 20;  // unread, of all files
-  bool starved_ = false;                       // for ids, whose release is notified
+  std::uint64_t most_ahead_bytes_ = 64 << 20;  // limit of unread bytes, for all files
+  bool starved_ = false;                       // waits for the release of ids
   bool ended_ = false;
 };
 

@@ -78,7 +78,7 @@ void FarTimes::on_timeout(TimePoint now) {
   if (drops_at_ && *drops_at_ <= now) drop_all(now);
 }
 
-// Once: without ids nothing is fetched anew either.
+// To be called once: without ids nothing is fetched again either.
 void FarTimes::drop_all(TimePoint now) {
   drops_at_.reset();
   const std::vector<OpenKey> all(used_.begin(), used_.end());
@@ -94,7 +94,7 @@ std::optional<TimePoint> FarTimes::next_timeout() const {
 
 // ---- a look
 
-// The client must not find its file open after it has deleted it: what it says of the file waits meanwhile.
+// The client must not find its file open after it has deleted it: its requests for the file wait meanwhile.
 bool FarTimes::look(TimePoint now, const OpenKey& open, const File& file) {
   const Slice name = utf16_of(file.spelled);
   const Closing closing{
@@ -127,7 +127,7 @@ void FarTimes::opened(TimePoint now, const Closing& closing, const Element& answ
   side_.let_go(now, closing.number);
   const auto found = files_.find(closing.open);
   if (found == files_.end()) return;
-  // Under our own oplock one that cannot be looked at is still watched.
+  // Under our own oplock a file that cannot be queried is still watched.
   const bool is_gone = found->second.looked_at || found->second.own;
   remove(closing.open);
   if (is_gone) gone_(now, closing.open);

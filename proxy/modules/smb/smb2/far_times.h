@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of far_watch.h, for servers that report no changes: looks at the times and the size of each file of
-// which something is kept for the client, again and again, and says which are not what they were.
+// A part of far_watch.h, for servers that report no changes: repeatedly queries the times and the size of
+// each file with cached data, and reports which have changed.
 //
-// A look is a CREATE for nothing but attributes, which breaks no oplock, and its CLOSE, which asks for the
-// attributes: smbd 4.17 shows the times of an open file as they were at its open to every query, and in the
-// answer to a CREATE, but not in the answer to a CLOSE.
+// A look is a CREATE for attributes only, which breaks no oplock, and its CLOSE, which requests the
+// attributes: smbd 4.17 reports the times of an open file as they were at its open in response to every query
+// and to a CREATE, but not to a CLOSE.
 //
-// What the client has not used for long, or longer than many others, is looked at no more: then nothing of it
-// may be kept. So that what is kept is never older than a period.
+// Files that the client has not used for long, or longer than many others, are no longer queried: then
+// nothing of them may be cached. So cached data is never older than a period.
 #pragma once
 #include <deque>
 #include <functional>
@@ -24,27 +24,28 @@ namespace longhaul::smb::smb2 {
 class FarTimes {
  public:
   using Call = std::function<void(TimePoint now, const OpenKey& open)>;
-  // `changed`: it is not as it was. `gone`: nothing that can be looked at has its name. `rests`: nobody looks
-  // at it from here on, until it is added again.
+  // `changed`: the file has changed. `gone`: no file with its name can be queried. `rests`: it is no longer
+  // queried, until it is added again.
   FarTimes(FarSide& side, Call changed, Call gone, Call rests)
       : side_(side), changed_(std::move(changed)), gone_(std::move(gone)), rests_(std::move(rests)) {}
 
-  // Something of it is asked, or will be kept. What is not looked at is compared with its times at its open.
+  // Data of the file is requested, or will be cached. A file that was not queried before is compared with its
+  // times at its open.
   void add(TimePoint now, const Open& open);
   void remove(const OpenKey& open);
   void on_ids_freed(TimePoint now);
   void on_timeout(TimePoint now);
   std::optional<TimePoint> next_timeout() const;
 
-  // Each file is looked at this long after the last time; all that are looked at take a quarter of a second,
-  // so that none waits for longer than a second.
+  // Each file is queried this long after the last time; all of them take a quarter of a second, so that none
+  // waits for longer than a second.
   static constexpr std::chrono::milliseconds kPeriod{750}, kApart{4};
   static constexpr std::size_t kMostFiles = 64;
   static constexpr std::chrono::seconds kUnused{10};
 
  private:
   using Number = std::uint64_t;
-  // Other than those of far_opens.h and notify_handles.h.
+  // Differ from those of far_opens.h and notify_handles.h.
   static constexpr Number kFirstLook = Number{1} << 62;
   struct Shown {
     std::uint64_t written = 0, changed = 0, bytes = 0;
@@ -58,7 +59,7 @@ class FarTimes {
     std::u16string spelled;
     bool own = false;  // under the client's own oplock
     Shown shown;
-    TimePoint due{};  // its entry of due_; others are of an earlier time
+    TimePoint due{};  // its entry in due_; other entries are outdated
     TimePoint used{};
     Keys::iterator place;
     bool looked_at = false;
@@ -68,7 +69,7 @@ class FarTimes {
     TreeId tree = 0;
     FileId file;
     OpenKey open;
-    Number number = 0;  // behind which the client's requests on the file wait
+    Number number = 0;  // behind which the client's requests for the file wait
   };
   void look_later(TimePoint now, const OpenKey& open, File& file);
   bool is_due(const std::pair<TimePoint, OpenKey>& due) const;
@@ -85,14 +86,15 @@ class FarTimes {
   Keys used_;                                      // the same, the last used first
   std::deque<std::pair<TimePoint, OpenKey>> due_;  // in order; one for each file, and some that are void
   TimePoint next_look_{};                          // not before
-  // Of which the owner is to be told; not within its call.
+  // Files to be reported to the owner, but not within its call.
   std::vector<OpenKey> resting_;
   TimePoint resting_since_{};
   bool wants_ids_ = false;
-  // The last look found no id, and if none does until then what is held of the files must be dropped.
+  // No id was free for the last look. If none becomes free until then, cached data of the files must be
+  // dropped.
   bool starved_ = false;
   std::optional<TimePoint> drops_at_;
-  std::deque<Closing> closes_;  // that are to be sent
+  std::deque<Closing> closes_;  // CLOSEs to be sent
   Number last_ = kFirstLook;
 };
 

@@ -6,7 +6,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// What the near half has answered with is void for it, too, when it sees these.
+// The near half's stored responses become void, too, when it receives these.
 void FarVolumes::before_request(TimePoint, const Message& message, const Changes&) {
   for (const Element& element : message.elements) {
     if (ends_trees(element.header.command)) looks_.forget();

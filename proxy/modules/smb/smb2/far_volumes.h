@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for queries about a share's volume: what the client asked is asked again for a while,
-// through the file that the client has asked through, and the near half is told of each other answer
-// (volume_looks.h, near_volumes.h).
+// The far half's part for queries about a share's volume: repeats the client's queries for a while, through
+// the file that the client has used, and sends the near half each response that differs (volume_looks.h,
+// near_volumes.h).
 #pragma once
 #include "proxy/modules/smb/smb2/parts.h"
 #include "proxy/modules/smb/volume_looks.h"
@@ -32,14 +32,14 @@ class FarVolumes final : public FarPart {
   bool ask(TimePoint now, const VolumeLooks::Volume& volume, std::uint64_t number);
   void tell(const VolumeLooks::Volume& volume, Status status);
 
-  // Of one connection; other queries go to the server each time.
+  // Limits for one connection; other queries are sent to the server each time.
   static constexpr std::size_t kMostAsked = 256;
   static constexpr std::uint32_t kMostAskedBytes = 64 << 10;
 
   FarSide& side_;
   VolumeLooks looks_;
-  KeyedMap<MessageId, Slice> asked_;  // the client's, without an answer
-  KeyedSet<MessageId> changing_;      // that may change the space, without an answer
+  KeyedMap<MessageId, Slice> asked_;  // unanswered queries of the client
+  KeyedSet<MessageId> changing_;      // unanswered requests that may change the space
 };
 
 }  // namespace longhaul::smb::smb2

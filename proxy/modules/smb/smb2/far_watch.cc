@@ -35,7 +35,7 @@ Watching FarWatch::watch(TimePoint now, Open& open) {
   return handles_.has_failed(*folder) ? Watching::never : Watching::later;
 }
 
-// Under the client's own oplock data are kept whether the folder can be watched or not.
+// Under the client's own oplock data is cached whether the folder can be watched or not.
 void FarWatch::used(TimePoint now, const Open& open) {
   const bool own = (open.caching & lease_state::read) && !open.on_behalf && !open.directory;
   if (open.watched || own) times_.add(now, open);
@@ -48,7 +48,7 @@ void FarWatch::forget(TimePoint now, const OpenKey& key) {
 
 void FarWatch::after_response(TimePoint now, const Connection::Outcome& outcome) {
   if (side_.surroundings().features.metadata_relaxed) return;
-  // Also under the client's own oplock: it may ask for one, and read from the server all the same.
+  // Also under the client's own oplock: it may request one, and still read from the server.
   for (const Change& change : outcome.changes)
     if (change.kind == Change::Kind::opened && change.open->caching & lease_state::read &&
         !change.open->directory)
@@ -60,8 +60,8 @@ void FarWatch::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
     if (change.kind == Change::Kind::closed) forget(now, change.open->key);
 }
 
-// A handle of ours in a folder keeps others from moving it, or from opening it exclusively. If the client has
-// a file open there as well, it does so anyway.
+// A handle of ours in a folder prevents others from moving it, or from opening it exclusively. If the client
+// has a file open there as well, that has the same effect.
 void FarWatch::before_request(TimePoint now, const Message& message, const Changes&) {
   const bool strict = !side_.surroundings().features.metadata_relaxed;
   for (const Element& element : message.elements) {
@@ -134,7 +134,7 @@ void FarWatch::notice(TimePoint now, const OpenKey& key) {
   if (drop_kept(now, key)) ++side_.counters().changes_noticed;
 }
 
-// Nothing of it that is kept may be used any more. False: nothing is.
+// None of its cached data may be used any more. Returns false if there is none.
 bool FarWatch::drop_kept(TimePoint now, const OpenKey& key) {
   Open* open = side_.connection().open(key);
   if (!open || (!open->watched && (open->on_behalf || open->directory))) return false;
@@ -162,7 +162,7 @@ void FarWatch::release_all(TimePoint now) {
   while (const auto folder = opens_.first_folder()) release(now, *folder);
 }
 
-// Answered by the near half: what follows is read ahead.
+// Answered by the near half: the following data is read ahead.
 Taken FarWatch::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   const auto* read = std::get_if<Used>(&message);
   const Open* open = read ? side_.connection().open(read->open) : nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for changes that no oplock shows: others change a file beside the SMB server, or a
+// The far half's part for changes that break no oplock: others change a file beside the SMB server, or a
 // folder that is being listed. Watches each folder with data cached for the client (notify_handles.h), and
-// reports which opens are watched in this way (Watched). Other parts fetch, keep and drop the data. A server
-// may accept the CHANGE_NOTIFY and report nothing: far_times.h looks at the files as well.
+// reports which opens are watched in this way (Watched). Other parts fetch, cache and drop the data. A server
+// may accept the CHANGE_NOTIFY and report nothing: therefore far_times.h queries the files as well.
 #pragma once
 #include "proxy/modules/smb/smb2/far_times.h"
 #include "proxy/modules/smb/smb2/notify_handles.h"
@@ -24,8 +24,8 @@ class FarWatch final : public FarPart {
             [this](TimePoint now, const OpenKey& open) { gone(now, open); },
             [this](TimePoint now, const OpenKey& open) { drop_kept(now, open); }) {}
 
-  // Begins to watch a file, or the names in a directory, or goes on. `later`: FarSide::on_watched() follows.
-  // A file under the client's own oplock is looked at in any case.
+  // Begins or continues to watch a file, or the names in a directory. `later`: FarSide::on_watched() follows.
+  // A file under the client's own oplock is queried in any case.
   Watching watch(TimePoint now, Open& open);
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;

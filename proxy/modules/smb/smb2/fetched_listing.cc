@@ -17,7 +17,7 @@ void FetchedListing::end(TimePoint now, Status status) {
 }
 
 bool FetchedListing::is_old(TimePoint now) const {
-  if (arrived_.empty() && !end_) return false;  // what comes next is under way
+  if (arrived_.empty() && !end_) return false;  // the next part is under way
   const TimePoint since = arrived_.empty() ? came_ : arrived_.front().first;
   return since != TimePoint{} && now - since > kUnreportedLife;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a directory's listing that the far half has fetched and the client has not got yet: its
+// The part of a directory's listing that the far half has fetched and the client has not received yet: its
 // entries, how the listing ends, and how old they are. near_listings.h decides when it may be used.
 #pragma once
 #include <deque>
@@ -14,31 +14,32 @@ namespace longhaul::smb::smb2 {
 
 class FetchedListing {
  public:
-  // It is fetched from its beginning, or its rest is fetched again.
+  // The listing is fetched from its beginning, or its rest is fetched again.
   void restart() { *this = {}; }
-  // Entries that came together.
+  // Entries that arrived together.
   void add(TimePoint now, const std::vector<ListingEntry>& entries);
-  // The status of all further queries, behind the entries.
+  // The status of all further queries after the entries.
   void end(TimePoint now, Status status);
 
   bool has_next() const { return !queue_.empty() || end_; }
-  // Entries, or the end, without the client having got all.
+  // Whether there are entries, or an end, that the client has not received completely.
   bool has_rest() const { return !queue_.empty() || !end_; }
   bool has_come() const { return came_ != TimePoint{}; }
   std::size_t bytes() const { return queue_.bytes(); }
-  // The last entries came longer ago.
+  // Whether the last entries arrived longer ago.
   bool is_older_than(TimePoint now, modules::Duration life) const { return has_come() && now - came_ > life; }
-  // A server that reports no changes may have changed what comes next.
+  // Whether the next part may be outdated, because not every server reports changes.
   bool is_old(TimePoint now) const;
 
-  // The answer to the next query; has_next(). An error other than the end: the first entry does not fit.
+  // The response to the next query, if has_next(). An error other than the end: the first entry does not fit.
   struct Part {
     Status status = Status::success;
     Buffer entries;
     std::size_t count = 0;
   };
   Part take(std::uint32_t most_bytes, bool single);
-  // The bytes taken since the far half was told, if it is time to tell it: it fetches a bounded part ahead.
+  // The bytes taken since the last report to the far half, if a report is due: it fetches a limited part
+  // ahead.
   std::optional<std::uint64_t> poll_taken();
 
   static constexpr std::chrono::seconds kUnreportedLife{1};
@@ -46,9 +47,9 @@ class FetchedListing {
 
  private:
   ListingQueue queue_;
-  std::deque<std::pair<TimePoint, std::size_t>> arrived_;  // of the queue: entries that came together
+  std::deque<std::pair<TimePoint, std::size_t>> arrived_;  // of the queue: entries that arrived together
   std::optional<Status> end_;
-  TimePoint came_{};  // the last entries, or the end
+  TimePoint came_{};  // of the last entries, or the end
   std::uint64_t taken_bytes_ = 0;
 };
 

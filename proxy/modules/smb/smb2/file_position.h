@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position of a file in what QUERY_INFO answers.
+// The position of a file in responses to QUERY_INFO.
 #pragma once
 #include <optional>
 
@@ -9,7 +9,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// Where FilePositionInformation and FileAllInformation have the position ([MS-FSCC] 2.4.35 and 2.4.2).
+// The offset of the position in FilePositionInformation and FileAllInformation ([MS-FSCC] 2.4.35 and 2.4.2).
 inline std::optional<std::size_t> position_in(std::uint8_t info_class) {
   if (info_class == file_info::position) return 0;
   if (info_class == file_info::all) return 80;

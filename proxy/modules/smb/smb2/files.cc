@@ -66,7 +66,7 @@ void FileGroup::remove(FileCount which) {
   FileCounts& own = is_any_ ? shared_->any : own_;
   own.*which -= 1;
   shared_->all.*which -= 1;
-  // Its group never ends: locks end only with the opens through which they may have been set.
+  // Its group never ends: locks end only with the opens by which they may have been set.
   if (is_any_ && which == &FileCounts::opens && shared_->any.opens == 0)
     shared_->all.locks -= std::exchange(shared_->any.locks, 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which opens of a connection may be of one file, judged by name, and their shared counts of changes to the
-// file. A change is counted once, however often the file is open; a part that caches data of the file
-// compares the count with the one that it has seen.
+// Which opens of a connection may refer to the same file, judged by name, and their shared counts of changes
+// to the file. A change is counted once, however often the file is open; a part that caches data of the file
+// compares the count with the earlier one.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,32 +20,32 @@ struct FileName {
   static constexpr std::size_t kMostLetters = 4096;
 
   TreeId tree = 0;
-  std::u16string path;  // as the client sent it, ASCII folded to upper case, without its stream
+  std::u16string path;  // as sent by the client, ASCII letters in upper case, without a stream's name
   bool exact = true;
   bool operator==(const FileName&) const = default;
 };
-// As messages carry it.
+// In the form of messages.
 Slice utf16_of(const std::u16string& text);
-// In doubt it says yes, and is an equivalence for exact names: compares their last parts, since shares may
-// overlap, with all letters beyond ASCII treated as one. Servers fold those too, each to one letter.
+// True in doubt, and an equivalence for exact names: compares their last parts, because shares may overlap,
+// with all letters beyond ASCII treated as one. Servers fold those too, each to one letter.
 bool may_be_same_file(const FileName& a, const FileName& b);
 
 struct FileCounts {
   std::uint64_t changes = 0;  // requests after which cached data is void
-  std::uint64_t writes = 0;   // of these: WRITEs by themselves
-  std::uint64_t doubts = 0;   // cached attributes are void, for another reason
+  std::uint64_t writes = 0;   // of these: only WRITEs
+  std::uint64_t doubts = 0;   // cached attributes are void for another reason
   std::uint64_t opens = 0;
-  std::uint64_t opening = 0;    // CREATEs without an answer
-  std::uint64_t unsettled = 0;  // changes without an answer: whether data was read before or after is unknown
+  std::uint64_t opening = 0;    // unanswered CREATEs
+  std::uint64_t unsettled = 0;  // unanswered changes: data may have been read before or after them
   std::uint64_t promised = 0;   // WRITEs, and truncations, that the server has not answered
   std::uint64_t locks = 0;      // byte ranges were locked, since the first of these opens
 };
 using FileCount = std::uint64_t FileCounts::*;
 
-// All opens, and requests, whose names may be of one file. Exists while there is one of them.
+// All opens and requests whose names may refer to one file. Exists while there is at least one.
 class FileGroup {
  public:
-  // Counts of this file: its own, and those of names that may match any file.
+  // The count for this file: its own, and that of names that may match any file.
   std::uint64_t count(FileCount which) const;
   void add(FileCount which, std::uint64_t more = 1);
   void remove(FileCount which);
@@ -62,7 +62,7 @@ class FileGroup {
       std::size_t operator()(const std::u16string& name) const;
     };
     std::unordered_map<std::u16string, std::weak_ptr<FileGroup>, NameHash> groups;
-    FileCounts any, all;  // of names that are not exact; of all names
+    FileCounts any, all;  // of inexact names; of all names
   };
   FileGroup(std::shared_ptr<Shared> shared, std::u16string key, bool is_any)
       : shared_(std::move(shared)), key_(std::move(key)), is_any_(is_any) {}
@@ -81,7 +81,7 @@ inline bool may_be_same_file(const FileGroup& a, const FileGroup& b) {
 class Files {
  public:
   Files();
-  // Costs the bytes of the name.
+  // Takes time in proportion to the length of the name.
   FileGroupRef group_of(const FileName& name);
   const FileGroupRef& any() const { return any_; }
 
@@ -90,7 +90,7 @@ class Files {
   FileGroupRef any_;
 };
 
-// Counts during its lifetime.
+// Increases a count during its lifetime.
 class Counted {
  public:
   Counted() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame while it is built, with its head of four bytes. Which fields it has is decided by build_*.cc.
+// A frame while it is built, with its head of four bytes. build_*.cc write its fields.
 #pragma once
 #include <algorithm>
 
@@ -22,7 +22,7 @@ class FrameWriter : private FrameBuffer, public LittleEndianWriter {
     buffer_.resize(kFrameHeadBytes);
     write_header(header, buffer_);
   }
-  // From the element's first byte.
+  // Counted from the element's first byte.
   std::size_t offset() const { return buffer_.size() - kFrameHeadBytes; }
   void file_id(const FileId& id) {
     u64(id.persistent_part);
@@ -34,7 +34,7 @@ class FrameWriter : private FrameBuffer, public LittleEndianWriter {
     write_frame_head(offset() + behind, buffer_.data());
     return Slice::copy_of(buffer_);
   }
-  // With `front` in the place of as many bytes from the element's first on.
+  // With `front` replacing as many bytes from the element's start.
   Slice finish_behind(Bytes front) {
     std::copy(front.begin(), front.end(), buffer_.begin() + kFrameHeadBytes);
     return finish();

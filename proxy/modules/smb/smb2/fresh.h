@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which opens may have data here, or under way, since data was last voided: only these are affected by
-// another change. So earlier READs have paid for the cost of a change, however often the file is open.
+// Which opens may have data here, or under way, since data was last void: only these are affected by another
+// change. So earlier READs have paid for the cost of a change, however often the file is open.
 #pragma once
 #include <unordered_map>
 #include <unordered_set>
@@ -12,7 +12,7 @@ namespace longhaul::smb::smb2 {
 
 class Fresh {
  public:
-  // Its data was requested, or has arrived.
+  // Data of this open was requested, or has arrived.
   void learnt(const Open& open) {
     FileGroupRef& group = group_of_[open.key];
     if (group == open.group) return;
@@ -21,14 +21,14 @@ class Fresh {
     if (group->is_any()) any_ = group.get();
     of_group_[group.get()].insert(open.key);
   }
-  // It is closed, or void by itself.
+  // The open is closed, or its own data is void.
   void forget(const OpenKey& open) {
     const auto found = group_of_.find(open);
     if (found == group_of_.end()) return;
     leave(*found->second, open);
     group_of_.erase(found);
   }
-  // Those affected by a change of this file.
+  // The opens affected by a change of this file.
   std::vector<OpenKey> take(const FileGroup& changed) {
     std::vector<OpenKey> opens;
     if (changed.is_any()) {
@@ -55,7 +55,7 @@ class Fresh {
 
   std::unordered_map<OpenKey, FileGroupRef, OpenKeyHash> group_of_;
   std::unordered_map<const FileGroup*, Keys> of_group_;
-  const FileGroup* any_ = nullptr;  // of names that may match any file
+  const FileGroup* any_ = nullptr;  // of inexact names
 };
 
 }  // namespace longhaul::smb::smb2

@@ -69,7 +69,7 @@ void write_header(const Header& header, Buffer& buffer) {
   out.zeros(kSignatureBytes);
 }
 
-// 3.3.5.2.7: each element but the last ends where NextCommand says, on a multiple of eight.
+// 3.3.5.2.7: each element except the last ends where NextCommand states, at a multiple of eight.
 Result<Elements> parse_elements(Bytes message) {
   Elements elements;
   for (std::size_t offset = 0;;) {
@@ -88,7 +88,8 @@ Result<Elements> parse_elements(Bytes message) {
   }
 }
 
-// 3.3.4.4. An ERROR response has the structure size 9, as some answers have: for those the status decides.
+// 3.3.4.4. An ERROR response has the structure size 9, like some other responses: for those the status
+// decides.
 bool has_answer(const Element& response) {
   const Header& header = response.header;
   const auto structure_is = [&](std::uint16_t bytes) {
@@ -104,8 +105,8 @@ bool has_answer(const Element& response) {
       return header.status == Status::buffer_overflow && structure_is(17);
     case Command::change_notify:
       return header.status == Status::notify_enum_dir;
-    case Command::ioctl:  // more than the specification lists: Samba always answers a failed COPYCHUNK so
-                          // the status
+    case Command::ioctl:  // more than the specification lists: Samba always answers a failed COPYCHUNK with
+                          // this status
       return structure_is(49);
     default:
       return false;

@@ -10,30 +10,30 @@
 
 namespace longhaul::smb::smb2 {
 
-// 2.2.1: where the fields of a header lie, for those that read or change one of them alone.
+// 2.2.1: offsets of fields in a header, for code that reads or changes only one of them.
 namespace header_at {
 inline constexpr std::size_t command = 12, flags = 16, next_command = 20, message_id = 24, signature = 48;
 }  // namespace header_at
 inline constexpr std::uint32_t kProtocolId = 0x424D53FE;  // FE 'SMB', the first four bytes
-// Of a related element: the session of the element before.
+// In a related element: the session of the previous element.
 inline constexpr SessionId kPreviousSession = ~SessionId{0};
 
-// Unused bits of Flags, in which the legs of seal/ mark messages between the halves (seal/form.h). The halves do
-// not see them.
+// Unused bits of Flags, in which the legs of seal/ mark messages between the halves (seal/form.h). The halves
+// do not receive them.
 inline constexpr std::uint32_t kArrivalFlags = 0x00700000;
 
-// 2.2.1. `credits` requests in a request and grants in a response. The signature stays in the bytes.
+// 2.2.1. `credits`: requested in a request, granted in a response. The signature stays in the bytes.
 struct Header {
   std::uint16_t credit_charge = 0;     // 0 in 2.0.2, and from clients without multi-credit; see charge()
   Status status = Status::success;     // of a response
-  std::uint16_t channel_sequence = 0;  // of a request, from 3.0 on: the low half of the same field
+  std::uint16_t channel_sequence = 0;  // in a request, from 3.0 on: the low half of the same field
   Command command = Command::negotiate;
   std::uint16_t credits = 0;
   std::uint32_t flags = 0;    // without kArrivalFlags
-  std::uint32_t arrival = 0;  // these; write_header() writes none
+  std::uint32_t arrival = 0;  // these bits; write_header() does not write them
   std::uint32_t next_command = 0;
   MessageId message_id{};
-  AsyncId async_id = 0;          // with header_flags::async only
+  AsyncId async_id = 0;          // only with header_flags::async
   std::uint32_t process_id = 0;  // without it
   TreeId tree_id = 0;            // without it
   SessionId session_id = 0;
@@ -45,7 +45,7 @@ struct Header {
   bool is_replay() const { return flags & header_flags::replay; }
   bool is_interim() const { return is_response() && is_async() && status == Status::pending; }
   bool is_unsolicited() const { return is_response() && message_id == kUnsolicited; }
-  // How many ids a request takes: none for CANCEL, one at least for others (3.2.4.1.2, 3.3.5.2.3).
+  // The number of ids of a request: none for CANCEL, at least one for others (3.2.4.1.2, 3.3.5.2.3).
   std::uint16_t charge() const {
     return command == Command::cancel ? std::uint16_t{0}
            : credit_charge == 0       ? std::uint16_t{1}
@@ -53,19 +53,19 @@ struct Header {
   }
 };
 
-// `message` begins with FE 'SMB'. Commands that no dialect knows are an error.
+// `message` begins with FE 'SMB'. Unknown commands are an error.
 Result<Header> parse_header(Bytes message);
 // 64 bytes; the signature is zero.
 void write_header(const Header& header, Buffer& out);
 
-// Ids that a payload takes: 1 + (bytes - 1) / 64 KiB (3.1.5.2), at most 65535; the larger of sent and
+// The number of ids of a payload: 1 + (bytes - 1) / 64 KiB (3.1.5.2), at most 65535; the larger of sent and
 // requested bytes.
 constexpr std::uint16_t charge_for(std::uint32_t payload_bytes) {
   const std::uint32_t charge = payload_bytes == 0 ? 1 : 1 + (payload_bytes - 1) / kCreditBytes;
   return static_cast<std::uint16_t>(charge < 0xFFFF ? charge : 0xFFFF);
 }
 
-// One request or response of a message: the records are parsed from it. Offsets in SMB2 count from its first
+// One request or response of a message, from which records are parsed. Offsets in SMB2 count from its first
 // byte.
 struct Element {
   Header header;
@@ -76,17 +76,17 @@ struct Element {
 };
 using Elements = boost::container::small_vector<Element, 3>;
 
-// All elements of `message` (a frame's, without its head of four bytes); at least one. A related element
-// keeps the ids of its own header: readers take session, tree and file from the element before if they are
-// all ones.
+// All elements of `message` (a frame without its head of four bytes); at least one. A related element keeps
+// the ids of its own header: if they are all ones, readers use session, tree and file of the previous
+// element.
 Result<Elements> parse_elements(Bytes message);
 inline constexpr std::size_t kMaxElements = 1024;
 
-// Whether a response carries the answer of its command; if not, its body is an ERROR response. 3.3.4.4 lists
-// the statuses other than success that do; an IOCTL may with any.
+// Whether a response has the body of its command; if not, it has that of an ERROR response. 3.3.4.4 lists the
+// statuses other than success with such a body; an IOCTL may have any.
 bool has_answer(const Element& response);
 
-// 2.2.41: encrypted. We cannot read anything behind it.
+// 2.2.41: encrypted. The rest cannot be parsed here.
 struct TransformHeader {
   std::uint32_t original_message_bytes = 0;
   std::uint16_t flags = 0;
@@ -99,7 +99,7 @@ struct CompressionHeader {
   std::uint32_t original_bytes = 0;
   std::uint16_t algorithm = 0;
   bool chained = false;
-  std::uint32_t offset_or_length = 0;  // of the compressed part; its length when chained
+  std::uint32_t offset_or_length = 0;  // of the compressed part; its length if chained
 };
 Result<CompressionHeader> parse_compression_header(Bytes message);
 

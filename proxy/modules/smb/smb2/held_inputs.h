@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came from the client's side and waits, in order, while opens are made at the server that the near half
-// has answered already (far_aliases.h).
+// Input from the client's side that waits, in order, while opens are made at the server that the near half
+// has already answered (far_aliases.h).
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -18,7 +18,7 @@ class HeldInputs {
     Slice attached;
   };
   struct Opaque {
-    bool of_server = false;  // else of the client
+    bool of_server = false;  // if not, of the client
   };
   using Input = std::variant<Frame, Told, modules::Ending, Opaque>;
 

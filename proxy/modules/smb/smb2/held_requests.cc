@@ -34,7 +34,7 @@ void HeldRequests::hold(Held held) {
   waiting.file = held.scope.file;
   waiting.held.push_back(std::move(held));
   if (waiting.held.size() > 1) return;
-  // What waits for promises of this file alone is looked at when one of those is done.
+  // Requests that wait only for promises of this file are examined when one of those is completed.
   if (!barriers_.empty()) {
     behind_barrier_.emplace(sequence, waiting.file);
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's requests that wait for promises or for earlier waiting requests, in order: those of one file
-// behind each other, and those that wait for everything. Only the first of each file is ever examined, when
-// something that it waits for is done. Pure.
+// after each other, and those that wait for everything. Only the first of each file is ever examined, when
+// something that it waits for is completed. Pure.
 #pragma once
 #include <deque>
 #include <map>
@@ -31,8 +31,8 @@ class HeldRequests {
   const OrderScope* find(MessageId request) const;
   void hold(Held held);
 
-  // A promise of this file is done: those that need not wait any more, in order. `any_file`: the group of
-  // names that may match any file.
+  // A promise of this file is completed: returns requests that need not wait any more, in order. `any_file`:
+  // the group of names that may match any file.
   std::vector<Message> release(const FileGroupRef& file, const UnfinishedPromises& promises,
                                const FileGroup& any_file);
 
@@ -41,7 +41,7 @@ class HeldRequests {
     FileGroupRef file;
     std::deque<Held> held;
   };
-  using Heads = std::map<Sequence, FileGroupRef>;  // by the sequence of the first that waits
+  using Heads = std::map<Sequence, FileGroupRef>;  // by the sequence of the first waiting one
 
   void release_first(OfFile& waiting, const UnfinishedPromises& promises, const FileGroup& any_file,
                      std::vector<Message>& released);
@@ -50,9 +50,9 @@ class HeldRequests {
 
   std::unordered_map<const FileGroup*, OfFile> files_;
   std::deque<Held> barriers_;  // requests that wait for all earlier ones, and delay all later ones
-  std::set<Sequence> held_;    // all that wait
-  KeyedMap<MessageId, OrderScope> scopes_;  // of those, for CANCELs
-  Heads behind_barrier_, behind_any_;       // the latter: behind promises of names that may match any file
+  std::set<Sequence> held_;    // all waiting requests
+  KeyedMap<MessageId, OrderScope> scopes_;  // of waiting requests, for CANCELs
+  Heads behind_barrier_, behind_any_;       // the latter: behind promises of inexact names
   std::size_t bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers to queries about one open file that are known, or will come without being asked again, and the
-// client's queries that wait for them. near_metadata.h decides which answers may be used.
+// The responses to queries about one open file that are stored, or will arrive without another query, and the
+// client's queries that wait for them. near_metadata.h decides which may be used.
 #pragma once
 #include <deque>
 #include <optional>
@@ -14,8 +14,8 @@
 namespace longhaul::smb::smb2 {
 
 struct KnownAnswer {
-  bool here = false;          // otherwise it will come
-  std::uint64_t version = 0;  // of the file, or the volume, when it was asked
+  bool here = false;          // if not, it will arrive
+  std::uint64_t version = 0;  // of the file, or the volume, at the time of the query
   Status status = Status::success;
   Slice response;
   TimePoint came{};
@@ -24,7 +24,7 @@ struct KnownAnswer {
 
 class KnownAnswers {
  public:
-  // Of all files of a connection.
+  // Totals for all files of a connection.
   struct Totals {
     std::size_t waiting = 0;  // queries
     std::size_t bytes = 0;    // of answers
@@ -36,22 +36,23 @@ class KnownAnswers {
   KnownAnswers& operator=(const KnownAnswers&) = delete;
 
   KnownAnswer* find(const std::string& question);
-  // It will come.
+  // The response will arrive.
   void expect(const std::string& question, std::uint64_t version);
-  // A query waits for it. False: too many do, or it is too large: the server answers.
+  // A query waits for the response. Returns false if too many wait, or if it is too large: then the server
+  // answers it.
   bool wait(KnownAnswer& answer, const Message& query);
-  // The one that was expected, with the queries that wait, to be kept again if it is worth that.
+  // The response that was expected, with the queries that wait, to be stored with keep() if it is worth that.
   std::optional<KnownAnswer> take_expected(const std::string& question);
-  // Unless it is too large, or there are too many.
+  // Stores the response, unless it is too large, or there are too many.
   void keep(const std::string& question, KnownAnswer answer);
   void forget(const std::string& question);
   bool has_waiting() const;
-  // Returns the queries that wait.
+  // Returns the waiting queries.
   std::vector<Message> clear();
 
-  // Limits of one file, or of all open files; further queries are sent each time.
+  // Limits for one file, or for all open files; further queries are sent each time.
   static constexpr std::size_t kMostAnswers = 16, kMostAnswerBytes = 64 << 10, kMostHeldBytes = 8 << 20;
-  // Queries that wait for an answer under way; others, and large ones, go to the server.
+  // Limits of queries that wait for a response; others are sent to the server.
   static constexpr std::size_t kMostWaiting = 256, kMostWaitingBytes = 1024;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that a client has got of listings, in their order: for a listing that must begin again without
+// The names that a client has received from listings, in order: for a listing that must be restarted without
 // them. The memory of all listings of a connection is limited together.
 #pragma once
 #include <cstddef>
@@ -12,14 +12,14 @@ class ListedNames {
  public:
   using List = std::vector<std::string>;  // of one listing
 
-  // False: there are too many.
+  // Returns false if there are too many.
   bool add(List& list, const std::string& name) {
     if (list.size() >= kMostNames || bytes_ + cost_of(name) > kMostBytes) return false;
     bytes_ += cost_of(name);
     list.push_back(name);
     return true;
   }
-  // Only the first ones.
+  // Keeps only the first `count`.
   void shorten(List& list, std::size_t count) {
     for (; list.size() > count; list.pop_back()) bytes_ -= cost_of(list.back());
   }
@@ -27,7 +27,8 @@ class ListedNames {
 
   std::size_t bytes() const { return bytes_; }
 
-  // Of one listing, and of all: a client that lists more, and whose listing must begin again, is reset.
+  // Limits of one listing, and of all: a client that lists more, and whose listing must be restarted, is
+  // reset.
   static constexpr std::size_t kMostNames = 1 << 16, kMostBytes = 16 << 20;
 
  private:

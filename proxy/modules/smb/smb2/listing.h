@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a directory's listing between the server's answers and the client's queries, which may
+// The entries of a directory's listing between the server's responses and the client's queries, which may
 // request them in other portions ([MS-FSCC] section 2.4: each entry begins with the offset of the next one).
 // The owner knows their listing and how long they are valid.
 #pragma once
@@ -21,10 +21,10 @@ bool lists(std::uint8_t info_class);
 std::optional<QueryDirectoryRequest> query_with_open(const Message& message);
 
 struct ListingEntry {
-  Slice bytes;       // shares the answer's memory; its offset of the next entry is no longer valid
+  Slice bytes;       // shares the response's memory; its offset of the next entry is no longer valid
   std::string name;  // its bytes, UTF-16LE
 };
-// All entries of an answer's buffer; an error if they cannot be parsed to the end.
+// All entries in a response's buffer; an error if they cannot be parsed to the end.
 Result<std::vector<ListingEntry>> parse_listing(std::uint8_t info_class, const Slice& buffer);
 
 class ListingQueue {
@@ -35,8 +35,8 @@ class ListingQueue {
   std::size_t size() const { return entries_.size(); }
   std::size_t bytes() const { return bytes_; }
 
-  // The next entries, as many as fit in `most_bytes`, one at most if `single`. Empty although there are
-  // entries: the first does not fit.
+  // The next entries, as many as fit into `most_bytes`, at most one if `single`. Empty although there are
+  // entries: the first one does not fit.
   struct Part {
     Buffer buffer;
     std::size_t entries = 0;

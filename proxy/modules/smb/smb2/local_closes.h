@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLOSEs that are answered before the server has answered them: which may be, what the answer is, and those
-// that are still under way. near_metadata.h answers them.
+// CLOSEs that are answered before the server has answered them: which are allowed, the response, and those
+// still in progress. near_metadata.h answers them.
 //
-// For other clients the server may keep the handle for any time, because a break informs its holder. So a
-// CLOSE may be under way while the client continues; its next request with that name waits at the far half.
+// The server may keep the handle for any time as far as other clients are concerned, because a break informs
+// its holder. So a CLOSE may be in progress while the client continues; its next request with that name waits
+// at the far half.
 #pragma once
 #include <optional>
 
@@ -16,8 +17,8 @@ namespace longhaul::smb::smb2 {
 // The handle is cached, and no change of the file through this connection may be unfinished.
 bool may_be_closed_locally(const Open& open, const ChangesSince& since);
 
-// The server's answer to a CLOSE with these flags, provided that everything known of the open is unchanged
-// since it was opened.
+// The server's response to a CLOSE with these flags, provided that everything known of the open has not
+// changed since it was opened.
 CloseResponse closed_as(const Open& open, std::uint16_t flags);
 
 class LocalCloses {
@@ -25,10 +26,10 @@ class LocalCloses {
   void answered(MessageId close, const Open& open) {
     under_way_.emplace(close, Closing{open.file, open.lease});
   }
-  // The server has answered it. False: it is none of these.
+  // The server has answered it. Returns false if it is not one of these.
   bool finished(MessageId close) { return under_way_.erase(close) != 0; }
-  // This message is a break that crossed one of them: the client has closed the file, and the CLOSE is the
-  // acknowledgement.
+  // Whether this message is a break that crossed one of them: the client has closed the file, and the CLOSE
+  // is the acknowledgement.
   bool acknowledge(const Message& message, const Connection& connection) const;
   bool empty() const { return under_way_.empty(); }
 

@@ -176,7 +176,7 @@ std::vector<GoesOn> LostFiles::gone_on_with(const Message& message, Connection& 
   std::optional<std::u16string> share;  // of a TREE_CONNECT before it in its compound
   for (std::size_t i = 0; i < message.elements.size(); ++i) {
     const Element& element = message.elements[i];
-    // 3.3.5.2.7.2: what a related element takes from the one before.
+    // 3.3.5.2.7.2: what a related element inherits from the previous one.
     if (!element.header.is_related()) {
       session = element.header.session_id, tree = element.header.tree_id;
       share.reset();

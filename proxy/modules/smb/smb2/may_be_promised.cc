@@ -7,9 +7,9 @@ namespace longhaul::smb::smb2 {
 
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Negotiated& negotiated) {
-  // No other client may read or write the file unless we are told first.
+  // No other client may read or write the file before we are notified.
   if (!(open.caching & lease_state::write) || open.break_pending || open.settled) return false;
-  // After a reset the client would reconnect a durable handle and never learn of a loss.
+  // After a reset the client would reconnect a durable handle and never be informed of a loss.
   if (open.durable) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
   if (!open.disk_file || open.directory || open.unnamed || open.closing) return false;

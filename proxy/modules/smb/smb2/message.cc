@@ -15,7 +15,7 @@ Message kept(const Message& message) {
   constexpr std::size_t kCopied = 16 << 10;
   if (message.frame.bytes.size() > kCopied) return message;
   auto copy = parse_message({message.frame.kind, Slice::copy_of(message.frame.bytes.bytes())});
-  return copy ? std::move(*copy) : message;  // it was parsed a moment ago
+  return copy ? std::move(*copy) : message;  // it was parsed before
 }
 
 }  // namespace longhaul::smb::smb2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame with its elements: parsed once, looked at by every part. Whether it passes, and what it changes,
-// others decide (connection.h).
+// A frame with its elements: parsed once for all parts. Others decide whether it passes, and what it changes
+// (connection.h).
 #pragma once
 #include <utility>
 
@@ -8,7 +8,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// A frame with its elements, parsed once. The elements borrow from the frame.
+// The elements borrow from the frame.
 struct Message {
   explicit Message(const Frame& of, Elements parsed) : frame(of), elements(std::move(parsed)) {}
   Frame frame;
@@ -18,7 +18,7 @@ struct Message {
   const Header& header() const { return elements.front().header; }
 };
 Result<Message> parse_message(const Frame& frame);
-// The same for keeping: a frame shares the memory of its neighbours, which may be much larger.
+// A copy for storing: a frame shares the memory of its neighbours, which may be much larger.
 Message kept(const Message& message);
 
 }  // namespace longhaul::smb::smb2

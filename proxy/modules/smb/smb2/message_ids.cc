@@ -7,7 +7,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// No server goes so far, and arithmetic above it is safe.
+// No server reaches it, and arithmetic above it is safe.
 constexpr MessageId kLastId{1ull << 62};
 
 // The ids of a request.
@@ -34,7 +34,7 @@ void MessageIds::use(Interval ids) {
 }
 
 MessageIds::Forwarded MessageIds::forward(MessageId client_id, std::uint16_t charge, Renumber renumber) {
-  if (client_id >= kLastId) return {client_id, Refusal::none};  // the server's to refuse
+  if (client_id >= kLastId) return {client_id, Refusal::none};  // the server refuses it
   const Interval ids = ids_of(client_id, charge);
   if (all_free(ids) && !bank_.overlaps(ids)) {
     use(ids);
@@ -82,7 +82,7 @@ void MessageIds::bank(MessageId client_id, std::uint16_t charge) {
   if (client_id >= kLastId) return;
   const Interval ids = ids_of(client_id, charge);
   client_next_ = std::max(client_next_, ids.end);
-  // Only free ones: we have used the others, as an advance on them.
+  // Only free ones: the others were used here, as an advance on them.
   for (const Interval& i : free_.intervals())
     bank_.add({std::max(i.begin, ids.begin), std::min(i.end, ids.end)});
   skipped_.add({std::max(ids.begin, top_), ids.end});
@@ -96,7 +96,7 @@ std::optional<MessageId> MessageIds::find_banked(std::uint16_t charge) const {
 
 std::optional<MessageId> MessageIds::find(std::uint16_t charge, std::uint64_t keep) const {
   if (auto banked = find_banked(charge)) return banked;
-  // The highest run of ids that the client has not reached; those below it are the client's.
+  // The highest run of ids that the client has not reached; those below it belong to the client.
   std::uint64_t below = 0;
   std::optional<MessageId> highest;
   std::uint64_t below_highest = 0;
@@ -129,7 +129,7 @@ std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits, std::uint16_
   Interval first;
   if (!bank_.empty()) {
     first = bank_.intervals().front();
-    // The client is ahead of the grants, or the window's low end lags: both end when the bank is spent.
+    // The client is ahead of the grants, or the window's low end lags: both end when the bank is used up.
     bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
     if (!client_waits && !lags) return std::nullopt;
   } else {

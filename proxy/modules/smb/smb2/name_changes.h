@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often requests of this connection may have changed names of a tree, or what its directories say of
-// them: a listing is void if the count has changed since.
+// Counts requests of this connection that may have changed names of a tree, or their directory entries: a
+// listing is void if the count has changed since.
 #pragma once
 #include <map>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// A request may add or remove names, or change their entries.
+// Whether a request may add or remove names, or change their entries.
 bool may_change_names(const Message& message, const Changes& changes, Connection& connection);
 
 class NameChanges {

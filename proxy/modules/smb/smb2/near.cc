@@ -34,14 +34,14 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
   take_frame(now, frame);
 }
 
-// It has come now, or has waited at the gate since before the answers that follow.
+// The frame has just arrived, or has waited at the gate since before the following responses.
 void Near::take_frame(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return request(now, frame);
   gate_.hold(frame);
   review_gate(now);
 }
 
-// From other connections: this one's promises always precede its own requests.
+// Promises of other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
   for (const GoesOn& each : losses_.gone_on_with(message))
     if (gate_.shuts_for(now, each.file, each.reach)) return true;
@@ -57,7 +57,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   auto message = connection_.parse(frame);
   if (message && must_wait(now, *message)) return gate_.hold(frame);
   if (!message) {
-    if (!aliases_.empty()) out_.abort();  // it may name one
+    if (!aliases_.empty()) out_.abort();  // the frame may name one
     losses_.goes_unread();
     return out_.pass_on(frame.bytes);
   }
@@ -67,9 +67,9 @@ void Near::request(TimePoint now, const Frame& frame) {
   for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
   give_up_same_name(now, *message);
   const bool is_touchable = !connection_.sessions().any_untouchable();
-  // Behind the answer of a CREATE the far half may add requests of its own.
+  // After the response of a CREATE the far half may add requests of its own.
   if (is_touchable) used_ = used_ || message->header().command == Command::create || !message->single();
-  // Also where nothing else is answered any more: a client that is not told here goes on here.
+  // Even if nothing else is answered any more: a client that is not informed here continues here.
   if (losses_.refuses(now, *message)) return;
   if (is_touchable) {
     for (NearPart* part : asked_in_order_)
@@ -140,7 +140,7 @@ void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
 void Near::answer_create(TimePoint now, const Message& request, Slice answer,
                          const std::vector<Slice>& questions) {
   const auto message = parse_message({FrameKind::smb2, answer});
-  if (!message) return out_.abort();  // our twin's making
+  if (!message) return out_.abort();  // built by our twin
   metadata_.opened_ahead(request, questions);
   out_.tell(Local{number_of(request.header().message_id), request.header().charge()});
   ++counters_.round_trips_saved;
@@ -162,7 +162,7 @@ void Near::lan_ended(TimePoint now, Ending ending) {
   settle(now);
 }
 
-// The server can answer nothing more: promises that are not known to be kept are lost.
+// The server sends no more responses: promises that are not known to be kept are lost.
 void Near::stream_ended(TimePoint, Ending ending) {
   const bool owed = owes();
   writes_.lose(Cause::server_gone);
@@ -173,8 +173,8 @@ void Near::stream_ended(TimePoint, Ending ending) {
 void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 
 void Near::lan_opaque(TimePoint now) {
-  // Aliases can no longer be answered, held requests would follow bytes that pass from here on, and a client
-  // that is not read is not told what is lost, or may soon be, of its promises here and elsewhere.
+  // Aliases can no longer be answered, held requests would follow bytes that pass from now on, and a client
+  // that is not parsed is not informed of losses, or imminent losses, of its promises here and elsewhere.
   const bool may_lose = losses_.any();
   losses_.goes_unread();
   losses_.goes_unguarded();
@@ -189,15 +189,15 @@ Near::Leave Near::gives_up() {
   return losses_.any() ? Leave::later : Leave::now;
 }
 
-// The server's bytes pass unchanged from here on: none of ours may be between them. Promises and waiting
-// requests cannot be settled any more.
+// The server's bytes pass unchanged from now on: none of ours may be between them. Promises and waiting
+// requests can no longer be settled.
 void Near::stream_opaque(TimePoint) {
   connection_.sessions().leave_alone(reasons::smb_not_understood);
   if (!quiet()) out_.abort();
 }
 
 // The end of the client is passed to the server when its promises are settled, successfully or not: the
-// client can learn of a loss only by opening the file again.
+// client can be informed of a loss only by opening the file again.
 void Near::settle(TimePoint) {
   if (writes_.has_promised() || !(writes_.is_doomed() || (reset_ && !others_owe()))) return;
   reset_ = false;
@@ -216,8 +216,8 @@ bool Near::owes() const { return !writes_.quiet() || others_owe(); }
 bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut(); }
 
 // Only if no request has been added or answered: otherwise the ids of both connections differ, and must be
-// mapped. A signed or encrypted connection stays: what its client has lost elsewhere is told by a reset, and if
-// nobody read it nothing could be promised elsewhere.
+// mapped. A signed or encrypted connection stays: a reset reports what its client has lost elsewhere, and if
+// the connection were not parsed, nothing could be promised elsewhere.
 Reason Near::leave_alone() const {
   const bool untouched = !used_ && connection_.opens().empty() && quiet();
   const Reason why = connection_.sessions().why_untouchable();
@@ -226,8 +226,8 @@ Reason Near::leave_alone() const {
 
 // ---- surroundings and time
 
-// Before the far half gives back oplocks we must have stopped using them for answers, and data read under
-// them is void.
+// Before the far half returns oplocks, this half must have stopped using them for responses, and data read
+// under them is void.
 void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   const ContactWatch::Finding finding = contact_.look(now, contact, surroundings_);
   opens_.offer_nothing(!contact_.is_in_contact());
@@ -247,8 +247,8 @@ void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   for (const OpenKey& key : held) stop_answering_by(now, key);
 }
 
-// Another open of a file breaks the oplock that we hold for the first: giving it up beforehand saves the
-// round trip of the server's break. The far half asks about opens beyond those examined here.
+// Another open of a file breaks the oplock that is held for the first: returning it in advance saves the
+// round trip of the server's break. The far half checks opens beyond those examined here.
 void Near::give_up_same_name(TimePoint now, const Message& message) {
   constexpr std::size_t kMostLookedAt = 1024;
   if (connection_.opens().size() > kMostLookedAt) return;
@@ -266,8 +266,8 @@ void Near::give_up_same_name(TimePoint now, const Message& message) {
   }
 }
 
-// The far half's reports of others' changes do not arrive: its knowledge of the open is void. Data that it
-// reads after learning of that has another stamp.
+// The far half's reports of others' changes do not arrive: its information about the open is void. Data that
+// it reads after it was informed of that has another stamp.
 void Near::doubt(const OpenKey& key) {
   const Open* open = connection_.open(key);
   if (!open) return;
@@ -275,7 +275,7 @@ void Near::doubt(const OpenKey& key) {
   reads_.drop(*open);
 }
 
-// As if the server had broken it. Data that the far half reads under it from here on has another stamp, and
+// As if the server had broken it. Data that the far half reads under it from now on has another stamp, and
 // may be used again once both halves are in contact.
 void Near::stop_answering_by(TimePoint now, const OpenKey& key) {
   const Open* open = connection_.open(key);

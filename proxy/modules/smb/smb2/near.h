@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half for SMB2 and SMB3: passes every message to the connection's tracking and to its parts, and
 // forwards those that none of them takes. The parts decide: near_aliases.h (opens for attributes),
-// near_opens.h (opens made ahead), near_reads.h (data read ahead), near_writes.h (early answers),
-// near_volumes.h, near_metadata.h, near_listings.h, near_channels.h (other connections of a session). What
-// the client has lost is told by near_losses.h.
+// near_opens.h (opens made ahead), near_reads.h (data read ahead), near_writes.h (early responses),
+// near_volumes.h, near_metadata.h, near_listings.h, near_channels.h (other connections of a session).
+// near_losses.h informs the client of losses.
 #pragma once
 #include <memory>
 #include <optional>
@@ -26,7 +26,7 @@ namespace longhaul::smb::smb2 {
 
 class Near final : public Half, private NearSide {
  public:
-  // State of all flows of this site: `account`, the bytes that they hold ahead; `lost`, their lost writes;
+  // State of all flows of this site: `account`, the bytes that they store ahead; `lost`, their lost writes;
   // `channels`, the sessions that they carry.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
        std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
@@ -95,7 +95,7 @@ class Near final : public Half, private NearSide {
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
   bool owes() const;
-  bool others_owe() const;  // than the writes
+  bool others_owe() const;  // parts other than the writes
   void settle(TimePoint now);
 
   Outputs& out_;
@@ -115,9 +115,9 @@ class Near final : public Half, private NearSide {
   NearLosses losses_;
   OpenGate<Frame> gate_;
   std::vector<NearPart*> asked_in_order_;     // requests
-  std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages
+  std::vector<NearPart*> answered_in_order_;  // responses, and the twin's messages
   bool used_ = false;                         // a request was answered here, or data pushed
-  bool reset_ = false;                        // the client's connection
+  bool reset_ = false;                        // the client's connection was reset
 };
 
 }  // namespace longhaul::smb::smb2

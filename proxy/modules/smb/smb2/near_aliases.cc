@@ -43,7 +43,7 @@ bool of_the_file(const QueryInfoRequest& request) {
   }
 }
 
-// Of what is known of its attributes.
+// The version of stored information about its attributes.
 std::uint64_t version_of(const Open& open) {
   return open.group->count(&FileCounts::changes) + open.group->count(&FileCounts::doubts);
 }
@@ -78,7 +78,7 @@ bool includes(const Open& open, std::uint32_t wanted) {
   return (wanted & ~granted) == 0;
 }
 
-// ---- which opens may stand behind others
+// ---- which opens may have aliases
 
 void NearAliases::before_request(TimePoint, const Message& message, const Changes& changes) {
   for (const Change& change : changes) {

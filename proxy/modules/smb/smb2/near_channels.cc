@@ -33,8 +33,8 @@ void NearChannels::before_request(TimePoint, const Message& message, const Chang
     if (element.header.command != Command::session_setup) continue;
     const auto setup = parse_session_setup_request(element.bytes);
     if (!setup || !setup->binding) continue;
-    // A FLUSH over this connection would not wait for the other's promises. The client continues without it,
-    // and may try again.
+    // A FLUSH on this connection would not wait for the other's promises. The client continues without this
+    // connection, and may retry.
     if (!channels_->bound({client_, element.header.session_id}, *this)) side_.out().abort();
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): the local answers of a connection are
-// right only while no other connection carries requests of its session. So if one binds itself to a session,
-// every other connection of that session steps aside before the binding is passed on. A connection that
-// bypasses the pair is invisible: if the server has an address for it nothing is promised
+// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): the local responses of a connection
+// are right only while no other connection carries requests of its session. So if one binds itself to a
+// session, every other connection of that session steps aside before the binding is passed on. A connection
+// that bypasses the pair is invisible: if the server has an address for it nothing is promised
 // (may_be_bypassed()). connection.h decides whether one session's own requests may be changed.
 #pragma once
 #include <map>
@@ -25,7 +25,7 @@ class Channels {
   };
   void add(const Key& key, NearChannels& channel) { channels_[key].insert(&channel); }
   void remove(const Key& key, NearChannels& channel);
-  // Another connection binds itself to the session. False: it could overtake outstanding promises.
+  // Another connection binds itself to the session. Returns false if it could overtake outstanding promises.
   bool bound(const Key& key, const NearChannels& by);
 
  private:
@@ -44,13 +44,13 @@ class NearChannels final : public NearPart {
   Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
-  // Paths.
+  // Processes Paths.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
 
   // As Channels::bound().
   bool bound_elsewhere(SessionId session);
-  // Whether the client could bind a connection to this session that bypasses the pair; none: unknown, or the
-  // client is just asking the server for its addresses.
+  // Whether the client could bind a connection to this session that bypasses the pair; nullopt: unknown, or
+  // the client is just querying the server's addresses.
   std::optional<bool> may_be_bypassed(SessionId session) const;
 
  private:

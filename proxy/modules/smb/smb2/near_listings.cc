@@ -15,8 +15,7 @@ constexpr std::uint8_t kAfresh = query_directory_flags::restart_scans | query_di
 }  // namespace
 
 void NearListings::before_request(TimePoint, const Message& message, const Changes& changes) {
-  // A listing of which the server has sent us more than the client has got cannot be left to a signed
-  // session.
+  // A listing of which more was fetched than the client has received cannot be left to a signed session.
   if (side_.connection().sessions().any_untouchable()) {
     const Pending* request = side_.connection().pending(message.header().message_id);
     const bool lists = request && request->command == Command::query_directory;
@@ -72,13 +71,13 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   if (!open || open->session != message.header().session_id || open->tree != message.header().tree_id)
     return Taken::no;
   Listing& listing = listings_[open->key];
-  // It would be answered behind those that wait.
+  // It would be answered after those that wait.
   if (waiting_ >= kMostWaiting) {
     side_.out().abort();
     return Taken::yes;
   }
   if (!std::exchange(listing.asked, true)) {
-    // Only from the beginning: if it was listed before we tracked it, we do not know which entries the client
+    // Only from the beginning: if it was listed before it was tracked, it is unknown which entries the client
     // has.
     const bool ours = side_.surroundings().features.metadata && open->directory &&
                       lists(request->info_class) &&
@@ -95,8 +94,9 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   return Taken::yes;
 }
 
-// Requests that begin a listing pass: [MS-SMB2] section 3.3.5.2.7 requires their answers in a row. If we have
-// moved the server's position already their elements are answered one by one, as servers may do (3.3.4.1.3).
+// Requests that begin a listing pass: [MS-SMB2] section 3.3.5.2.7 requires consecutive responses. If the
+// server's position was already moved here, their elements are answered one by one, as servers may do
+// (3.3.4.1.3).
 Taken NearListings::compound(TimePoint now, const Message& message) {
   bool ours = false, simple = true;
   for (const Element& element : message.elements) {
@@ -115,7 +115,7 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     return Taken::no;
   }
   if (!simple) {
-    side_.out().abort();  // no client has been seen to do so
+    side_.out().abort();  // no known client does so
     return Taken::yes;
   }
   for (const Element& element : message.elements) {
@@ -148,7 +148,8 @@ void NearListings::begin_with_open(const Message& message) {
                              .pattern = Slice::copy_of(request->pattern)});
 }
 
-// False: it was not begun so, or cannot be continued; then this answer is like any other.
+// Returns false if it was not begun in this way, or cannot be continued; then this response is like any
+// other.
 bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
                                    const std::optional<BufferResponse>& response) {
   const auto found = beginning_.find(request.id);
@@ -189,7 +190,7 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
   }
 }
 
-// As the client requested it. False: others wait for its answer.
+// As requested by the client. Returns false if others wait for its response.
 bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                          const QueryDirectoryRequest& request) {
   restart(listing, message.header().message_id, request.info_class, version_of(key));
@@ -219,7 +220,7 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
   const Frame frame{.kind = FrameKind::smb2,
                     .bytes = build_query_directory_request(head_of(message.header()), again)};
   const auto parsed = parse_message(frame);
-  if (!parsed) return side_.out().abort();  // our own making
+  if (!parsed) return side_.out().abort();  // built here
   side_.out().tell(Enumerate{.open = key,
                              .message = number_of(listing.generation),
                              .all = true,
@@ -229,7 +230,7 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
   side_.pass_on(now, *parsed);
 }
 
-// False: it must wait.
+// Returns false if it must wait.
 bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                          const QueryDirectoryRequest& request) {
   if (!listing.fetched.has_next()) return false;
@@ -248,7 +249,7 @@ void NearListings::answer(TimePoint now, const Listing& listing, const Message& 
                           Bytes entries) {
   const Header header = answer_to(request.header(), status);
   modules::Counters& counters = side_.counters();
-  // The one for which the listing was restarted has cost a round trip, and the server knows its id.
+  // The query for which the listing was restarted has cost a round trip, and the server knows its id.
   const bool sent = listing.generation == header.message_id;
   if (!sent) ++counters.metadata_answers;
   counters.ahead_used_bytes += entries.size();
@@ -259,7 +260,7 @@ void NearListings::answer(TimePoint now, const Listing& listing, const Message& 
 }
 
 void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
-  // First: the number of a closed one may be reused by a new open.
+  // First, because the number of a closed open may be reused by a new one.
   for (const Change& change : outcome.changes) {
     if (change.kind != Change::Kind::closed) continue;
     const auto found = listings_.find(change.open->key);
@@ -294,7 +295,7 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
   }
 }
 
-// The server has answered the client itself; a later start of ours continues behind it.
+// The server has answered the client itself; a later start by this half continues after it.
 void NearListings::told(Listing& listing, const Pending& request, const Slice& entries) {
   const auto parsed = parse_listing(request.info_class, entries);
   if (!parsed || !side_.surroundings().features.metadata) {
@@ -333,7 +334,7 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
     held_bytes_ += listing.fetched.bytes();
     if (held_bytes_ > kMostQueuedBytes) side_.out().abort();  // our far half never sends that much ahead
   } else {
-    // `pending`: it cannot continue, and neither can we know the client's position. An error tells the
+    // `pending`: the far half cannot continue, and the client's position is unknown. An error informs the
     // client.
     listing.fetched.end(now, status == Status::pending ? Status::insufficient_resources : status);
   }

@@ -6,10 +6,10 @@
 // A listing belongs to one open and is returned once, in the server's order, after the client has requested
 // its beginning. Its rest becomes void by a change that this connection makes in the share, by changes of
 // others that the far half reports (Watched; with `smb.metadata = relaxed` by age instead), after a second,
-// since not every server reports them, or by a request for another class of entries: then the far half lists
-// again and omits entries that the client has had.
+// because not every server reports them, or by a request for another class of entries: then the far half
+// lists again and omits entries that the client has received.
 // Clients that open and list in one compound get the beginning from the server itself, and the rest is
-// fetched behind it; if it is not (the feature was off) both halves record which entries the client got.
+// fetched after it; if it is not (the feature was off) both halves record which entries the client received.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -33,7 +33,7 @@ class NearListings final : public NearPart {
   std::size_t held_bytes() const { return held_bytes_; }
 
  private:
-  // Of names in the listing's tree: changes by this connection, and by others (Watched).
+  // Counts for names in the listing's tree: changes by this connection, and by others (Watched).
   struct Version {
     std::uint64_t changes = 0, doubts = 0;
   };
@@ -41,14 +41,14 @@ class NearListings final : public NearPart {
     MessageId generation{};  // the request that began it, or restarted it
     std::uint8_t info_class = 0;
     Version seen;            // when it was begun, or restarted
-    bool at_server = false;  // its beginning was requested by the client, and not been answered
-    bool active = false;     // entries after its beginning come, or have come, as Answers
-    bool afresh = false;     // the far half has set the server's position back to the beginning
-    bool given_up = false;   // the client asks the server from here on
-    bool asked = false;      // by a request of its own, for which the owner of the listing was decided
+    bool at_server = false;  // its beginning was requested by the client, and is not answered yet
+    bool active = false;     // entries after its beginning will arrive, or have arrived, as Answers
+    bool afresh = false;     // the far half has restarted the listing at the server
+    bool given_up = false;   // the client's queries are sent to the server from now on
+    bool asked = false;      // by a separate request, for which the owner of the listing was decided
     // Entries that the server has sent to the client itself: in the compound that opened the directory.
     std::uint64_t told_before = 0;
-    std::uint64_t served = 0;  // entries that the client has got
+    std::uint64_t served = 0;  // entries that the client has received
     FetchedListing fetched;
     std::deque<Message> waiting;  // the client's queries, in order
   };
@@ -72,22 +72,21 @@ class NearListings final : public NearPart {
   void answer(TimePoint now, const Listing& listing, const Message& request, Status status, Bytes entries);
   void told(Listing& listing, const Pending& request, const Slice& entries);
 
-  // Changes by other clients may be this many milliseconds old between the far half and the client, plus the
-  // line's delay.
+  // Changes by other clients may be this old, plus the line's delay, when the client receives the entries.
   static constexpr std::chrono::seconds kLife{10};
   static constexpr std::uint64_t kMostRepeated = 1 << 16;  // entries: the far half remembers no more
 
   NearSide& side_;
-  // Waiting queries of one connection: further ones go to the server.
+  // Limit of waiting queries of one connection: further ones are sent to the server.
   static constexpr std::size_t kMostWaiting = 256;
-  // Of entries that the far half has sent beyond its window.
+  // Limit of entries that the far half has sent beyond its window.
   static constexpr std::size_t kMostQueuedBytes = 16 << 20;
 
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
-  // A compound opens a directory and lists it: its answer shows to which open the listing belongs.
+  // A compound opens a directory and lists it: its response shows to which open the listing belongs.
   KeyedMap<MessageId, Listing> beginning_;
   NameChanges name_changes_;
-  std::size_t waiting_ = 0;  // questions
+  std::size_t waiting_ = 0;  // number of queries
   std::size_t held_bytes_ = 0;
 };
 

@@ -5,8 +5,8 @@
 
 namespace longhaul::smb::smb2 {
 
-// A client that was reset opens the file again to continue with it, or takes it for finished and renames it:
-// its program must learn of the loss. Clients use one chain of a compound, so that all of it fails together.
+// A client that was reset opens the file again to continue with it, or renames it as completed: its program
+// must be informed of the loss. Clients use one chain per compound, so that all of it fails together.
 bool NearLosses::refuses(TimePoint now, const Message& message) {
   bool is_lost = false;
   if (!side_.connection().sessions().may_be_answered()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the near half tells its client of promised writes that were lost: a request that goes on with such a
-// file is answered with the error for that; where nothing may be answered, the client's connection is reset.
-// near_writes.h makes the promises, lost_files.h knows the files, far_losses.h tells if another near half
-// made them.
+// Informs the near half's client of promised writes that were lost: a request that continues with such a file
+// is answered with the error for lost writes; if no response is possible, the client's connection is reset.
+// near_writes.h makes the promises, lost_files.h knows the files, far_losses.h informs the client if another
+// near half made them.
 #pragma once
 #include <memory>
 #include <vector>
@@ -23,23 +23,24 @@ class NearLosses {
   NearLosses(const NearLosses&) = delete;
   NearLosses& operator=(const NearLosses&) = delete;
 
-  // What this message does with files as if their writes had been kept.
+  // Files that this message uses as if their writes had been kept.
   std::vector<GoesOn> gone_on_with(const Message& message) const {
     return files_.gone_on_with(message, side_.connection());
   }
-  // Before any part may answer it: true if one of those files has lost promised writes, so that the whole
-  // message was answered with the error for that, or the flow aborted where nothing may be answered.
+  // To be called before any part may answer it. Returns true if one of those files has lost promised writes;
+  // then the whole message was answered with the error for lost writes, or the flow was aborted because no
+  // response was possible.
   bool refuses(TimePoint now, const Message& message);
-  // Answers of the server, or the far half, that report a loss.
+  // Responses of the server, or the far half, that report a loss.
   void on_outcome(const Connection::Outcome& outcome);
-  // A frame of the client has come, whether or not it must wait here, or its end in order.
+  // A frame of the client has arrived, whether or not it must wait here, or its end in order.
   void client_goes_on();
-  // What the client sends may open any file, and nothing can answer it: it is reset for all that was lost.
+  // The client may send an open of any file that cannot be answered: it is reset for all its losses.
   void goes_unread();
-  // From here on none of its frames is read.
+  // From now on none of its frames is parsed.
   void goes_unguarded() { unguarded_.begin(); }
 
-  // The client has lost writes, or may lose some that are promised: `has_records`, what is lost already.
+  // Whether the client has lost writes, or may lose promised ones; has_records(): only the former.
   bool any() const { return lost_->any(ends_); }
   bool has_records() const { return lost_->has_records(ends_); }
   // As Half::awaited(), Half::arrived().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's requests; see near_metadata.h. near_metadata_answers.cc has the effects of answers.
+// The client's requests; see near_metadata.h. near_metadata_answers.cc has the effects of responses.
 #include "proxy/modules/smb/smb2/near_metadata.h"
 
 #include <algorithm>
@@ -65,8 +65,8 @@ void NearMetadata::before_create(const Message& message) {
     return;
   }
   using FileSystems = OpeningQuestions::FileSystems;
-  // The far half queries without waiting for promised writes, so the free space would be too large; and
-  // nothing reports its changes.
+  // The far half queries without waiting for promised writes, so the free space would be too large; and its
+  // changes are not reported.
   const bool may_ask_for_space = !side_.has_promised() && side_.surroundings().features.metadata_relaxed;
   for (const std::string& question : openings_.opening(
            header.message_id, *request, may_ask_for_space ? FileSystems::included : FileSystems::excluded)) {
@@ -136,7 +136,7 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
   return Taken::no;
 }
 
-// Questions for the disk are asked again after any change. An empty one: of the file.
+// Queries about the disk are sent again after any change. An empty one: about the file.
 NearMetadata::Version NearMetadata::version_of(const Open& open, const std::string& question) const {
   const auto request = question.empty() ? std::nullopt : request_of(as_bytes(question));
   const bool of_disk = !question.empty() && (!request || request->type == InfoType::file_system);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for metadata: answers QUERY_INFO from answers fetched with the open, or repeatedly
+// The near half's part for metadata: answers QUERY_INFO from responses fetched with the open, or repeatedly
 // under a lease, and CLOSE under a handle-caching lease or batch oplock. near_listings.h has listings of
-// directories; far_metadata.h asks the server.
+// directories; far_metadata.h queries the server.
 //
-// An answer is valid until the file is changed through this connection, and while an oplock keeps others away
+// A response is valid until the file is changed through this connection, and while an oplock excludes others
 // or the far half watches for their changes. With `smb.metadata = relaxed` it is also valid without either:
 // then it answers one query, shortly after it arrived, if nothing newer was known when the open was answered;
-// under a shared lease repeatedly, for a bounded time. A READ that finds another end of the file voids known
-// answers: a client that saw that end must not get an earlier one, and the break may come behind the READ's
-// answer.
+// under a shared lease repeatedly, for a limited time. A READ that finds another end of the file makes stored
+// responses void: a client that received that end must not get an earlier one, and the break may arrive after
+// the READ's response.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -32,7 +32,7 @@ class NearMetadata final : public NearPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
-  // The answer to this CREATE, which was not passed to on_request(), comes next; these queries have been sent
+  // The response to this CREATE, which was not passed to on_request(), follows; these queries have been sent
   // about its file.
   void opened_ahead(const Message& create, const std::vector<Slice>& questions);
   // As NearSide::has_read().
@@ -43,7 +43,7 @@ class NearMetadata final : public NearPart {
   std::size_t held_bytes() const { return totals_.bytes; }
 
  private:
-  // Known values are valid while nothing was changed since: counted, not reported to each open file.
+  // Stored responses are valid while nothing has changed since: counted, not reported to each open file.
   using Version = std::uint64_t;
   struct File {
     explicit File(KnownAnswers::Totals& totals) : answers(totals) {}
@@ -51,8 +51,8 @@ class NearMetadata final : public NearPart {
     KnownAnswers answers;
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
-    // The file's position after the client's READs ([MS-FSCC] 2.4.35); none: the server knows. READs that
-    // never reached the server, and those that only we requested, must not show.
+    // The file's position after the client's READs ([MS-FSCC] 2.4.35); nullopt: the server knows it. READs
+    // that never reached the server, and those that only the far half requested, must not affect it.
     std::optional<std::uint64_t> position;
     ChangesSince since;
   };
@@ -78,7 +78,7 @@ class NearMetadata final : public NearPart {
   void follow_position(const Message& message);
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
-  // Different queries of one file from which something is learnt.
+  // Limit of different queries of one file that are remembered.
   static constexpr std::size_t kMostAsked = 64;
 
   NearSide& side_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The effects of the server's and the twin's answers, and when known values become void; see near_metadata.h.
+// The effects of the server's and the twin's responses, and when stored ones become void; see
+// near_metadata.h.
 #include "proxy/modules/smb/smb2/file_position.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/question.h"
@@ -25,7 +26,8 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     if (!each.element) continue;
     openings_.answered(each.request.id);
     if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
-      // Earlier changes are done at the server, and their errors reported: this answer came behind them.
+      // Earlier changes are completed at the server, and their errors reported: this response came after
+      // them.
       const auto flushed = files_.find(flushing.mapped().open);
       const Open* open = side_.connection().open(flushing.mapped().open);
       if (flushed != files_.end() && open && version_of(*open, {}) == flushing.mapped().version &&
@@ -46,7 +48,7 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
       continue;
     }
     const KnownAnswer* known = file->second.answers.find(asked.question);
-    if (known && !known->here) continue;  // it comes once more
+    if (known && !known->here) continue;  // it will arrive again
     file->second.answers.keep(asked.question, KnownAnswer{.here = true,
                                                           .version = asked.version,
                                                           .response = Slice::copy_of(response->buffer),
@@ -63,7 +65,7 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
   if (open.caching & lease_state::write) return;  // no other client moves the end
   const bool ended = got < asked;
   if (file->second.since.any(open)) {
-    if (ended) open.doubted();  // known values may contain the previous end
+    if (ended) open.doubted();  // stored responses may contain the previous end
   } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
     open.changed();
   }

@@ -9,7 +9,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Approximate memory of one, besides the names.
+// Approximate memory of an offer, except the names.
 constexpr std::size_t kOfferBytes = 512;
 
 std::string asked_in(SessionId session, TreeId tree, const Slice& request) {
@@ -95,7 +95,7 @@ void NearOpens::tell_known(TimePoint now, const Known& known) {
   for (const auto& [message, attached] : known) side_.again(now, message, attached);
 }
 
-// ---- what the twin tells
+// ---- messages of the twin
 
 Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& attached) {
   if (const auto* offer = std::get_if<Offer>(&message)) {
@@ -103,7 +103,7 @@ Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& att
     return Taken::yes;
   }
   if (const auto* revoked = std::get_if<Revoke>(&message)) {
-    // If it has been given out, Took is under way.
+    // If it was given to the client, Took is under way.
     if (const auto found = offers_.find(revoked->number); found != offers_.end()) give_up(found);
     return Taken::yes;
   }

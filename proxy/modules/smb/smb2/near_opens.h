@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for opens made ahead: keeps the far half's offers (an open file, and what is known of
-// it) until the client sends exactly that request, and answers it then. far_opens.h decides which files are
+// The near half's part for opens made ahead: stores the far half's offers (an open file, and what is known of
+// it) until the client sends exactly that request, and then answers it. far_opens.h decides which files are
 // opened, and for how long.
 //
-// An offer is given out only while no CREATE that may be of the same file, and no request that may make it
-// another file, is on its way to the server: when the far half meets such a request it takes its offers back
-// without asking, and no client may have got one meanwhile.
+// An offer is used only while no CREATE that may name the same file, and no request that may make the name
+// refer to another file, is on its way to the server: when the far half receives such a request it withdraws
+// its offers without waiting for a confirmation, and no client may have received one meanwhile.
 #pragma once
 #include <map>
 #include <memory>
@@ -19,7 +19,7 @@ namespace longhaul::smb::smb2 {
 
 class NearOpens final : public NearPart {
  public:
-  // `account`: the bytes that all flows of this site hold ahead.
+  // `account`: the bytes that all flows of this site store ahead.
   NearOpens(NearSide& side, std::shared_ptr<AheadAccount> account)
       : side_(side), account_(std::move(account)) {}
   ~NearOpens() override;
@@ -29,13 +29,12 @@ class NearOpens final : public NearPart {
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Takes the answer to a CREATE for which the far half used one of its opens: known values follow.
+  // Takes the response to a CREATE for which the far half used one of its opens: known values follow.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
-  // Offer and Revoke; and messages about opens that no client has got.
+  // Offer and Revoke; and messages about opens that no client has received.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
 
-  // True: the far half may give back offers without our confirmation, so no client gets them.
-  // it.
+  // If `nothing`: the far half may withdraw offers without our confirmation, so no client gets them.
   void offer_nothing(bool nothing) { nothing_ = nothing; }
   void give_up_all();
   std::size_t held_bytes() const { return state_bytes_; }
@@ -46,10 +45,10 @@ class NearOpens final : public NearPart {
     OpenKey open;
     std::string request;
     std::vector<Slice> questions;
-    Slice response;  // without its header
-    Known known;     // of the open, in order
+    Slice response;  // without the header
+    Known known;     // about the open, in order
     std::uint64_t bytes = 0;
-    std::size_t state_bytes = 0;  // beside them
+    std::size_t state_bytes = 0;  // additional memory
   };
   using Offers = std::map<std::uint64_t, Offered>;
 
@@ -62,14 +61,14 @@ class NearOpens final : public NearPart {
   // More than the far half ever offers at a time; the bytes are those that it may have sent ahead of a flow.
   static constexpr std::size_t kMostOffers = 512;
   static constexpr std::uint64_t kMostBytes = 64 << 20;
-  static constexpr std::size_t kMostKnown = 1024;  // messages about one
+  static constexpr std::size_t kMostKnown = 1024;  // messages about one offer
 
   NearSide& side_;
   std::shared_ptr<AheadAccount> account_;
   Offers offers_;                                    // by number
   std::map<std::string, std::uint64_t> by_request_;  // session, tree and request -> number
   std::map<OpenKey, std::uint64_t> by_open_;
-  KeyedSet<MessageId> unsettling_;  // requests under way
+  KeyedSet<MessageId> unsettling_;  // requests in flight
   std::uint64_t held_bytes_ = 0;
   std::size_t state_bytes_ = 0;
   bool nothing_ = false;

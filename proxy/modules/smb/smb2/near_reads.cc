@@ -7,10 +7,10 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::uint64_t kMostOffset = 1ull << 62;
-// READs of one connection that wait for data under way; further ones go to the server.
+// Limit of READs of one connection that wait for data; further ones are sent to the server.
 constexpr std::size_t kMostWaiting = 128;
 
-// A READ that we can answer: without options that only the server supports.
+// A READ that can be answered here: without options that only the server supports.
 bool is_plain(const Header& header, const ReadRequest& read, const Connection& connection) {
   constexpr std::uint32_t kKnownFlags = header_flags::priority_mask;
   return (header.flags & ~kKnownFlags) == 0 && header.channel_sequence == 0 && read.flags == 0 &&
@@ -130,7 +130,7 @@ Taken NearReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&
   return Taken::no;
 }
 
-// 3.3.5.12: fewer bytes than MinimumCount, and none at all, are the end of the file.
+// 3.3.5.12: less data than MinimumCount, or none at all, means the end of the file.
 void NearReads::answer(TimePoint now, const Read& read, const OpenKey& open, std::uint64_t offset,
                        const ReadData& data) {
   MessageId id = read.header.message_id;

@@ -22,9 +22,9 @@ class NearReads final : public NearPart {
   bool quiet() const override { return waiting_.empty(); }
 
   void drop(const Open& open) { drop(open.key); }
-  // For all opens that may be of this file.
+  // For all opens that may refer to this file.
   void drop_file(const FileGroup& file);
-  // Memory of READs that wait, besides what the account counts.
+  // Memory of READs that wait, in addition to what the account counts.
   std::size_t held_bytes() const { return cache_.waiting_bytes(); }
   void wasted(std::uint64_t bytes) {
     other_wasted_bytes_ += bytes;
@@ -32,7 +32,7 @@ class NearReads final : public NearPart {
   }
 
  private:
-  struct Read {  // as the client requested
+  struct Read {  // as requested by the client
     Header header;
     std::uint32_t length = 0;
     std::uint32_t minimum_count = 0;

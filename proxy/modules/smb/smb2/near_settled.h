@@ -10,7 +10,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// Whether the far half watches it: it may have, or get, promises.
+// Whether the far half watches the open because it may have, or get, promises.
 bool may_be_written_behind(const Open& open);
 
 class NearSettled final : public NearPart {

@@ -9,14 +9,14 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
+constexpr std::int64_t kMostExtraCredits = 64;  // in one early response
 
-// Whether the answer can report a failure of earlier writes.
+// Whether the response can report a failure of earlier writes.
 bool tells_of_writes(Command command) {
   return command == Command::write || command == Command::flush || command == Command::close;
 }
 
-// The server's answer in advance, or afterwards.
+// The response in place of the server's, early or late.
 Slice answer_of(const Header& head, std::uint32_t written_bytes) {
   if (head.status != Status::success) return build_error_response(head);
   return build_write_response(head, written_bytes);
@@ -39,7 +39,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   const Header& header = message.header();
   if (header.command == Command::write) return write(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
-    // It crossed our answer: the server must not undo what the client was told is done.
+    // It crossed our response: the server must not undo a write that was reported as completed.
     const auto found = waiting_.find(header.message_id);
     return found != waiting_.end() && found->second.answered ? Taken::yes : Taken::no;
   }
@@ -100,8 +100,8 @@ bool NearWrites::policy_allows(Open& open) {
   if (lost_->live().has_unguarded(ends_)) return policy_.declines(open, reasons::smb_other_paths, counters);
   const auto bypassed = side_.may_be_bypassed(open.session);
   if (bypassed.value_or(false)) return policy_.declines(open, reasons::smb_other_paths, counters);
-  // If that is not known yet, neither is the room, which is reported afterwards: the answer waits for both.
-  // If the client is just asking for addresses, the server answers.
+  // If that is not known yet, neither is the free space, which is reported later: the response waits for
+  // both. If the client is just querying addresses, the server answers.
   return bypassed || !room_.knows(disk_tree(open.session, open.tree));
 }
 
@@ -150,7 +150,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   count();
 }
 
-// What must not be promised now is not promised later either, only because it waited here.
+// Writes that must not be promised now are not promised later either, only because they waited here.
 void NearWrites::answer_held(TimePoint now) {
   if (stops_ || files_.may_be_misnamed() || lost_->live().has_unguarded(ends_)) return;
   while (const auto message = promises_.poll_answerable()) answer_early(now, id_of(*message));
@@ -162,7 +162,7 @@ void NearWrites::mark(const Open& open) {
     live_.mark(open.key, lost_file(open));
 }
 
-// What was held for the room counts as promised already.
+// Writes held for free space count as promised already.
 void NearWrites::review_undecided(TimePoint now) {
   const bool any = undecided_.review(promises_, [&](const OpenKey& key) -> std::optional<bool> {
     const auto marked = live_.is_marked(key);
@@ -182,7 +182,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
-    // Answered here, before the server: its own answer may be the first to tell of an error.
+    // Answered here, before the server: its own response may be the first to report an error.
     if (!each.interim && !each.element && each.request.command == Command::close)
       for (const auto& closed : outcome.closed)
         if (closed->group && closed->group->count(&FileCounts::writes) != 0)
@@ -214,7 +214,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 
 Taken NearWrites::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
   if (late_.empty()) return Taken::no;
-  // Answers signed since then cannot be changed; then only a reset informs the client, and its next open of
+  // Responses signed since then cannot be changed; then only a reset informs the client, and its next open of
   // the file.
   if (side_.connection().sessions().ids_are_fixed()) {
     for (const LostWrites::File& file : late_files_) lost_->add(file, {.cause = Cause::refused});
@@ -229,7 +229,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
   return Taken::yes;
 }
 
-// Its CLOSE was answered, or its tree or session has ended. No answer can carry an error any more.
+// Its CLOSE was answered, or its tree or session has ended. No response can report an error any more.
 void NearWrites::ended(const Open& open) {
   for (const MessageNumber number : promises_.messages(open.key)) waiting_.erase(id_of(number));
   const LivePromises::Closed closed = live_.closed(open.key, lost_file(open));
@@ -244,7 +244,7 @@ std::optional<LostWrites::File> NearWrites::file_of(const OpenKey& key) {
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* done = std::get_if<Kept>(&message)) {
-    // The connection is reset then (near_metadata.h).
+    // Then the connection is reset (near_metadata.h).
     if (const auto closing = closing_.extract(id_of(done->message));
         !closing.empty() && Status{done->status} != Status::success)
       lost_->refused(closing.mapped().file, {0, std::max<std::uint64_t>(closing.mapped().end, 1)},
@@ -266,7 +266,7 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
     review_undecided(now);
     return Taken::yes;
   }
-  // An oplock that the far half held on the client's behalf: all promises under it are under way.
+  // An oplock that the far half held on the client's behalf: all promises under it are in transit.
   if (const auto* taken_back = std::get_if<smb::Break>(&message)) {
     if (side_.connection().open(taken_back->open)) promises_.stop(taken_back->open);
     side_.out().tell(Broken{.open = taken_back->open});

@@ -104,11 +104,11 @@ void NotifyHandles::answered(TimePoint now, Number number, const Element& answer
   if (still == handles_.end()) return;
   still->second.state = Handle::State::to_listen;
   still->second.due = now + kRest;
-  // Changes may have been reported without an interim answer: the server watches all the same.
+  // Changes may have been reported without an interim response: this shows that the server watches.
   if (!std::exchange(still->second.watches, true)) begun_(now, number);
 }
 
-// It cannot be watched, or not any more.
+// The folder cannot be watched, or no longer.
 void NotifyHandles::fail(TimePoint now, Number number) {
   Handle& handle = handles_.at(number);
   const FileId file = std::exchange(handle.file, {});
@@ -139,7 +139,7 @@ void NotifyHandles::close_file(TimePoint now, const FolderPath& path, const File
   send_closes(now);
 }
 
-// A request that cannot be sent any more must not block others.
+// A request that can no longer be sent must not block others.
 void NotifyHandles::send_closes(TimePoint now) {
   while (!closes_.empty()) {
     const Closing closing = closes_.back();

@@ -9,7 +9,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// [MS-SMB2] 2.2.13.1.1: the meaning of generic rights, as far as we need it.
+// [MS-SMB2] 2.2.13.1.1: the meaning of generic rights, as far as needed here.
 std::uint32_t without_generic_rights(std::uint32_t wanted) {
   if (wanted & access::generic_all)
     wanted |= access::generic_read | access::generic_write | access::generic_execute;
@@ -69,10 +69,10 @@ void Open::granted(const CreateResponse& answer, const Tree* share) {
 
 void Open::broken(OplockLevel to) {
   // 3.3.4.6: a broken level II needs no acknowledgement. Judged by what the server granted: `caching` may
-  // have been given up meanwhile, without the server's knowledge.
+  // have been returned meanwhile, without the server's knowledge.
   break_pending = caching_of(oplock) & lease_state::write;
-  // If we requested it, the rest is a shared oplock, which the client did not request either
-  // (far_oplocks.cc).
+  // If it was requested on the client's behalf, the rest is a shared oplock, which the client did not request
+  // either (far_oplocks.cc).
   caching = on_behalf ? +lease_state::none : caching & caching_of(to);
   oplock = to;
 }

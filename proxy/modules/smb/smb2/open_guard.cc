@@ -11,7 +11,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Answers, as far as opens are concerned; the requests behind one in its compound come on top.
+// Limit of responses to be changed; the later requests of an open in its compound are not counted.
 constexpr std::size_t kMostOwed = 1024, kMostOpened = 1024;
 
 bool is_reconnect(const CreateRequest& request) {
@@ -22,7 +22,7 @@ bool has_signature(const Element& element) { return element.header.is_signed(); 
 
 }  // namespace
 
-// 3.3.5.2.7.2: what a related element takes from the one before.
+// 3.3.5.2.7.2: what a related element inherits from the previous one.
 struct OpenGuard::Chain {
   SessionId session = 0;
   TreeId tree = 0;
@@ -47,11 +47,11 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
       passing.push_back({element.header, element.body()});
       continue;
     }
-    // A signed message can be read, but neither split nor answered.
+    // A signed message can be parsed, but neither split nor answered.
     if (chain.is_signed) return tell_by_reset(out);
     whole = false;
     pass();
-    // A CANCEL has no answer and takes no id.
+    // A CANCEL has no response and takes no id.
     const auto owed = owed_.find(element.header.message_id);
     if (owed != owed_.end() && element.header.command != Command::cancel)
       out.to_server.push_back(build_echo_request(head_of(owed->second.request)));
@@ -63,7 +63,7 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   return true;
 }
 
-// What was found of this message's files so far is told by the reset.
+// The reset reports the losses found in this message so far.
 bool OpenGuard::tell_by_reset(Out& out) {
   for (const auto& [id, owed] : owed_)
     if (owed.verdict == Verdict::refused && owed.file) telling_.told_by_reset(*owed.file);
@@ -135,7 +135,7 @@ void OpenGuard::owe(const Element& element, const Chain& chain, Owed owed) {
   owed_.try_emplace(element.header.message_id, std::move(owed));
 }
 
-// Of several concurrent opens, one gets the report.
+// Of several concurrent opens, one receives the report.
 bool OpenGuard::is_being_told(const LostWrites::File& file) const {
   return std::ranges::any_of(owed_, [&](const auto& each) {
     return each.second.verdict == Verdict::refused && each.second.file == file;
@@ -171,8 +171,8 @@ void OpenGuard::learn_opened(const Element& answer, const Owed& owed) {
   if (opened && opened_.size() < kMostOpened) opened_.insert_or_assign(opened->file, *owed.file);
 }
 
-// If the server refuses even an ECHO the session has ended, and its error stands: the client renews the
-// session and tries again; otherwise its program would never learn of the loss.
+// If the server refuses even an ECHO the session has ended, and its error remains: the client renews the
+// session and retries; otherwise its program would never be informed of the loss.
 CompoundPart OpenGuard::settled(const Element& answer, const Owed& owed) {
   Header header = answer.header;
   header.command = owed.request.command;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CREATE, rename or link of an SMB2 connection is answered instead of the server because promised
-// writes of its file were lost, and how: an ECHO goes to the server under its MessageId, so that no id is
-// left unused there, and the answer to the ECHO returns to the client as the request's error, with the
-// credits that the server grants. Signed requests cannot be answered: then the connection is reset, which has
-// to tell the client.
+// Decides which CREATE, rename or link of an SMB2 connection is answered instead of passed on because
+// promised writes of its file were lost, and how: an ECHO is sent to the server under its MessageId, so that
+// no id is left unused there, and the response to the ECHO returns to the client as the request's error, with
+// the credits that the server grants. Signed requests cannot be answered: then the connection is reset, which
+// has to inform the client.
 #pragma once
 #include <optional>
 #include <span>
@@ -27,26 +27,26 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Outputs a replacement for the frame, or has the connection reset. False: it cannot be parsed, and no
-  // output was made.
+  // Outputs a replacement for the frame, or has the connection reset. Returns false, without output, if the
+  // frame cannot be parsed.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
-  // Answers of the server must still be changed, or will show whether lost content has been replaced.
+  // Whether responses of the server must still be changed, or will show that lost content was replaced.
   bool owes() const { return !owed_.empty(); }
 
  private:
   struct Chain;
   enum class Verdict : std::uint8_t { passes, refused };
-  // A request whose answer matters.
+  // A request whose response matters.
   struct Owed {
     Header request;  // with the session and tree that it refers to
     Verdict verdict = Verdict::passes;
-    // None: it is refused because the CREATE before it in its compound is.
+    // Nullopt: it is refused because the previous CREATE in its compound is.
     std::optional<LostWrites::File> file;
     LostWrites::Use use = LostWrites::Use::attributes;
   };
   using Elements = std::span<const Element>;
-  // The first of these elements, the rest of the message.
+  // Judges the first of these elements, which are the rest of the message.
   Verdict judge(Elements elements, Chain& chain);
   Verdict judge_create(Elements elements, const Chain& chain);
   Verdict judge_new_name(const Element& element, const Chain& chain);

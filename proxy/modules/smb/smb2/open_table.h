@@ -24,40 +24,40 @@ class OpenTable {
   Open* find(const FileId& file);
   Open* find(const OpenKey& key);
 
-  // Its number is not in use. It counts as an open of its group from here on.
+  // Its number must not be in use. It is counted as an open of its group from now on.
   Open& add(std::unique_ptr<Open> open);
-  // None: it is not known.
+  // Returns null if it is not known.
   std::unique_ptr<Open> remove(const FileId& file);
 
-  // The server has granted it this lease; before add(). All opens under its key share one lease, which may
-  // have grown with this one.
+  // The server has granted it this lease; to be called before add(). All opens with its key share one lease,
+  // which may have grown with this one.
   void share_lease(Open& open, const Lease& lease);
-  // Opens whose caching is that of the lease.
+  // Opens that share the caching of the lease.
   const std::vector<FileId>& sharers(const LeaseKey& lease) const;
   bool is_shared(const LeaseKey& lease) const { return leases_.contains(lease); }
-  // The server breaks an oplock or a lease: the opens that have less caching from here on.
+  // The server breaks an oplock or a lease: returns the opens that have less caching from now on.
   std::vector<Open*> broken(const AnyBreak& notification);
-  // It has answered the acknowledgement of a break.
+  // The server has answered the acknowledgement of a break.
   void acknowledged(const AnyBreak& answer);
 
-  // The client has asked to end the tree, or all trees of the session. Each open is reported once, and stays
-  // so until its tree or session has ended, or the server has refused that.
+  // The client has requested to end the tree, or all trees of the session. Each open is reported once, until
+  // its tree or session has ended, or the server has refused the request.
   void leave(SessionId session, std::optional<TreeId> tree);
   std::vector<FileId> in(SessionId session, std::optional<TreeId> tree) const;
-  // The session is set up again. Somebody else may speak from here on: what is open already, only the server
-  // can judge (3.3.5.5.3).
+  // The session is set up again, perhaps by another user: only the server can judge what was already open
+  // (3.3.5.5.3).
   void restarted(SessionId session);
   void ended(SessionId session) { since_setup_.erase(session); }
 
-  // Its name belongs to another group from here on, which counts it.
+  // Its name belongs to another group from now on, which counts it.
   void regroup(Open& open, const FileGroupRef& group);
-  // It was renamed.
+  // The file was renamed.
   void moved(Open& open, std::u16string to);
   std::size_t name_bytes() const { return name_bytes_; }
   // Approximate memory.
   std::size_t held_bytes() const { return opens_.size() * kBytesEach + name_bytes_; }
 
-  // More opens at a time are not tracked, and more that share a lease have no caching.
+  // Further opens are not tracked, and further opens that share a lease have no caching.
   static constexpr std::size_t kMostOpens = 1 << 14, kMostSharers = 64;
 
  private:
@@ -74,7 +74,7 @@ class OpenTable {
     std::size_t operator()(const LeaseKey& key) const;
   };
 
-  static constexpr std::size_t kBytesEach = 512;  // with its place in the tables
+  static constexpr std::size_t kBytesEach = 512;  // including its entries in the tables
   ById opens_;
   std::size_t name_bytes_ = 0;
   std::map<TreeKey, InTree> in_tree_;

@@ -63,13 +63,13 @@ OpeningRow::Folder* OpeningRow::folder_of(const Opened& opened) {
   return &folders_.front();
 }
 
-// ---- what the client does
+// ---- the client's behaviour
 
 void OpeningRow::opened(const Opened& opened) {
   ++unread_;
   Folder* folder = folder_of(opened);
   if (!folder || !folder->files.opened(utf16(opened.open.last()))) return;
-  // In the same way and the same folder; a client that opens files otherwise begins a new row.
+  // In the same way and the same folder; a client that opens files differently begins a new row.
   alike_ = last_ && last_->open.how == opened.open.how && last_->session == opened.session &&
            last_->tree == opened.tree && last_->open.folder() == opened.open.folder();
   last_ = opened;
@@ -86,7 +86,7 @@ void OpeningRow::asked(const QueryInfoRequest& query) {
   }
 }
 
-// ---- what comes next
+// ---- prediction
 
 const NextFiles::File* OpeningRow::next() {
   Folder* folder = last_ ? folder_of(*last_) : nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a client opens the files of a listed folder one after the other: in which order (next_files.h), with
-// which options, and with which queries; so which it will open next, and how many it pays to open ahead.
-// Pure; far_opens.h acts on it.
+// which options, and with which queries. From this follows which it will open next, and how many are worth
+// opening ahead. Pure; far_opens.h acts on it.
 #pragma once
 #include <deque>
 #include <optional>
@@ -14,7 +14,7 @@ namespace longhaul::smb::smb2 {
 
 class OpeningRow {
  public:
-  struct Opened {  // a CREATE of the client that may be one of a row
+  struct Opened {  // a CREATE of the client that may be part of a row
     PlainOpen open;
     SessionId session = 0;
     TreeId tree = 0;
@@ -22,23 +22,24 @@ class OpeningRow {
   };
   static constexpr std::size_t kMostAhead = 128;
 
-  // Entries of a directory from the server. `listing` is another number each time that it begins again.
+  // Entries of a directory from the server. `listing` is a new number each time that it begins again.
   void listed(const Open& directory, MessageId listing, std::uint8_t info_class, Bytes entries);
 
-  // The client opens this, whichever side answers. In the order of its requests.
+  // The client opens this file, whichever side answers. In the order of its requests.
   void opened(const Opened& opened);
-  void read() { unread_ = 0; }  // it reads a file
-  // It queries this about the file that it opened last, although that was not expected.
+  void read() { unread_ = 0; }  // the client reads a file
+  // The client sends this query about the file that it opened last, although it was not expected.
   void asked(const QueryInfoRequest& query);
-  // It is expected to send these queries about the next ones.
+  // The client is expected to send these queries about the next files.
   void expects(std::vector<Slice> questions) { questions_ = std::move(questions); }
 
-  // The last one opened, of a listed folder.
+  // The last opened file of a listed folder.
   const std::optional<Opened>& last() const { return last_; }
   const std::vector<Slice>& questions() const { return questions_; }
-  // It was opened like the one before, and the opened files are read and available: so may the next ones be.
+  // Whether it was opened like the one before, and the opened files are read and available: so the next ones
+  // may be, too.
   bool goes_on() const { return alike_ && unread_ <= kMostUnread && refused_ < kMostRefused; }
-  // The next one that was not given out. given_out(): marks it as given out. none_given_out(): all may be
+  // The next file that was not given out. given_out(): marks it as given out. none_given_out(): all may be
   // given out again.
   const NextFiles::File* next();
   void given_out();
@@ -68,14 +69,14 @@ class OpeningRow {
   static constexpr unsigned kMostUnread = 4;
   static constexpr unsigned kMostRefused = 3;
 
-  std::deque<Folder> folders_;  // the one used last in front
+  std::deque<Folder> folders_;  // the last used first
   std::optional<Opened> last_;
   bool alike_ = false;
   std::vector<Slice> questions_;
   unsigned unread_ = kMostUnread;  // opened since the last READ
-  unsigned refused_ = 0;           // in a row
+  unsigned refused_ = 0;           // consecutive
   std::size_t depth_ = kFirstOpens;
-  std::size_t used_since_ = 0;  // since depth_ grew last, when some had been wasted
+  std::size_t used_since_ = 0;  // since depth_ last grew, after some had been wasted
   bool careful_ = false;
 };
 

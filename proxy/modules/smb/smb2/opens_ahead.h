@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opens made ahead that a client may still get: in which state each is, and which one a CREATE, a file or
-// an expired time is about. Pure; far_opens.h sends and decides.
+// The opens made ahead that a client may still receive: the state of each, and which one belongs to a CREATE,
+// a file or an expired time. Pure; far_opens.h sends and decides.
 #pragma once
 #include <chrono>
 #include <map>
@@ -17,8 +17,8 @@ namespace longhaul::smb::smb2 {
 class OpensAhead {
  public:
   using Number = std::uint64_t;
-  // opening: its CREATE has no answer. offered: the near half may give it to its client. taken_back: no more,
-  // unless it has done so already.
+  // opening: its CREATE is not answered. offered: the near half may give it to its client. taken_back: no
+  // longer, unless it has done so already.
   enum class State : std::uint8_t { opening, offered, taken_back };
   struct Ahead {
     State state = State::opening;
@@ -26,11 +26,11 @@ class OpensAhead {
     TreeId tree = 0;
     PlainOpen asked;
     FileName name;
-    std::uint64_t bytes = 0;         // that are fetched with it, approximately
-    std::vector<Slice> questions;    // that are asked about it
+    std::uint64_t bytes = 0;         // approximate number of bytes fetched with it
+    std::vector<Slice> questions;    // queries that are sent about it
     bool unwanted = false;           // while opening: to be closed
     std::optional<Message> waiting;  // while opening: the client's own CREATE
-    FileId file;                     // from here on: since it is open
+    FileId file;                     // this and the following: since it is open
     OpenKey key;
     Slice response;
     TimePoint since{};
@@ -38,31 +38,31 @@ class OpensAhead {
   };
   using All = std::map<Number, Ahead>;
 
-  // An offer is for this long.
+  // How long an offer lasts.
   static constexpr std::chrono::seconds kLife{5};
 
   Number next_number() { return next_number_++; }
   void add(Number number, Ahead ahead) { opens_.emplace(number, std::move(ahead)); }
   Ahead* find(Number number);
-  Ahead remove(Number number);  // one that is there
+  Ahead remove(Number number);  // must exist
   const All& all() const { return opens_; }
   std::size_t size() const { return opens_.size(); }
   std::uint64_t bytes() const;
 
-  // The server has opened it.
+  // The server has opened the file.
   void opened(Number number, const Open& open);
   void offered(Number number, TimePoint now);
   std::optional<Number> of_file(const FileId& file) const;
 
-  // The one that answers this CREATE: offered, or being opened for nobody yet.
+  // The open that answers this CREATE: offered, or being opened for no client yet.
   std::optional<Number> fitting(const OpeningRow::Opened& asked) const;
-  // The client's CREATE waits for one that is being opened.
+  // The client's CREATE waits for an open in progress.
   void wait_for(Number number, const Message& create);
   std::optional<Message> take_waiting(Number number);
   std::size_t waiting() const { return waiting_; }
 
   std::vector<Number> taken_back() const;
-  // Offered for too long.
+  // Opens offered for too long.
   std::vector<Number> expired(TimePoint now) const;
   std::optional<TimePoint> next_expiry() const;
 
@@ -70,7 +70,7 @@ class OpensAhead {
   All opens_;
   std::unordered_map<FileId, Number, FileIdHash> by_file_;
   Number next_number_ = 1;
-  std::size_t waiting_ = 0;  // CREATEs
+  std::size_t waiting_ = 0;  // number of waiting CREATEs
 };
 
 }  // namespace longhaul::smb::smb2

@@ -30,7 +30,7 @@ OrderScope order_scope_of(const Message& message, Connection& connection) {
       return scope;
     }
     case Command::read: {
-      // Up to any end: a write behind the range may move the end of the file.
+      // Up to any end: a write after the range may move the end of the file.
       OrderScope scope = of_file(Kind::range);
       scope.length = ~std::uint64_t{0} - scope.offset;
       return scope;

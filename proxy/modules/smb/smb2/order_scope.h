@@ -10,13 +10,13 @@ namespace longhaul::smb::smb2 {
 struct OrderScope {
   enum class Kind : std::uint8_t { nothing, range, file, everything };
   Kind kind = Kind::everything;
-  FileGroupRef file;  // none: everything
+  FileGroupRef file;  // null: everything
   std::uint64_t offset = 0, length = 0;
 
-  // It waits for all that came before it, and all that comes later for it.
+  // Whether it waits for all earlier requests, and all later ones wait for it.
   bool is_barrier() const { return kind == Kind::everything || !file || file->is_any(); }
 };
-// Of a request that the connection has tracked.
+// For a request that the connection has tracked.
 OrderScope order_scope_of(const Message& message, Connection& connection);
 
 }  // namespace longhaul::smb::smb2

@@ -9,7 +9,7 @@ namespace longhaul::smb::smb2 {
 std::optional<MessageId> OwnOpens::create(SessionId session, TreeId tree, const Build& build,
                                           OpenReply reply) {
   const auto request = numbered(session, tree, build);
-  if (!request) return std::nullopt;  // our own making
+  if (!request) return std::nullopt;  // built here
   const MessageId number = request->header().message_id;
   if (!leg_.inject(session, tree, 1, build, tracked(number, std::move(reply)))) return std::nullopt;
   connection_.on_request(*request);
@@ -18,7 +18,7 @@ std::optional<MessageId> OwnOpens::create(SessionId session, TreeId tree, const 
 
 bool OwnOpens::close(SessionId session, TreeId tree, const Build& build, OpenReply reply) {
   const auto request = numbered(session, tree, build);
-  if (!request) return false;  // our own making
+  if (!request) return false;  // built here
   const MessageId number = request->header().message_id;
   if (!leg_.inject_awaited(session, tree, build, tracked(number, std::move(reply)))) return false;
   connection_.on_request(*request);
@@ -39,7 +39,7 @@ FarSide::Reply OwnOpens::tracked(MessageId number, OpenReply reply) {
     EditedFrame edited(frame.bytes);
     edited.set_message_id(number);
     const auto answer = parse_message({FrameKind::smb2, std::move(edited).whole()});
-    if (!answer) return;  // it was parsed a moment ago
+    if (!answer) return;  // it was parsed before
     answered_(now, *answer, connection_.on_response(*answer), reply);
   };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CREATEs and CLOSEs of our own that the connection tracks like a client's: sends them, and tracks them and
-// their answers under numbers far beyond those of any client.
+// Our own CREATEs and CLOSEs that the connection tracks like a client's: sends them, and tracks them and
+// their responses under numbers far beyond those of any client.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,13 +14,13 @@ class OwnOpens {
  public:
   using Build = FarSide::Build;
   using OpenReply = FarSide::OpenReply;
-  // The connection knows the answer, with our number; the function calls `reply`.
+  // The connection has processed the response, with our number; the function calls `reply`.
   using Answered = std::function<void(TimePoint now, const Message& answer,
                                       const Connection::Outcome& outcome, const OpenReply& reply)>;
   OwnOpens(Connection& connection, ServerLeg& leg, Answered answered)
       : connection_(connection), leg_(leg), answered_(std::move(answered)) {}
 
-  // Its number. None: no ids are free, or the connection must pass unchanged.
+  // Returns its number, or nullopt if no ids are free, or if the connection must pass unchanged.
   std::optional<MessageId> create(SessionId session, TreeId tree, const Build& build, OpenReply reply);
   bool close(SessionId session, TreeId tree, const Build& build, OpenReply reply);
 

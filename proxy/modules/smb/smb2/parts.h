@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How near.h and far.h pass a message to their parts (reads, writes, metadata, order), one after the other;
-// and the functions that the parts may use. A part keeps its own state and knows no other part.
+// and the functions that the parts may use. A part has its own state and does not use other parts.
 //
 //   near   request:  aliases, opens, volumes, writes, metadata, reads, else passed on
 //          response: aliases, opens, volumes, writes, metadata, reads, else to the client
@@ -18,7 +18,7 @@ namespace longhaul::smb::smb2 {
 
 enum class Taken : bool { no, yes };
 
-// The near half, as its parts see it.
+// The interface of the near half for its parts.
 class NearSide {
  public:
   virtual ~NearSide() = default;
@@ -26,12 +26,12 @@ class NearSide {
   virtual Outputs& out() = 0;
   virtual modules::Counters& counters() = 0;
   virtual const Surroundings& surroundings() const = 0;
-  // Answers a single request that passed on_request() and was taken: the frame goes to the client, the id to
-  // the far half (Local; `yes`: another message has reported it, as Used does; `by_server`: this is the
-  // server's own answer, so no round trip was saved). Includes tracking.
+  // Answers a single request that passed on_request() and was taken: the frame is sent to the client, the id
+  // to the far half (Local; `yes`: another message has reported it, as Used does; `by_server`: this is the
+  // server's own response, so no round trip was saved). Includes tracking.
   enum class Told { no, yes, by_server };
   virtual void answer(TimePoint now, MessageId id, Slice frame, Told told = Told::no) = 0;
-  // Sends a request on that a part had taken before.
+  // Passes on a request that a part had taken before.
   virtual void pass_on(TimePoint now, const Message& message) = 0;
   // Cached data of this file is void, whichever open it was read through; reported to the twin.
   virtual void drop_file(const FileGroup& file) = 0;
@@ -42,15 +42,15 @@ class NearSide {
   // been sent about the file, too: their Answers follow.
   virtual void answer_create(TimePoint now, const Message& request, Slice answer,
                              const std::vector<Slice>& questions) = 0;
-  // Whether a connection of this session could bypass the pair; none: unknown.
+  // Whether a connection of this session could bypass the pair; nullopt: unknown.
   virtual std::optional<bool> may_be_bypassed(SessionId session) const = 0;
-  // Passes a message of the twin's to all parts, as if it had just arrived.
+  // Passes a message of the twin to all parts, as if it had just arrived.
   virtual void again(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
-  // WRITEs that are promised, or held, and as far as is known here not answered by the server.
+  // Whether WRITEs are promised, or held, that the server has not answered as far as is known here.
   virtual bool has_promised() const = 0;
-  // A promise through this open is not settled, or has failed and that was not reported.
+  // Whether a promise of this open is not settled, or has failed without being reported.
   virtual bool owes(const Open& open) const = 0;
-  // WRITEs through it may be promised from now on, or are not any more: see marks.h.
+  // WRITEs of the open may be promised from now on, or no longer: see marks.h.
   virtual void mark(const Open& open) = 0;
   virtual void unmark(const OpenKey& open) = 0;
   // Bytes that were read ahead and will not be used.
@@ -60,19 +60,18 @@ class NearSide {
 class NearPart {
  public:
   virtual ~NearPart() = default;
-  // Every request, before any part may take it, also in sessions that pass unchanged.
+  // For every request, before any part may take it, also in sessions that pass unchanged.
   virtual void before_request(TimePoint, const Message&, const Changes&) {}
-  // The effects of every answer, including those made here; before on_response().
+  // The effects of every response, including those made here; before on_response().
   virtual void on_outcome(TimePoint, const Connection::Outcome&) {}
   // A request that may be changed (its session is not signed or encrypted). Tracking is done; `changes` are
-  // its effects on opens. A part that takes it answers it, now or later, or passes it on with messages before
-  // it.
+  // its effects on opens. A part that takes it answers it, now or later, or passes it on after messages.
   virtual Taken on_request(TimePoint now, const Message& message, const Changes& changes) = 0;
   // A frame of the server, after tracking. A part that takes it has sent a replacement to the client.
   virtual Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) = 0;
   virtual Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
   virtual void on_surroundings(TimePoint, const Surroundings&) {}
-  // The client sends nothing more, or can no longer be parsed. True: nothing is held or owed.
+  // The client sends nothing more, or can no longer be parsed. quiet(): nothing is held or owed.
   virtual void lan_ended(TimePoint) {}
   virtual bool quiet() const { return true; }
   virtual void on_timeout(TimePoint) {}
@@ -81,13 +80,13 @@ class NearPart {
 
 enum class Watching : std::uint8_t { now, later, never };
 
-// Whether others may change a file unnoticed although we requested its oplock. A server breaks oplocks only
-// for requests that reach it as SMB.
+// Whether others cannot change a file unnoticed if the far half requested its oplock: a server breaks oplocks
+// only for requests that reach it by SMB.
 inline bool is_guarded(const Open& open, const Features& features) {
   return (open.on_behalf ? open.watched : !open.moved) || features.metadata_relaxed;
 }
 
-// The far half, as its parts see it.
+// The interface of the far half for its parts.
 class FarSide {
  public:
   virtual ~FarSide() = default;
@@ -96,80 +95,81 @@ class FarSide {
   virtual modules::Counters& counters() = 0;
   virtual const Surroundings& surroundings() const = 0;
 
-  // Sends a request of our own on an open's session and tree. `build` makes its frame from the head it gets.
-  // The final answer goes to `reply` (interim ones do not); if the connection ends before, `reply` is not
-  // called. False: no ids are free, or the connection must pass unchanged; try again when on_ids_freed() is
-  // called.
+  // Sends a request of our own on an open's session and tree. `build` makes its frame for the given head.
+  // `reply` receives the final response (interim ones are dropped); if the connection ends before, `reply` is
+  // not called. Returns false if no ids are free, or if the connection must pass unchanged; try again when
+  // on_ids_freed() is called.
   using Build = std::function<Slice(const RequestHead& head)>;
   using Reply = std::function<void(TimePoint now, const Frame& frame, const Element& answer)>;
   virtual bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                       Reply reply) = 0;
   virtual bool can_inject(std::uint16_t charge) const = 0;
-  // As inject(), for requests that we owe the server because of our own: also if nothing else is added any
-  // more, as long as ids may be (Sessions::ids_are_fixed) and the session has not expired.
+  // As inject(), for requests that we owe the server because of our own ones: also if nothing else may be
+  // added any more, as long as ids may be (Sessions::ids_are_fixed) and the session has not expired.
   virtual bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
   // As inject_owed(), for the acknowledgement of a break: takes any id, because requests wait for it at the
   // server.
   virtual bool acknowledge(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
-  // As inject(), for a request that the client's may wait for, such as the CLOSE of a handle of ours: takes
-  // an id that is kept for the client rather than wait for ever, if no answer is under way that could free
-  // another.
+  // As inject(), for a request that the client's requests may wait for, such as the CLOSE of a handle of
+  // ours: uses an id reserved for the client, rather than waiting for ever, if no response is under way that
+  // could free another.
   virtual bool inject_awaited(TimePoint now, SessionId session, TreeId tree, const Build& build,
                               Reply reply) = 0;
-  // As inject_awaited(), for a request that the server may answer at any later time. `begun`: it has
+  // As inject_awaited(), for a request that the server may answer at any later time. `begun`: the server has
   // announced that.
   using Begun = std::function<void(TimePoint now)>;
   virtual bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
                       Reply reply) = 0;
-  // Sends a client's request that a part had held or swallowed, without asking the parts behind it.
+  // Sends a client's request that a part had held or swallowed, without passing it to the later parts.
   virtual void send(TimePoint now, const Message& message) = 0;
-  // Data of this open read from the server before now is void; swallowed requests are sent; reported to the
-  // twin.
+  // Data of this open that was read from the server before now is void; swallowed requests are sent; reported
+  // to the twin.
   virtual void drop(TimePoint now, const Open& open) = 0;
 
   // Changes by others to this file, or to the names in this directory, must be reported (far_watch.h).
   virtual Watching watch(TimePoint now, Open& open) = 0;
-  // `later` is over: Open::watched has the result, and may change again.
+  // The state `later` has ended: Open::watched has the result, and may change again.
   virtual void on_watched(TimePoint now, const Open& open) = 0;
-  // Others have changed it. Data read ahead are dropped.
+  // Others have changed the file. Data read ahead is dropped.
   virtual void on_noticed(TimePoint now, const Open& open) = 0;
 
   // A CREATE (as inject()) or CLOSE (as inject_awaited()) of our own: the connection tracks it like a
-  // client's, under an id that no client has. `reply` is called when it knows the answer, before the parts
-  // see it as an answer that was passed on (after_response()). `questions` are sent about the opened file.
-  // False: as inject().
+  // client's, under an id that no client has. `reply` is called when the connection has processed the
+  // response, before the parts receive it as a passed-on response (after_response()). `questions` are sent
+  // about the opened file. Returns false as inject() does.
   using OpenReply =
       std::function<void(TimePoint now, const Message& answer, const Connection::Outcome& outcome)>;
   virtual bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                            const std::vector<Slice>& questions, OpenReply reply) = 0;
   virtual bool inject_close(TimePoint now, SessionId session, TreeId tree, const Build& build,
                             OpenReply reply) = 0;
-  // Answers a client's request that was taken with the answer to one of our own. The server never sees its
-  // id.
+  // Answers a client's request that was taken with the response to one of our own. The server never receives
+  // its id.
   virtual void answer(TimePoint now, const Header& request, Slice frame) = 0;
   // Later requests that may depend on this name wait (as in far_order.h) until let_go(same number).
   virtual void hold_behind(std::uint64_t number, const FileName& name) = 0;
   virtual void let_go(TimePoint now, std::uint64_t number) = 0;
-  // No connection of the open's session can bypass the pair; the server is asked if that is unknown.
+  // Whether no connection of the open's session can bypass the pair; the server is queried if that is
+  // unknown.
   virtual bool has_only_path(TimePoint now, const Open& open) = 0;
   // The result of has_only_path() for this open is known.
   virtual void path_is_known(TimePoint now, const Open& open) = 0;
-  // Another client opened that file while we held an oplock on it.
+  // Whether another client opened that file while we held an oplock on it.
   virtual bool contended(const FileName& name) const = 0;
   // Promised requests that have not arrived must not reach the server any more: its connection ends, and the
   // files are recorded.
   virtual void fence() = 0;
-  // A message of the server that a part took is passed to the parts behind it after all, and to the client if
+  // A message of the server that a part took is passed to the later parts after all, and to the client if
   // they do not take it.
   virtual void on_with(TimePoint now, const Message& message) = 0;
-  // Entries of a directory, sent by the server to us or to the client. `listing` is another number each time
-  // that it begins again.
+  // Entries of a directory, sent by the server to us or to the client. `listing` is a new number each time
+  // that the listing begins again.
   virtual void listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class,
                       const Slice& entries) = 0;
 };
 
-// The time after which the near half, without contact, has stopped using the far half's oplocks for answers
-// by itself (near.cc). None: unknown.
+// The time after which the near half, without contact, has stopped on its own to use the far half's oplocks
+// for responses (near.cc). Returns nullopt if unknown.
 inline std::optional<TimePoint> out_of_contact(const Surroundings& surroundings) {
   constexpr modules::Duration kForClocks = std::chrono::seconds(2);
   if (surroundings.contact.since == TimePoint{}) return std::nullopt;
@@ -179,24 +179,25 @@ inline std::optional<TimePoint> out_of_contact(const Surroundings& surroundings)
 class FarPart {
  public:
   virtual ~FarPart() = default;
-  // Every request, before any part may take it, also in sessions that pass unchanged.
+  // For every request, before any part may take it, also in sessions that pass unchanged.
   virtual void before_request(TimePoint, const Message&, const Changes&) {}
-  // The effects of every answer, including the near half's; before on_response().
+  // The effects of every response, including the near half's; before on_response().
   virtual void on_outcome(TimePoint, const Connection::Outcome&) {}
   // A request of the client on its way to the server; taken: held or swallowed. Tracking is done.
   virtual Taken on_request(TimePoint now, const Message& message, const Changes& changes) = 0;
   // A frame of the server that answers the client's requests, with the client's ids; taken: not passed on.
   virtual Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) = 0;
   // Called after a frame of the server was passed on: sends follow-ups, such as first blocks after a CREATE
-  // answer.
+  // response.
   virtual void after_response(TimePoint, const Connection::Outcome&) {}
   virtual Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
   virtual void on_surroundings(TimePoint, const Surroundings&) {}
   virtual void on_ids_freed(TimePoint) {}
-  // The client's frames have ended; held requests go to the server first. quiet(): nothing is held or owed.
+  // The client's frames have ended; held requests are sent to the server first. quiet(): nothing is held or
+  // owed.
   virtual void stream_ended(TimePoint) {}
   virtual bool quiet() const { return true; }
-  // Promises that the server has not kept: its end is not a clean end.
+  // Whether there are promises that the server has not kept: its end is not a clean end.
   virtual bool owes() const { return false; }
   virtual void on_timeout(TimePoint) {}
   virtual std::optional<TimePoint> next_timeout() const { return std::nullopt; }

@@ -47,7 +47,7 @@ void PendingRequests::clear() {
   name_bytes_ = 0;
 }
 
-// What is counted of a file as long as there is no answer is over now.
+// Ends the counts for a file that last until there is a response.
 Pending PendingRequests::remove(ById::iterator found) {
   Pending request = std::move(found->second);
   requests_.erase(found);

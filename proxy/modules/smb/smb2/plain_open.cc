@@ -14,18 +14,18 @@ constexpr std::uint32_t kReading = access::read_data | access::read_ea | access:
 constexpr std::uint32_t kKnownOptions = create_options::non_directory_file | create_options::sequential_only |
                                         create_options::random_access | 0x10 | 0x20 | 0x200;
 constexpr std::string_view kBackslash("\\\0", 2);
-// Only two that query, and one that is ignored. Longer names go to the server.
+// Only two that query, and one that is ignored. Longer names are sent to the server.
 constexpr std::size_t kMostContexts = 3, kMostPlainNameBytes = 2048;
 
-// 2.2.13.2.5 and 2.2.13.2.9: queries that the CREATE's answer contains. MxAc with a time asks for something
+// 2.2.13.2.5 and 2.2.13.2.9: queries that the CREATE's response contains. MxAc with a time requests something
 // else.
 bool only_asks(const CreateContext& context) {
   const std::string_view name = as_text(context.name);
   return context.data.empty() && (name == create_context::maximal_access || name == create_context::file_id);
 }
 
-// 3.3.5.9.6, 3.3.5.9.10: without an oplock or a lease no durable handle is granted, and the answer does not
-// mention it. A persistent one would be.
+// 3.3.5.9.6, 3.3.5.9.10: without an oplock or a lease no durable handle is granted, and the response does not
+// mention it. A persistent one would be granted.
 bool is_ignored(const CreateContext& context, const CreateRequest& request) {
   const std::string_view name = as_text(context.name);
   return name == create_context::durable || (name == create_context::durable_v2 && !request.persistent);

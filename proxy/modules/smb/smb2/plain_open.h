@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CREATEs that may be made before the client asks for them: opens of files that are there, for reading
-// alone, with nothing in them that only the server can judge for each name. What such a request says is
-// kept in two parts, its name and all the rest, so that the same can be asked of another name. Which names,
-// and when, is decided in far_opens.h.
+// CREATEs that may be sent before the client requests them: opens of existing files, only for reading,
+// without anything that only the server can judge for each name. Such a request is split into its name and
+// all other properties, so that the same can be requested for another name. far_opens.h decides which names,
+// and when.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,27 +13,27 @@
 namespace longhaul::smb::smb2 {
 
 struct PlainOpen {
-  std::string how;   // access, sharing, options, contexts, in a form of our own
-  std::string name;  // UTF-16LE, as the client writes it
+  std::string how;   // access, sharing, options, contexts, in our own encoding
+  std::string name;  // UTF-16LE, as in the client's request
   bool operator==(const PlainOpen&) const = default;
 
-  std::string_view folder() const;  // up to its last backslash, that included; may be empty
+  std::string_view folder() const;  // up to its last backslash, inclusive; may be empty
   std::string_view last() const;    // the rest
 };
 
-// None if it is not plain, or its header has special options. Oplocks and leases requested by the client are
-// not plain: only the client can choose the key of a lease.
+// Returns nullopt if it is not plain, or if its header has special options. Opens with oplocks or leases
+// requested by the client are not plain: only the client can choose the key of a lease.
 std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& request);
-// Borrows from `open`. None: invalid.
+// Borrows from `open`. Returns nullopt if it is invalid.
 std::optional<CreateRequest> request_of(const PlainOpen& open);
 
 // For messages to the twin.
 Slice encode(const PlainOpen& open);
 std::optional<PlainOpen> decode_plain_open(Bytes bytes);
 
-// [MS-FSA] 2.1.5.1.2: an open that breaks no other client's oplock and conflicts with no share mode.
+// [MS-FSA] 2.1.5.1.2: whether an open breaks no other client's oplock and conflicts with no share mode.
 bool only_looks(const Open& opening);
-// A request after which an earlier open may be of another file, or forbidden for this user.
+// Whether after this request an earlier open may refer to another file, or be forbidden for this user.
 bool unsettles_names(const Message& message);
 
 }  // namespace longhaul::smb::smb2

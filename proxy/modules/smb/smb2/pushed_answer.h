@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer of the server that the client has not asked for yet, on its way to the near half.
+// A response of the server that the client has not requested yet, sent to the near half.
 #pragma once
 #include <utility>
 

@@ -7,7 +7,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// [MS-FSCC] 2.4 and 2.5: classes whose answers have a fixed size. 0: others.
+// [MS-FSCC] 2.4 and 2.5: classes whose responses have a fixed size. 0: others.
 std::uint32_t answer_bytes(InfoType type, std::uint8_t info_class) {
   if (type == InfoType::file_system) {
     switch (info_class) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A QUERY_INFO without its file, as a short key: the halves' name for a query that the client repeats.
+// A QUERY_INFO without its file, as a short key: the halves' id of a query that the client repeats.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace longhaul::smb::smb2 {
 
-// Equal for all requests to which the server's answer is the same: for a class with answers of fixed size, a
-// larger buffer does not matter. None if the request has input (lists of extended attributes, quotas), which
-// is rare.
+// Equal for all requests with the same response of the server: for a class with responses of fixed size, a
+// larger buffer does not matter. Returns nullopt if the request has input (lists of extended attributes,
+// quotas), which is rare.
 std::optional<Slice> question_of(const QueryInfoRequest& request);
 std::optional<QueryInfoRequest> request_of(Bytes question);
 
-// Several of them in a message to the twin; all are of one length.
+// Several keys in a message to the twin; all have the same length.
 inline constexpr std::size_t kQuestionKeyBytes = 14;
 Slice joined(const std::vector<Slice>& questions);
 std::vector<Slice> questions_in(Bytes joined);

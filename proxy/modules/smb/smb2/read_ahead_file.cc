@@ -54,7 +54,7 @@ ReadAheadFile::Came ReadAheadFile::fetched(std::uint64_t number, const Frame& fr
   const Result<ReadResponse> response = parse_read_response(answer.bytes);
   if (answer.header.status == Status::success && response && response->data.size() <= range.size()) {
     const std::uint64_t end = range.begin + response->data.size();
-    // 3.3.5.12: a READ comes short at the end of the file only.
+    // 3.3.5.12: a READ returns less only at the end of the file.
     const bool is_complete = end == range.end;
     if (!is_complete) policy_.on_end_of_file(end);
     const auto at = static_cast<std::size_t>(response->data.data() - frame.bytes.bytes().data());
@@ -62,17 +62,17 @@ ReadAheadFile::Came ReadAheadFile::fetched(std::uint64_t number, const Frame& fr
     return is_complete ? Came::in_full : Came::in_part;
   }
   if (answer.header.status == Status::end_of_file) {
-    // It ends here or before: good for not fetching there, no answer to a READ.
+    // It ends here or before: this range need not be fetched, but it is not a response to a READ.
     const std::uint64_t end = policy_.end_of_file().value_or(~0ull);
     if (end > range.begin) make_unusable();  // it is shorter than it was when it was opened
   } else {
-    make_unusable();  // a lock, or missing rights: the client must get the error itself
+    make_unusable();  // a lock, or missing rights: the client must receive the error itself
   }
   return Came::in_part;
 }
 
 void ReadAheadFile::push(std::uint64_t offset, const Slice& bytes, Outputs& out) {
-  // Data pushed from here on must not complete a READ that the server answers: it would be answered twice.
+  // Data pushed from now on must not complete a READ that the server answers: it would be answered twice.
   for (const MessageId id : std::exchange(at_server_, {})) out.tell(Forwarded{number_of(id)});
   std::size_t done = 0;
   do {

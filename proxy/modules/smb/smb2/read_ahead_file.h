@@ -17,10 +17,10 @@ namespace longhaul::smb::smb2 {
 
 class ReadAheadFile {
  public:
-  // Of all files of a connection, which they outlive.
+  // Sums over all files of a connection; they outlive the files.
   struct Sums {
     std::uint64_t ahead_bytes = 0;  // fetched, and not read
-    std::size_t swallowed = 0;      // READs that wait
+    std::size_t swallowed = 0;      // number of waiting READs
   };
   ReadAheadFile(const Open& open, const ReadAheadLimits& limits, Sums& sums)
       : key_(open.key), policy_(sums.ahead_bytes), swallowed_(sums.swallowed) {
@@ -29,15 +29,15 @@ class ReadAheadFile {
 
   const OpenKey& key() const { return key_; }
 
-  // ---- what makes data void
-  // The oplock or lease no longer says that what is read stays right, or the server has answered otherwise
-  // than expected: nothing more is fetched.
+  // ---- invalidation
+  // The oplock or lease no longer protects cached data, or the server's response was unexpected: nothing more
+  // is fetched.
   void make_unusable() { is_usable_ = false; }
   bool is_usable() const { return is_usable_; }
-  // What was read until now is void. void_fetched() follows.
+  // Data read until now is void. void_fetched() follows.
   Drop drop() { return Drop{key_, ++stamp_.far}; }
   void near_dropped(std::uint32_t epoch) { stamp_.near = epoch; }
-  // READs that must be sent after all.
+  // Returns READs that must be sent after all.
   std::vector<Message> void_fetched();
   LearntLimits::Closed closed() const;
 
@@ -47,15 +47,15 @@ class ReadAheadFile {
     policy_.on_read(offset, length, limits);
   }
   void missed(std::uint64_t offset, std::uint64_t length) { policy_.missed(offset, length); }
-  // What the near half lacks of it, also when it has all that is on its way.
+  // What the near half lacks of the READ, even when it has received everything under way.
   IntervalSet missing_of(const Asked& asked) const;
   // What of this is not being fetched either.
   IntervalSet holes_in(IntervalSet missing) const;
   bool may_swallow(const Stamp& asked) const { return asked == stamp_ && swallowed_.size() < kMostSwallowed; }
   void swallow(const Message& read, IntervalSet missing) { swallowed_.add(kept(read), std::move(missing)); }
-  // Those that nothing comes for any more.
+  // READs for which nothing is under way any more.
   std::vector<Message> take_stranded();
-  // It goes to the server, and the near half does not know that; until it is answered there.
+  // The READ is sent to the server without the near half's knowledge; until it is answered there.
   void sent_on(MessageId read) { at_server_.insert(read); }
   void answered_by_server(MessageId read) { at_server_.erase(read); }
 
@@ -65,7 +65,7 @@ class ReadAheadFile {
   std::optional<Interval> next(const ReadAheadLimits& limits) { return policy_.next(limits); }
   void fetch(std::uint64_t number, Interval range) { fetches_.begin(number, range); }
   enum class Came : std::uint8_t { unexpected, in_part, in_full };
-  // The answer to that READ; its data goes to the near half.
+  // The response to that READ; its data is sent to the near half.
   Came fetched(std::uint64_t number, const Frame& frame, const Element& answer, Outputs& out);
 
  private:
@@ -79,8 +79,8 @@ class ReadAheadFile {
   Stamp stamp_;
   bool is_usable_ = true;
   Pushes pushes_;
-  Fetches fetches_;               // of this stamp
-  Swallowed<Message> swallowed_;  // all that these lack is being fetched
+  Fetches fetches_;               // under this stamp
+  Swallowed<Message> swallowed_;  // everything that these lack is being fetched
   KeyedSet<MessageId> at_server_;
 };
 

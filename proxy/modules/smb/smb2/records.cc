@@ -11,7 +11,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// For log lines, not a conversion: other characters than printable ASCII become question marks, long names
+// For log lines, not a conversion: characters other than printable ASCII become question marks, long names
 // are cut.
 std::string printable(Bytes utf16) {
   constexpr std::size_t kMostCharacters = 60;

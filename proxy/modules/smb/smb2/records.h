@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All records of SMB2 and SMB3 in one include, and a readable line about a frame of either dialect. Parsers
-// only: the halves act on the results.
+// All records of SMB2 and SMB3 in one include, and a readable description of a frame of either dialect.
+// Parsers only: the halves act on the results.
 #pragma once
 #include <string>
 

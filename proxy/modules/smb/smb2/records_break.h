@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of the breaks of oplocks and leases: notifications, acknowledgements and the answers to those.
+// Records of the breaks of oplocks and leases: notifications, acknowledgements and the responses to those.
 #pragma once
 #include <variant>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of CREATE and its answer. Without state: each function reads one element's bytes (header included)
-// and borrows from them.
+// Records of CREATE and its response. Without state: each function parses one element's bytes (including the
+// header) and borrows from them.
 #pragma once
 #include <array>
 #include <optional>
@@ -21,12 +21,12 @@ struct CreateRequest {
   Bytes name;  // UTF-16LE, relative to the share; empty: its root
   CreateContexts contexts;
 
-  // Read from the contexts.
+  // From the contexts.
   std::optional<Lease> lease;  // valid only with OplockLevel::lease
   Durable durable = Durable::none;
   bool persistent = false;  // requested, or reconnected to
-  FileId reconnect_to;      // with a reconnect
-  Guid create_guid{};       // with version 2
+  FileId reconnect_to;      // for a reconnect
+  Guid create_guid{};       // for version 2
   std::optional<std::uint64_t> allocation_bytes;
   std::optional<std::uint64_t> snapshot;  // TWrp: a FILETIME
 };
@@ -44,11 +44,11 @@ struct CreateResponse {
   FileId file;
   CreateContexts contexts;
 
-  // Read from the contexts.
+  // From the contexts.
   std::optional<Lease> lease;  // with OplockLevel::lease
   bool durable = false;
   bool persistent = false;
-  std::optional<std::uint32_t> maximal_access;          // MxAc, when its own status is success
+  std::optional<std::uint32_t> maximal_access;          // MxAc, if its own status is success
   std::optional<std::array<std::byte, 32>> on_disk_id;  // QFid: file id, volume id, and zeros
 
   // The granted caching, an oplock expressed as a lease state: level II is R, exclusive RW, batch RWH.

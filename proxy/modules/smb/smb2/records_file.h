@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of SMB2 about open files: CLOSE, FLUSH, READ, WRITE, LOCK and IOCTL; records_create.h has CREATE,
-// records_break.h the breaks of oplocks and leases. Without state: each function reads one element's bytes
-// (header included) and borrows from them.
+// records_break.h the breaks of oplocks and leases. Without state: each function parses one element's bytes
+// (including the header) and borrows from them.
 #pragma once
 #include "proxy/modules/smb/smb2/header.h"
 
@@ -54,7 +54,7 @@ Result<ReadResponse> parse_read_response(Bytes element);
 struct WriteRequest {
   std::uint64_t offset = 0;
   FileId file;
-  std::uint32_t channel = 0;  // not 0: RDMA, and no data here
+  std::uint32_t channel = 0;  // not 0: RDMA, without data here
   std::uint32_t remaining_bytes = 0;
   std::uint32_t flags = 0;  // kWriteThrough, kWriteUnbuffered
   Bytes data;
@@ -82,7 +82,7 @@ Result<LockRequest> parse_lock_request(Bytes element);
 
 // 2.2.31
 struct IoctlRequest {
-  std::uint32_t code = 0;  // fsctl, when flags has kIoctlIsFsctl
+  std::uint32_t code = 0;  // fsctl, if flags has kIoctlIsFsctl
   FileId file;
   Bytes input;
   std::uint32_t max_input_bytes = 0;

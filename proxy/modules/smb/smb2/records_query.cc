@@ -74,7 +74,7 @@ Result<SetInfoRequest> parse_set_info_request(Bytes element) {
 
 namespace {
 
-// The place of an optional field in a class; 0: the class does not have it.
+// The offset of an optional field in a class; 0: the class lacks it.
 struct EntryLayout {
   bool attributes = true;  // times, sizes and attributes before the name's length
   std::uint8_t file_id = 0;

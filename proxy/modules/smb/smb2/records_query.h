@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of SMB2 that query or set information about files and directories: QUERY_DIRECTORY, CHANGE_NOTIFY,
-// QUERY_INFO, SET_INFO. Without state: each function reads one element's bytes (header included) and borrows
-// from them.
+// QUERY_INFO, SET_INFO. Without state: each function parses one element's bytes (including the header) and
+// borrows from them.
 #pragma once
 #include <optional>
 
@@ -20,7 +20,7 @@ struct QueryDirectoryRequest {
 };
 Result<QueryDirectoryRequest> parse_query_directory_request(Bytes element);
 
-// 2.2.34, 2.2.36, 2.2.38: QUERY_DIRECTORY, CHANGE_NOTIFY and QUERY_INFO have the same answer.
+// 2.2.34, 2.2.36, 2.2.38: QUERY_DIRECTORY, CHANGE_NOTIFY and QUERY_INFO have the same response.
 struct BufferResponse {
   Bytes buffer;
 };
@@ -57,8 +57,7 @@ struct SetInfoRequest {
 };
 Result<SetInfoRequest> parse_set_info_request(Bytes element);
 
-// [MS-FSCC] 2.4: one entry of a directory's listing, of any class. Fields that the class does not have are
-// zero.
+// [MS-FSCC] 2.4: one entry of a directory's listing, of any class. Fields that the class lacks are zero.
 struct DirectoryEntry {
   Bytes name;                                                               // UTF-16LE
   std::uint64_t creation = 0, last_access = 0, last_write = 0, change = 0;  // FILETIMEs
@@ -67,7 +66,7 @@ struct DirectoryEntry {
   std::uint32_t file_attributes = 0;
   std::uint64_t file_id = 0;
 };
-// Takes the first entry off `listing` (a response's buffer); no result when it is empty.
+// Removes the first entry from `listing` (a response's buffer); returns nullopt if it is empty.
 Result<std::optional<DirectoryEntry>> take_directory_entry(std::uint8_t info_class, Bytes& listing);
 
 }  // namespace longhaul::smb::smb2

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t align8(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 
-// 2.2.3.1: contexts begin at multiples of eight, counted from the list's beginning; the last is not padded.
+// 2.2.3.1: contexts begin at multiples of eight, counted from the list's start; the last is not padded.
 std::optional<NegotiateContexts> parse_contexts(Bytes element, std::size_t offset, std::size_t count) {
   NegotiateContexts contexts;
   if (count == 0) return contexts;
@@ -135,7 +135,7 @@ Result<SessionSetupResponse> parse_session_setup_response(Bytes element) {
   return in.finish(std::move(response));
 }
 
-// Four bytes in all of them but the SET_INFO response (2.2.40), which has two.
+// Four bytes in all of them except the SET_INFO response (2.2.40), which has two.
 Result<void> parse_empty(Bytes element) {
   if (BodyReader(element, 4).ok() || BodyReader(element, 2).ok()) return {};
   return Error::malformed_record;

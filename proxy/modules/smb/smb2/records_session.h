@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of SMB2 that begin and end sessions and trees, and the ERROR response. Without state: each function
-// reads one element's bytes (header included) and borrows from them. We never change or build any of these
-// requests.
+// parses one element's bytes (including the header) and borrows from them. These requests are never changed
+// or built here.
 #pragma once
 #include <boost/container/small_vector.hpp>
 #include <optional>
@@ -33,7 +33,7 @@ struct NegotiateRequest {
   std::uint32_t capabilities = 0;
   Guid client_guid{};
   boost::container::small_vector<Dialect, 8> dialects;
-  NegotiateContexts contexts;  // when 3.1.1 is among the dialects
+  NegotiateContexts contexts;  // if the dialects include 3.1.1
 };
 Result<NegotiateRequest> parse_negotiate_request(Bytes element);
 
@@ -47,7 +47,7 @@ struct NegotiateResponse {
   std::uint32_t max_read_bytes = 0;
   std::uint32_t max_write_bytes = 0;
   Bytes security;
-  NegotiateContexts contexts;  // of 3.1.1
+  NegotiateContexts contexts;  // in 3.1.1
 
   bool multi_credit() const {
     return dialect >= Dialect::smb_2_1 && dialect != Dialect::wildcard &&
@@ -68,7 +68,7 @@ Result<MultiProtocolNegotiate> parse_multi_protocol_negotiate(Bytes message);
 
 // 2.2.5
 struct SessionSetupRequest {
-  bool binding = false;  // another channel of a session that exists
+  bool binding = false;  // another channel of an existing session
   std::uint8_t security_mode = 0;
   std::uint32_t capabilities = 0;
   SessionId previous_session = 0;  // not 0: a reconnect
@@ -83,8 +83,7 @@ struct SessionSetupResponse {
 };
 Result<SessionSetupResponse> parse_session_setup_response(Bytes element);
 
-// 2.2.7, 2.2.8, 2.2.11, 2.2.12, 2.2.28, 2.2.29, 2.2.30, and the responses of FLUSH and LOCK: nothing but
-// their size.
+// 2.2.7, 2.2.8, 2.2.11, 2.2.12, 2.2.28, 2.2.29, 2.2.30, and the responses of FLUSH and LOCK: only their size.
 Result<void> parse_empty(Bytes element);
 
 // 2.2.9
@@ -110,7 +109,7 @@ struct ErrorContext {  // 2.2.2.1, of 3.1.1
 };
 struct ErrorResponse {
   boost::container::small_vector<ErrorContext, 2> contexts;
-  Bytes data;  // all of it, the contexts included
+  Bytes data;  // all data, including the contexts
 };
 Result<ErrorResponse> parse_error_response(Bytes element);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CREATEs of the client that may continue a row (opening_row.h) and have no answer yet, and the queries
-// that the near half expects the client to make about the file of each. Pure.
+// The unanswered CREATEs of the client that may continue a row (opening_row.h), and the queries that the near
+// half expects from the client about the file of each. Pure.
 #pragma once
 #include <optional>
 #include <utility>
@@ -17,7 +17,7 @@ class RowCreates {
  public:
   bool full() const { return creates_.size() >= kMost; }
   void add(MessageId create) { creates_.insert(create); }
-  // False: our near half does not expect so much at a time.
+  // Returns false if there are more than our near half expects at a time.
   bool expect(MessageId create, const Slice& question) {
     if (expected_.size() >= Connection::kMostPending) return false;
     const auto query = request_of(question.bytes());
@@ -33,7 +33,7 @@ class RowCreates {
   }
   struct Done {
     bool in_row = false;
-    std::optional<std::vector<Slice>> questions;  // none: no queries of a CREATE in a row were announced
+    std::optional<std::vector<Slice>> questions;  // nullopt: no queries of a CREATE in a row were announced
   };
   Done opened(MessageId create) {
     auto expected = expected_.extract(create);

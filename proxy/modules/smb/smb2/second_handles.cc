@@ -60,7 +60,7 @@ void SecondHandles::opened(TimePoint now, Number number, const Element& answer) 
   const auto found = handles_.find(number);
   if (found == handles_.end()) return;
   const Result<CreateResponse> response = parse_create_response(answer.bytes);
-  // The client is not told: its own READ asks the server.
+  // The client is not notified: its own READ is sent to the server.
   if (answer.header.status != Status::success || !response) return forget(now, number);
   Handle& handle = found->second;
   handle.file = response->file;

@@ -2,13 +2,12 @@
 // Handles of our own, through which the first blocks of a file are read while no request may use the client's
 // handle: a client that requested a durable handle of version 2, as Windows always does, may replay its
 // CREATE on another connection until it has used the handle, and a server refuses the replay after any
-// request on it
-// ([MS-SMB2] 3.3.5.9, Open.IsReplayEligible).
+// request on it ([MS-SMB2] 3.3.5.9, Open.IsReplayEligible).
 //
-// Such a handle is opened under the client's lease key, so it breaks no lease (3.3.5.9.11), asks for no more
-// caching than reading, and shares everything. It is open for a few milliseconds: the READs are sent at once,
-// and the CLOSE when they are answered. The client's requests for the file wait that long, so the server
-// never sees it beside a CLOSE, rename or open that came later.
+// Such a handle is opened under the client's lease key, so it breaks no lease (3.3.5.9.11), requests no
+// caching except for reading, and shares everything. It is open for a few milliseconds: the READs are sent at
+// once, and the CLOSE when they are answered. The client's requests for the file wait that long, so the
+// server never receives it next to a later CLOSE, rename or open.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -23,25 +22,24 @@ class SecondHandles {
   using Use = std::function<void(TimePoint now, const OpenKey& open)>;
   SecondHandles(FarSide& side, Use use) : side_(side), use_(std::move(use)) {}
 
-  // Requests one, if the open is one that needs it and permits it.
+  // Requests a handle if the open needs it and permits it.
   void open(TimePoint now, const Open& open);
   // Whether read() is possible: only within `use`.
   bool usable(const OpenKey& open) const { return used_ && *used_ == open; }
   // As FarSide::inject().
   bool read(TimePoint now, const OpenKey& open, Interval range, std::uint16_t charge, FarSide::Reply reply);
-  // For CLOSEs that waited for free ids, or wait for none any more because the connection must pass
-  // unchanged.
+  // For CLOSEs that waited for free ids, or no longer wait because the connection must pass unchanged.
   void close_unsent(TimePoint now);
   std::size_t size() const { return handles_.size(); }
 
  private:
-  using Number = std::uint64_t;  // as FarSide::hold_behind() knows it
+  using Number = std::uint64_t;  // as in FarSide::hold_behind()
   struct Handle {
     OpenKey open;  // the client's
     SessionId session = 0;
     TreeId tree = 0;
     FileId file;
-    std::size_t reads = 0;  // without an answer
+    std::size_t reads = 0;  // unanswered
     enum class State : std::uint8_t { opening, open, to_close, closing } state = State::opening;
   };
   void opened(TimePoint now, Number number, const Element& answer);

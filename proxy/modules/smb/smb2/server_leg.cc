@@ -7,13 +7,13 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Ids that stay free for the client when we use some at the top of the server's window. A request with an id
-// that we used gets another one; but from 3.0 on some are signed in every session and cannot be changed.
+// Ids that stay free for the client when some at the top of the server's window are used here. A request with
+// a used id gets another one; but from 3.0 on some are signed in every session and cannot be changed.
 constexpr std::uint64_t kKeptForSigned = 16;
 
 // NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), but not if the session has its keys,
-// which the leg's marks show: logging in again leaves them as they are (3.3.5.5.2). TREE_CONNECT and LOGOFF
-// may be signed alone, which our own signatures replace.
+// as shown by the leg's marks: logging in again does not change them (3.3.5.5.2). TREE_CONNECT and LOGOFF may
+// be signed alone, and our own signatures replace those.
 bool must_stay(const Header& header, bool is_sealed) {
   const bool has_keys = is_sealed && header.arrival != 0;
   return header.is_signed() || header.command == Command::negotiate ||
@@ -49,13 +49,13 @@ void ServerLeg::wait(Outgoing outgoing) {
   waiting_.push_back(std::move(outgoing));
 }
 
-// 3.3.5.16: it names its target, which may have another id at the server, or never have arrived there; then
-// there is nothing to cancel, and the id may belong to another request.
+// 3.3.5.16: it names its target, which may have another id at the server, or may never have arrived there;
+// then there is nothing to cancel, and the id may belong to another request.
 void ServerLeg::cancel(const Message& message) {
   const Header& header = message.header();
   if (header.is_async()) return out_.to_lan(message.frame.bytes);
   if (!at_server_.contains(header.message_id)) {
-    // Its target may be waiting for an id; any other unknown one was answered, or never came.
+    // Its target may be waiting for an id; any other unknown one was answered, or never arrived.
     if (waiting_ids_.contains(header.message_id)) wait({message, {}});
     return;
   }
@@ -76,12 +76,12 @@ ServerLeg::Sent ServerLeg::choose_ids(Outgoing& outgoing, MessageIds::Renumber r
     }
     const auto forwarded = ids_.forward(header.message_id, header.charge(), renumber);
     if (forwarded.refusal == MessageIds::Refusal::wait) {
-      // Before any request was added, the server decides what is out of range.
+      // Before any request was added, the server decides which ids are out of range.
       if (is_touched_) return Sent::waits;
     } else if (forwarded.refusal == MessageIds::Refusal::impossible && is_touched_ &&
                header.command != Command::negotiate) {
-      // It is signed and its id was used by us, or the client has used one twice. The near half has promised
-      // nothing behind it.
+      // It is signed and its id was used here, or the client has used one twice. The near half has promised
+      // nothing after it.
       is_doomed_ = true;
       return Sent::yes;
     }
@@ -159,7 +159,7 @@ bool ServerLeg::answers_own(TimePoint now, const Message& message) {
       own_.erase(found);
       begun.mapped()(now);
     } else if (!waited.empty()) {
-      listening_.insert(std::move(waited));  // once more
+      listening_.insert(std::move(waited));  // again
     }
     return true;
   }
@@ -190,7 +190,7 @@ Message ServerLeg::in_clients_numbers(Message message) {
   if (!edited) return message;
   Frame frame{message.frame.kind, std::move(*edited).whole()};
   auto again = parse_message(frame);
-  return again ? std::move(*again) : message;  // it was parsed a moment ago
+  return again ? std::move(*again) : message;  // it was parsed before
 }
 
 // ---- requests of our own

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's way to the server: under which ids the client's requests and our own go there, which of them
-// wait for ids, and which answers are to requests of our own. message_ids.h has the available ids.
+// The far half's connection to the server: which ids the client's requests and our own have there, which of
+// them wait for ids, and which responses belong to our own requests. message_ids.h has the available ids.
 #pragma once
 #include <deque>
 #include <optional>
@@ -22,16 +22,16 @@ class ServerLeg {
   ServerLeg(Outputs& out, Connection& connection, FarOplocks& oplocks, modules::Counters& counters)
       : out_(out), connection_(connection), oplocks_(oplocks), counters_(counters) {}
 
-  // The client began with an SMB1 NEGOTIATE that is answered in SMB2: it has taken id 0.
+  // The client began with an SMB1 NEGOTIATE that is answered with SMB2, which has used id 0.
   void begun_with_smb1() { (void)ids_.forward(MessageId{0}, 1, MessageIds::Renumber::forbidden); }
   void set_features(const Features& features) { features_ = features; }
 
   // ---- the client's requests
-  // Behind those that wait for ids. A CANCEL goes after its target.
+  // Sends after those that wait for ids. A CANCEL is sent after its target.
   void send(const Message& message);
   // The client has used up these ids without a request to the server.
   void bank(MessageId id, std::uint16_t charge);
-  // Sends those for which there are ids now. True: none waits any more.
+  // Sends those for which ids are free now. Returns true if none waits any more.
   bool send_waiting();
   bool has_waiting() const { return !waiting_.empty(); }
   std::size_t queued_bytes() const { return queued_bytes_; }
@@ -39,7 +39,7 @@ class ServerLeg {
   // ---- the server's messages, in this order
   void granted(const Message& message);
   bool answers_own(TimePoint now, const Message& message);
-  // Any other, with the client's ids.
+  // Any other message, with the client's ids.
   Message in_clients_numbers(Message message);
 
   // ---- requests of our own: see FarSide
@@ -50,23 +50,24 @@ class ServerLeg {
   bool listen(SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply);
   bool can_inject(std::uint16_t charge) const;
   bool has_own() const { return !own_.empty() || !listening_.empty(); }
-  // An answer is under way that may bring ids.
+  // Whether a response is under way that may free ids.
   bool may_free_ids() const { return own_.size() > beginning_.size() || at_server_.size() > pended_.size(); }
 
   // ---- ends
-  // The client's bytes, or the server's, are not understood from here on: nothing is added.
+  // The client's bytes, or the server's, can no longer be parsed: nothing is added.
   void set_opaque() { is_opaque_ = true; }
   bool is_opaque() const { return is_opaque_; }
-  // ended: it sends nothing more; is_told: and the server knows.
+  // ended: the client sends nothing more; is_told: and the server was informed.
   enum class Client : std::uint8_t { sends, ended, is_told };
   void set_client(Client client) { client_ = client; }
   // The client's ids form too many runs: MessageIds::is_scattered().
   bool is_scattered() const { return ids_.is_scattered(); }
-  // A request could not be sent, and never can be: once, as soon as nothing is promised, the connection ends.
+  // Whether a request could not be sent, and never can be; true once, as soon as nothing is promised: then
+  // the connection ends.
   bool take_doom() { return std::exchange(is_doomed_, false); }
 
  private:
-  // A client's request under way: the ids that its elements have so far.
+  // A client's request in progress: the ids that its elements have so far.
   struct Outgoing {
     Message message;
     std::vector<MessageId> ids;
@@ -76,7 +77,7 @@ class ServerLeg {
   Sent choose_ids(Outgoing& outgoing, MessageIds::Renumber renumber);
   void cancel(const Message& message);
   void wait(Outgoing outgoing);
-  // `keep`: of the ids that are free, for the client.
+  // `keep`: free ids reserved for the client.
   std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                                Reply reply, std::uint64_t keep);
   bool owe(SessionId session, TreeId tree, const Build& build, std::uint64_t keep);
@@ -93,12 +94,12 @@ class ServerLeg {
   MessageIds ids_;
   KeyedMap<MessageId, Reply> own_;        // our requests, by the server's number
   KeyedMap<MessageId, Begun> beginning_;  // of these: those that the server may leave pending
-  KeyedMap<MessageId, Reply> listening_;  // that it has left pending
-  KeyedSet<MessageId> at_server_;         // the client's requests without a final answer, by its numbers
-  KeyedSet<MessageId> pended_;            // of these: with an interim answer, which has brought its credits
+  KeyedMap<MessageId, Reply> listening_;  // those that it has left pending
+  KeyedSet<MessageId> at_server_;         // the client's requests without a final response, by its numbers
+  KeyedSet<MessageId> pended_;            // of these: with an interim response, which has granted the credits
   std::deque<Outgoing> waiting_;          // for ids, in order
-  std::size_t queued_bytes_ = 0;          // of those
-  KeyedMap<MessageId, std::size_t> waiting_ids_;  // of those, how often
+  std::size_t queued_bytes_ = 0;          // of the waiting requests
+  KeyedMap<MessageId, std::size_t> waiting_ids_;  // how often each id waits
   bool is_burning_ = false;
   bool is_touched_ = false;  // a request was added here, or answered at the near half
   bool is_opaque_ = false;

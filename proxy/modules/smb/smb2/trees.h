@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shares that the sessions of a connection are connected to, by session and tree id.
+// The trees that the sessions of a connection are connected to, by session and tree id.
 #pragma once
 #include <map>
 #include <utility>
@@ -17,7 +17,7 @@ struct Tree {
 class Trees {
  public:
   const Tree* find(SessionId session, TreeId id) const;
-  // The server has connected it. False: there are too many, and this one is not tracked.
+  // The server has connected it. Returns false if there are too many, so that it is not tracked.
   bool connected(SessionId session, TreeId id, const Tree& tree);
   void disconnected(SessionId session, TreeId id) { trees_.erase({session, id}); }
   void session_ended(SessionId session);

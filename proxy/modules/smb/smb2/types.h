@@ -16,8 +16,8 @@
 
 namespace longhaul::smb::smb2 {
 
-// A request's number on its connection, which its answer repeats. Requests of several credits take as many in
-// a row (3.2.4.1.5).
+// A request's number on its connection, which its response repeats. Requests of several credits take as many
+// consecutive numbers (3.2.4.1.5).
 using MessageId = link::Position<struct MessageIdKind>;
 using AsyncId = std::uint64_t;
 using SessionId = std::uint64_t;
@@ -28,12 +28,12 @@ using LeaseKey = std::array<std::byte, 16>;
 // The id in an unsolicited notification (3.3.4.6).
 inline constexpr MessageId kUnsolicited{~0ull};
 
-// The id as the halves' messages have it, and back.
+// The id in the halves' messages, and back.
 constexpr twin::MessageNumber number_of(MessageId id) { return twin::MessageNumber{id.number()}; }
 constexpr MessageId id_of(twin::MessageNumber number) { return MessageId{number}; }
 
 inline constexpr std::size_t kHeaderBytes = 64;
-inline constexpr std::uint32_t kCreditBytes = 65536;  // one credit pays for so much payload (3.1.5.2)
+inline constexpr std::uint32_t kCreditBytes = 65536;  // payload bytes per credit (3.1.5.2)
 
 // 2.2.1.2
 enum class Command : std::uint16_t {
@@ -79,7 +79,7 @@ enum class Dialect : std::uint16_t {
   smb_3_0 = 0x0300,
   smb_3_0_2 = 0x0302,
   smb_3_1_1 = 0x0311,
-  wildcard = 0x02FF,  // the answer to an SMB1 NEGOTIATE: negotiate again with SMB2
+  wildcard = 0x02FF,  // the response to an SMB1 NEGOTIATE: negotiate again with SMB2
 };
 
 namespace capabilities {
@@ -98,8 +98,8 @@ inline constexpr std::uint16_t signing_enabled = 1;
 inline constexpr std::uint16_t signing_required = 2;
 }  // namespace security_mode
 
-// 2.2.14.1. Not valid in a related element of a compound, where all ones stand for the file of the one
-// before.
+// 2.2.14.1. Not valid in a related element of a compound, where all ones stand for the file of the previous
+// one.
 struct FileId {
   std::uint64_t persistent_part = 0;
   std::uint64_t volatile_part = 0;
@@ -229,7 +229,7 @@ inline constexpr std::uint32_t validate_negotiate_info = 0x00140204;
 
 // 2.2.37
 enum class InfoType : std::uint8_t { file = 1, file_system = 2, security = 3, quota = 4 };
-// [MS-FSCC] 2.4 (file) and 2.5 (file system): the classes that we treat by name.
+// [MS-FSCC] 2.4 (file) and 2.5 (file system): the classes with a special treatment.
 namespace file_info {
 inline constexpr std::uint8_t directory = 1;
 inline constexpr std::uint8_t full_directory = 2;
@@ -299,7 +299,7 @@ inline constexpr std::uint32_t unlock = 0x04;
 inline constexpr std::uint32_t fail_immediately = 0x10;
 }  // namespace lock_flags
 
-// [MS-FSCC] 2.4.27 and others: a file's properties in the answers to CREATE and CLOSE. Times are FILETIMEs,
+// [MS-FSCC] 2.4.27 and others: a file's properties in the responses to CREATE and CLOSE. Times are FILETIMEs,
 // in 100 ns.
 struct FileTimes {
   std::uint64_t creation = 0;

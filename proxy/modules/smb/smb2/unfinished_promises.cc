@@ -40,7 +40,7 @@ void UnfinishedPromises::remove(const FileGroupRef& file, Sequence sequence,
 }
 
 // Whether a WRITE before the sequence overlaps the range. Examines only a few of them, and returns true if
-// there are more: all of them will soon be done.
+// there are more: all of them will soon be completed.
 bool UnfinishedPromises::overlap(const OfFile& promises, const OrderScope& scope, Sequence sequence) {
   constexpr int kMostSteps = 64;
   int steps = 0;
@@ -63,7 +63,7 @@ bool UnfinishedPromises::hold_up(const OrderScope& scope, Sequence sequence) con
   const auto found = files_.find(scope.file.get());
   if (found == files_.end() || !before(found->second.all, sequence)) return false;
   if (scope.kind == OrderScope::Kind::file) return true;
-  // A CLOSE under way: no more requests come through this open, but for others the file is still open.
+  // A CLOSE in progress: no more requests come through this open, but for others the file is still open.
   return before(found->second.others, sequence) || overlap(found->second, scope, sequence);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that the client believes done and the server has not answered, by file, and which requests must
-// wait for them. Pure. Sequences are the order in which promises and requests came.
+// Requests that the client believes to be completed and the server has not answered, by file, and which
+// requests must wait for them. Pure. Sequences give the order in which promises and requests arrived.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,15 +16,15 @@ class UnfinishedPromises {
  public:
   using Sequence = std::uint64_t;
 
-  // Until its request has come it may be of any range.
+  // Until its request has arrived it may have any range.
   void add(const FileGroupRef& file, Sequence sequence);
   void is_write(const FileGroupRef& file, Sequence sequence, std::uint64_t offset, std::uint32_t length);
   // `offset`: of a WRITE.
   void remove(const FileGroupRef& file, Sequence sequence, std::optional<std::uint64_t> offset);
 
-  // Whether a request must wait for those that came before it.
+  // Whether a request must wait for earlier ones.
   bool hold_up(const OrderScope& scope, Sequence sequence) const;
-  // Whether some of this file are, and which is the first.
+  // Whether this file has earlier ones, and which is the first.
   bool any_before(const FileGroup& file, Sequence sequence) const;
   std::optional<Sequence> first_of(const FileGroup& file) const;
 

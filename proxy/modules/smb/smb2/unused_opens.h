@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens made ahead that no client gets: closes them at the server. The client's requests that depend on such
-// a name wait behind its number (FarSide::hold_behind) until the CLOSE is answered. far_opens.h decides
+// Opens made ahead that no client receives: closes them at the server. The client's requests that depend on
+// such a name wait behind its number (FarSide::hold_behind) until the CLOSE is answered. far_opens.h decides
 // which.
 #pragma once
 #include <map>
@@ -17,13 +17,13 @@ class UnusedOpens {
     SessionId session = 0;
     TreeId tree = 0;
     FileId file;
-    std::uint64_t bytes = 0;  // that were fetched with it, approximately
+    std::uint64_t bytes = 0;  // approximate number of bytes fetched with it
   };
   explicit UnusedOpens(FarSide& side) : side_(side) {}
 
   void close(TimePoint now, Number number, const Handle& handle);
   void on_ids_freed(TimePoint now);
-  // No request of ours may go to the server any more: nothing waits for one.
+  // No more requests of ours may be sent to the server: nothing waits for one.
   void let_go_of_unsent(TimePoint now);
 
   // The CLOSE of such a file is the acknowledgement of its break.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both halves know of queries about a share's volume (QUERY_INFO of file systems): which these are, and
-// which requests of a client may change the answers.
+// Queries about a share's volume (QUERY_INFO of file systems), for both halves: which these are, and which
+// requests of a client may change the responses.
 #pragma once
 #include <optional>
 
@@ -15,7 +15,7 @@ inline std::optional<Slice> question_of_volume(const Message& message) {
   return request && request->type == InfoType::file_system ? question_of(*request) : std::nullopt;
 }
 
-// The request may use or free space.
+// Whether the request may use or free space.
 inline bool may_change_space(Connection& connection, const Element& element) {
   const Pending* request = connection.pending(element.header.message_id);
   switch (element.header.command) {
@@ -34,7 +34,7 @@ inline bool may_change_space(Connection& connection, const Element& element) {
   }
 }
 
-// Handles end, and numbers of trees are used again.
+// Whether handles end, and numbers of trees may be reused.
 inline bool ends_trees(Command command) {
   return command == Command::session_setup || command == Command::logoff ||
          command == Command::tree_connect || command == Command::tree_disconnect;

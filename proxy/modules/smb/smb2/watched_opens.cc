@@ -9,7 +9,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// It lies in `path`, or is it.
+// Whether it lies in `path`, or is it.
 bool is_below(const std::u16string& folder, const std::u16string& path) {
   if (path.empty() || folder.compare(0, path.size(), path) != 0) return path.empty();
   return folder.size() == path.size() || folder[path.size()] == u'\\';

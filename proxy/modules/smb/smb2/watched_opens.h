@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which opens of the client lie in which watched folder, so which of them a reported change is about. Pure;
-// notify_handles.h watches the folders.
+// Which opens of the client are in which watched folder, and therefore which of them a reported change
+// concerns. Pure; notify_handles.h watches the folders.
 #pragma once
 #include <chrono>
 #include <compare>
@@ -22,7 +22,7 @@ struct FolderPath {
   std::u16string path;
   auto operator<=>(const FolderPath&) const = default;
 };
-// That a file lies in; a directory's own.
+// The folder of a file; for a directory, its own path.
 FolderPath folder_path_of(const Open& open);
 
 class WatchedOpens {
@@ -32,7 +32,7 @@ class WatchedOpens {
 
   // ---- folders
   std::optional<Number> folder(const FolderPath& path) const;
-  Number add_folder(const FolderPath& path);  // one that is not there
+  Number add_folder(const FolderPath& path);  // must not exist yet
   void remove_folder(Number number);          // with no opens in it
   const FolderPath& path_of(Number number) const { return folders_.at(number).path; }
   std::size_t folders() const { return folders_.size(); }
@@ -50,14 +50,16 @@ class WatchedOpens {
     Keys changed;
     std::vector<OpenKey> gone;  // of these: their new names and folders are unknown
   };
-  // By changes of these names ([MS-FSCC] 2.7.1). None, or unreadable: of any.
+  // The opens concerned by changes of these names ([MS-FSCC] 2.7.1); all, if `names` is missing or cannot be
+  // parsed.
   Concerned concerned_by(Number number, std::optional<Bytes> names, Connection& connection) const;
 
   // ---- folders without opens
   std::optional<Number> unused_folder() const;
-  // Those that have this name or lie below it, or may.
+  // Unused folders that have this name or are below it, or may be.
   std::vector<Number> unused_below(const FileName& name) const;
-  // Unused for long enough. A client that opens one file after the other needs only one handle of ours.
+  // Folders unused for long enough. A client that opens one file after the other needs only one handle of
+  // ours.
   std::vector<Number> expired(TimePoint now) const;
   std::optional<TimePoint> next_expiry() const;
 
@@ -73,7 +75,7 @@ class WatchedOpens {
   };
   struct Place {
     Number folder = 0;
-    FileGroupRef file;  // none: a listing
+    FileGroupRef file;  // null: a listing
   };
 
   std::map<Number, Folder> folders_;
