@@ -23,7 +23,8 @@ struct Accepted {
   boost::asio::ip::tcp::endpoint client;
   Destination destination;
   Origin origin = Origin::forward;
-  // Bytes of the answer for this outcome, written to the client before anything else; empty function: none.
+  // Returns the proxy's reply for this outcome, written to the client before anything else. Empty function:
+  // no reply.
   std::function<std::string(ConnectOutcome)> answer{};
 };
 
