@@ -9,8 +9,8 @@
 namespace longhaul::config {
 
 struct Changes {
-  std::vector<std::string> live;   // what a reload changes, one phrase each: "[[peer]] branch: rate"
-  std::vector<std::string> fixed;  // changes that need a restart, as the file calls them: "[link] listen"
+  std::vector<std::string> live;   // changes that a reload applies, one phrase each: "[[peer]] branch: rate"
+  std::vector<std::string> fixed;  // changes that need a restart, as named in the file: "[link] listen"
 };
 
 // `after` has been read and is valid. The contents of the identity's files are not compared.

@@ -12,8 +12,8 @@ namespace longhaul::config {
 
 struct Listen {
   HostPort at;
-  std::string who;   // for the sentence: "[socks] listen"
-  std::size_t line;  // 0: a default that is not in the file
+  std::string who;   // for the message: "[socks] listen"
+  std::size_t line;  // 0 for a default that is not in the file
 };
 
 class Listens {
