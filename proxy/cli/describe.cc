@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per part of the file, in the order in which a byte meets them.
+// One function per part of the file, in the order in which a byte passes through them.
 #include "proxy/cli/describe.h"
 
 #include "proxy/config/sharing.h"
@@ -165,7 +165,7 @@ std::string sharing(const Config& config) {
                         "other's: " + said;
 }
 
-// What leaves this host unencrypted, the operator should see.
+// The operator should see which data leaves this host unencrypted.
 void exports(std::string& text, const Config& config) {
   const config::Export& exports = config.exports;
   if (!exports.ipfix && !exports.otlp) return;

@@ -7,7 +7,7 @@
 
 namespace longhaul::cli {
 
-// Questions go to `errors` and answers come from `in`; results go to `out`.
+// Questions are written to `errors`, answers are read from `in`, and results are written to `out`.
 void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::ostream& errors, int& exit_code);
 
 }  // namespace longhaul::cli
