@@ -35,7 +35,7 @@ int run(const config::Config& config) {
     log::warn("configuration", {{"warning", warning}});
   const int exit_code =
       run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
-  (void)identity::wait_for_token_threads(std::chrono::seconds(2));  // which log; main() waits for the others
+  (void)identity::wait_for_token_threads(std::chrono::seconds(2));  // so that they log; main() waits for more
   return exit_code;
 }
 

@@ -103,7 +103,7 @@ asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon
     if (matches(tuple, flow.client, flow.destination)) newest = flow.id;
   };
   co_await for_each_live(daemon, kLooksPerSlice, look);
-  if (newest && !daemon.flows().live().contains(*newest)) newest.reset();  // it ended while the loop ran
+  if (newest && !daemon.flows().live().contains(*newest)) newest.reset();  // it has ended meanwhile
   co_return newest;
 }
 

@@ -40,7 +40,7 @@ class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kTick{100};
 #ifdef __SANITIZE_ADDRESS__
-  static constexpr std::chrono::milliseconds kLimit{3000};  // such a program, for tests, is several times slower
+  static constexpr std::chrono::milliseconds kLimit{3000};  // sanitized tests are several times slower
 #else
   static constexpr std::chrono::milliseconds kLimit{1000};
 #endif

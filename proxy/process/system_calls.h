@@ -13,9 +13,9 @@ namespace longhaul::process {
 //   every other call         fails with ENOSYS: libraries have a second way for kernels that lack a call, so
 //                            one that is missing on the list costs a feature and not the site; with
 //                            UnknownCalls::kKill it kills the process
-// The kernel logs forbidden calls if auditing is enabled. Also sets no_new_privs. Returns an empty text if the
-// filter is in force, otherwise why the kernel does not support it. Throws std::runtime_error if the filter
-// cannot be built, which is a bug.
+// The kernel logs forbidden calls if auditing is enabled. Also sets no_new_privs. Returns an empty text if
+// the filter is in force, otherwise why the kernel lacks it. Throws std::runtime_error if the filter cannot
+// be built, which is a bug.
 enum class UnknownCalls { kFail, kKill };
 [[nodiscard]] std::string filter_system_calls(UnknownCalls unknown);
 
