@@ -49,7 +49,7 @@ void PathKeeper::wait() {
   });
 }
 
-// Damage by a power cut is detected.
+// Not durable: damage by a power cut is detected.
 void PathKeeper::save(const PathBook& book) {
   const auto replaced = process::replace_private_file(file_, book.text());
   if (replaced) {

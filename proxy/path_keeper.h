@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores measurements of the paths to peers across restarts: reads one file at the start, writes it after
+// Stores measurements of the paths to peers across restarts: reads a file at the start, and writes it after
 // changes and at the end. link/udp/path_book.h defines its contents.
 #pragma once
 #include <boost/asio/io_context.hpp>
@@ -13,12 +13,12 @@ namespace longhaul {
 
 class PathKeeper {
  public:
-  // `collect` returns the current measurements, and is called on the loop from begin() to stop(). An
-  // unreadable file is treated as missing: its content only decides where rates begin.
+  // `collect` returns the current measurements, and is called on the event loop from begin() to stop(). An
+  // unreadable file is treated as missing: its content only sets initial rates.
   PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
              std::function<link::udp::PathBook()> collect);
 
-  // From the file, as at the start.
+  // The content of the file at the start.
   const link::udp::PathBook& known() const { return written_; }
   void begin();
   // Writes pending changes and stops.
