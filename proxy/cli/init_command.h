@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul init`: a key and a minimal configuration for this host, and the one line to type at the other site.
+// `longhaul init`: a key and a minimal configuration for this host, and the one line to type at the other
+// site.
 #pragma once
 #include <iosfwd>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The differences between the current configuration and a new one, and whether a running daemon can apply them.
+// The differences between the current configuration and a new one, and whether a running daemon can apply
+// them.
 #pragma once
 #include <string>
 #include <vector>

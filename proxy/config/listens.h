@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses and ports on which the daemon listens, which must not collide. Ports in use by other programs are
-// detected when they are bound.
+// The addresses and ports on which the daemon listens, which must not collide. Ports in use by other programs
+// are detected when they are bound.
 #pragma once
 #include <string>
 #include <vector>

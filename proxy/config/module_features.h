@@ -23,8 +23,8 @@ struct ModuleFeature {
   // From the most to the least restrictive value, "false" first: of two sites' values the earlier one is in
   // force.
   std::span<const std::string_view> values = kSwitch;
-  std::uint8_t standard = 1;   // index of the default, also in presets A and A+F; B, T and F use 0
-  std::string_view part_of{};  // the feature without which this one has no effect, an earlier row; empty: none
+  std::uint8_t standard = 1;   // index of the default, also in presets A and A+F; others use 0
+  std::string_view part_of{};  // the feature that this one needs, an earlier row; empty: none
 };
 
 // The rows of all modules of a program. Built once; must outlive everything that refers to it.

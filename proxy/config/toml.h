@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only include of toml++: declarations only, the implementation is compiled in toml.cc. Not used outside this
-// folder.
+// The only include of toml++: declarations only, the implementation is compiled in toml.cc. Not used outside
+// this folder.
 #pragma once
 #define TOML_HEADER_ONLY 0
 #define TOML_ENABLE_FORMATTERS 0

@@ -19,7 +19,7 @@ inline constexpr std::size_t kReadBytes = 64 * 1024;
 inline constexpr std::size_t kCopyBelow = 32 * 1024;
 // After these limits other flows have their turn: a module that answers locally always has more to write.
 inline constexpr int kReadsPerTurn = 16;
-inline constexpr std::size_t kWrittenPerTurn = 4 * kReadBytes;  // of sealed or framed bytes, which cost more than reads
+inline constexpr std::size_t kWrittenPerTurn = 4 * kReadBytes;  // sealed or framed bytes cost more than reads
 
 // Memory for the next read, and the slice that owns it; reused until a read is large enough to keep the
 // slice.

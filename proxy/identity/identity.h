@@ -41,7 +41,8 @@ Result<std::string> fingerprint_of(X509* certificate);
 // is refused. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
-// The same for a whole configuration with its preshared keys and the secrets of servers; no peer may have this site's own key.
+// The same for a whole configuration with its preshared keys and the secrets of servers; no peer may have
+// this site's own key.
 Identity load(const config::Config& config);
 
 }  // namespace longhaul::identity

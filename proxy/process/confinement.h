@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry to this folder: reduces the privileges of the process to what carrying flows requires. Each measure has
-// its own file; this file defines their order.
+// The entry to this folder: reduces the privileges of the process to what carrying flows requires. Each
+// measure has its own file; this file defines their order.
 #pragma once
 #include <string>
 #include <vector>

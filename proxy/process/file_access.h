@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restricts the files that the daemon can open (Landlock): it may read system files and its configuration, and write
-// its own files. Without Landlock only file modes apply.
+// Restricts the files that the daemon can open (Landlock): it may read system files and its configuration,
+// and write its own files. Without Landlock only file modes apply.
 #pragma once
 #include <filesystem>
 #include <string>

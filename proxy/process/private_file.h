@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that only the daemon may read or change. Symbolic links and special files are refused, so that a
-// planted one cannot redirect the daemon to another file.
+// Small files that only the daemon may read or change. Symbolic links and special files are refused, so that
+// a planted one cannot redirect the daemon to another file.
 #pragma once
 #include <sys/types.h>
 

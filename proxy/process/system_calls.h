@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system-call filter (seccomp): a list of the calls of the daemon and its libraries, and the treatment of all
-// others.
+// The system-call filter (seccomp): a list of the calls of the daemon and its libraries, and the treatment of
+// all others.
 #pragma once
 #include <string>
 
