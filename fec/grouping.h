@@ -9,9 +9,9 @@ struct Conditions {
   double rate = 0;                // share of packets that the path loses
   double burst = 1;               // mean number of a flow's adjacent packets lost together
   double spacing_seconds = 0;     // of messages
-  double deadline_seconds = 0;    // in order, beyond the one-way delay,
-  double late = 0.004;            // but for this share of messages,
-  double round_trip_seconds = 0;  // and this for 999 of 1000
+  double deadline_seconds = 0;    // for delivery in order, beyond the one-way delay;
+  double late = 0.004;            // this share of messages may exceed it
+  double round_trip_seconds = 0;  // also the deadline for 999 of 1000 messages
 };
 
 // `repairs` after every `group` messages; zero if retransmission is fast enough.

@@ -61,7 +61,7 @@ void flows_in(std::string& text, const Config& config) {
     text += "  While the link is down they " + without_link(intercept.fail) + ".\n";
 }
 
-// Closed flows stay closed when the daemon stops, so the operator must learn how to open them.
+// Closed flows stay closed when the daemon stops, so the operator must be informed how to open them.
 void closed_flows(std::string& text, const Config& config) {
   const auto rules = intercept::closed_rules(config);
   if (!rules || !rules->close_something()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands that control a running daemon: status, flows, top, page, why, set, clear-cache, reload,
-// intercept. Each sends one or a few requests to the control API; screens.h formats the answers.
+// intercept. Each sends one or a few requests to the control API; screens.h formats the responses.
 #pragma once
 #include <iosfwd>
 

@@ -31,7 +31,8 @@ Config read(const std::filesystem::path& file, Files files = Files::check);
 // file.
 Config read_text(std::string_view text, const std::filesystem::path& file);
 
-// Settings that are valid but probably mistakes, one sentence each, such as a rule that is never used.
+// Warnings about settings that are valid but probably mistakes, one sentence each, such as a rule that is
+// never used.
 std::vector<std::string> warnings(const Config& config);
 
 }  // namespace longhaul::config

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's connection as a listener passes it on: the socket, the destination, and the path by which it
-// came.
+// A client's connection as a listener passes it on: the socket, the destination, and the kind of listener
+// that accepted it.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>

@@ -48,7 +48,7 @@ struct Dialled {
   explicit Dialled(const boost::asio::any_io_executor& executor) : socket(executor) {}
 
   ConnectOutcome outcome = ConnectOutcome::failed;
-  boost::asio::ip::tcp::socket socket;    // connected if the outcome says so, else closed
+  boost::asio::ip::tcp::socket socket;    // connected if the outcome is `connected`, else closed
   boost::asio::ip::tcp::endpoint server;  // the address connected to, or tried last
   bool source_fallback = false;           // source = auto, but the server sees this proxy's address
   boost::system::error_code error;        // the system's error behind the outcome, for logs

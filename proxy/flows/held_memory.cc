@@ -7,7 +7,7 @@ namespace {
 
 // If the modules' memory is used up: how much a flow may still hold, so that small frames continue; how often
 // the host checks whether there is room again; after how long a stalled flow that holds parts of a frame
-// continues without its module; and how often a flow with frames that wait for answers takes one more piece
+// continues without its module; and how often a flow with frames that wait for responses reads one more piece
 // from the stream.
 constexpr std::size_t kHeldInAnyCase = 64 * 1024;
 // The same for a module's state about the connection: a few thousand open files.

@@ -55,8 +55,8 @@ class LanSide {
   // server has answered.
   void begin_trial(const modules::ConnectAhead& rule) { trial_ = std::make_unique<Trial>(rule); }
   void end_trial() { trial_.reset(); }
-  // Whether the trial has failed, noticed here or by the caller (make_stale()). Then the connection is gone,
-  // both directions are held, and replace() must follow.
+  // Whether the trial has failed, as detected here or by the caller (make_stale()). Then the connection is
+  // gone, both directions are held, and replace() must follow.
   bool is_stale() const { return trial_ && trial_->has_failed(); }
   bool make_stale();  // false if it is not on trial, or another connection would gain nothing
   void drop_stale();

@@ -23,7 +23,7 @@ using Candidates = std::vector<const modules::Listed*>;
 Candidates recognisers(modules::List list, const ModuleSettings& settings, const config::Features& features);
 
 // Waits for the client's first bytes, which stay in the socket, for at most kFirstBytesPatience: in some
-// protocols the server speaks first. Returns the first module that recognises them; null if none does.
+// protocols the server sends first. Returns the first module that recognises them; null if none does.
 inline constexpr std::chrono::milliseconds kFirstBytesPatience{20};
 boost::asio::awaitable<const modules::Listed*> recognise(boost::asio::ip::tcp::socket& client, Candidates candidates);
 

@@ -47,7 +47,7 @@ struct Writer {
   bool is_local = false;  // the socket of this host, which has another format
   SyslogSource source;
 };
-Writer writer;  // set by the one Session before other threads start, cleared after they ended
+Writer writer;  // set by the only Session before other threads start, cleared after they have ended
 
 }  // namespace
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kRetry = 5s;  // after a failure to connect; lines are lost meanwhile
+constexpr auto kRetry = 5s;  // after a failed connection; lines are lost meanwhile
 constexpr auto kComplaint = 60s;
 // How long a line waits for room: the queue of a local socket holds only ten datagrams.
 constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};

@@ -84,7 +84,7 @@ using Output = std::variant<ToLan, ToStream, ToTwin, EndLan, EndStream, StepAsid
 struct Surroundings {
   std::uint64_t line_bytes_per_second = 0;  // from here to the twin; 0: not measured yet
   Duration round_trip{0};                   // to the twin and back, smoothed; 0: not measured yet
-  std::size_t stream_room = 0;              // what the stream accepts now, beyond all earlier output
+  std::size_t stream_room = 0;              // bytes that the stream accepts now, after all earlier output
   config::Features features;                // in force for this flow
   link::Contact contact{};                  // with the twin's side
   link::Token twin_session{};               // the session with the twin's side; changes after a loss

@@ -22,7 +22,7 @@ class PeerDoubt {
 
   bool is_in_doubt() const { return in_doubt_; }
   void set(bool in_doubt) { in_doubt_ = in_doubt; }
-  // Calls `gone` once, from the event loop, if the doubt has not been removed by then.
+  // Calls `gone` once, from the event loop, if it is still in doubt by then.
   void watch(Duration round_trip, std::function<void()> gone) {
     timer_.expires_after(std::chrono::seconds(2) + 4 * round_trip);
     timer_.async_wait([self = self_, gone = std::move(gone)](boost::system::error_code error) {

@@ -106,7 +106,7 @@ class TlsEngine {
   std::string key_log_lines_;  // until the peer has proved its key
   std::optional<RecordSealer> sealer_;
   std::optional<RecordOpener> opener_;
-  Bytes incoming_;  // what the BIO may read now
+  Bytes incoming_;  // bytes that the BIO may read now
   Buffer partial_;  // the beginning of an incomplete record
   Buffer outgoing_;
   std::uint64_t sent_under_key_ = 0;
