@@ -76,8 +76,8 @@ class LanSide {
   // Reports a reset while nothing is read.
   void watch_for_failure();
 
-  // ---- Writing. Bytes to send before anything else: few, on a new connection, so that the kernel has room
-  // for them.
+  // ---- Writing.
+  // Bytes to send before anything else: few, on a new connection, so that the kernel has room for them.
   void set_preface(std::string bytes) { preface_ = std::move(bytes); }
   bool has_preface() const { return !preface_.empty(); }
   bool send_preface();

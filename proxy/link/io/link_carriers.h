@@ -17,8 +17,8 @@ class LinkCarriers {
   // All references outlive this object; `peer` may change.
   LinkCarriers(LinkShared& shared, const config::Peer& peer, SessionHost& host, CarrierOwner& owner);
 
-  // ---- New keys and a new connection, on which both sides have sent HELLO. The session exists. Starts UDP,
-  // if both sides support it.
+  // ---- New keys and a new connection, on which both sides have sent HELLO. The session exists.
+  // Starts UDP, if both sides support it.
   Result<void> begin_udp(Agreed& agreed);
   struct Attached {
     std::string remote;
@@ -27,14 +27,16 @@ class LinkCarriers {
   // The newest connection is kept; data in flight on older ones is sent again.
   Attached attach(TlsConnection connection);
 
-  // ---- The choice. Moves the session to the best carrier. Returns true if the carrier has changed.
+  // ---- The choice.
+  // Moves the session to the best carrier. Returns true if the carrier has changed.
   bool choose();
   // Counts this link among those that share the total rate while one of its carriers sends.
   void count_for_total_rate();
   bool sends() const { return host_.session() && host_.session()->preferred() != kNoCarrier; }
   void kick();
 
-  // ---- The end. Removes a carrier that has failed. Returns false if it is not a TCP carrier of this link.
+  // ---- The end.
+  // Removes a carrier that has failed. Returns false if it is not a TCP carrier of this link.
   bool forget(CarrierId id) { return tcp_.forget(id, host_.session()); }
   void forget_connections() { tcp_.forget_all(host_.session()); }
   void close_connections(CloseCode code, const std::string& why) {

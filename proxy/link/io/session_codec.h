@@ -28,8 +28,8 @@ class SessionCodec {
   void end();  // after the session
   BlockCodec* codec() const { return codec_.get(); }
 
-  // ---- Called from the event loop. Does remaining work, a limited piece at a time; other flows are served
-  // in between.
+  // ---- Called from the event loop.
+  // Does remaining work, a limited piece at a time; other flows are served in between.
   void work();
   void relieve_processor();
   // Call about once a second while there is a disk dictionary: stores data that was sent before a pause.
@@ -38,9 +38,10 @@ class SessionCodec {
   void finish();
   bool finished() const { return !codec_ || codec_->finished(); }
 
-  // ---- The dictionaries. Empties both dictionaries of the session, here and at the peer, and the part of
-  // the peer's disk that this link could use. Returns the number of bytes that the two held here. This side's
-  // disk must be cleared afterwards.
+  // ---- The dictionaries.
+  // Empties both dictionaries of the session, here and at the peer, and the part of the peer's disk that this
+  // link could use. Returns the number of bytes that the two held here. This side's disk must be cleared
+  // afterwards.
   std::uint64_t clear();
   // The number of bytes that the peer dropped from its disk; nullopt until it has answered.
   std::optional<std::uint64_t> cleared_by_peer() const;

@@ -67,8 +67,8 @@ class SessionHost {
   // Data that the codec waited for has arrived.
   void on_codec_ready();
 
-  // ---- The end. No other session may begin before this one has ended. Returns false if there is no session,
-  // or it is already ending.
+  // ---- The end. No other session may begin before this one has ended.
+  // Returns false if there is no session, or it is already ending.
   bool end();
   bool ending() const { return ending_; }
   boost::asio::awaitable<void> wait_for_end();
