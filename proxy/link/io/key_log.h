@@ -17,7 +17,7 @@ void append_hex(std::string& text, Bytes bytes);
 class KeyLog {
  public:
   // Opens the file, or creates it with mode 0600; appends. Throws std::runtime_error with one sentence if it
-  // is a symbolic link, not a regular file, owned by another user, or readable by others.
+  // is a symbolic or hard link, not a regular file, owned by another user, or readable by others.
   explicit KeyLog(const std::filesystem::path& file);
   ~KeyLog();
   KeyLog(const KeyLog&) = delete;
