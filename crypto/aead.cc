@@ -74,7 +74,7 @@ class OpensslAead final : public Aead {
 
 #ifdef LONGHAUL_IPSEC_MB
 
-// The library's implementation for this processor: a table of functions. Null if it is no better than
+// The library's implementation for this processor: a table of functions. Null if it is not faster than
 // OpenSSL.
 IMB_MGR* vector_functions() {
   thread_local const std::unique_ptr<IMB_MGR, decltype(&free_mb_mgr)> manager = [] {
@@ -154,7 +154,7 @@ class VectorGcm final : public Aead {
  private:
   IMB_MGR* functions_;
   bool opens_;
-  alignas(64) gcm_key_data key_{};  // the library reads whole vectors, which its types do not show
+  alignas(64) gcm_key_data key_{};  // the library reads whole vectors, but its types have a smaller alignment
   alignas(64) gcm_context_data context_{};
 };
 

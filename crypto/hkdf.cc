@@ -16,7 +16,7 @@ struct FreeHkdf {
   void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
 };
 
-// OpenSSL takes pointers to non-const for data that it only reads.
+// OpenSSL's parameters are pointers to non-const, although it only reads the data.
 OSSL_PARAM bytes_param(const char* name, Bytes bytes) {
   return OSSL_PARAM_construct_octet_string(name, const_cast<std::byte*>(bytes.data()), bytes.size());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Key material that is wiped at the end of its lifetime, also after an exception or a failed handshake. Its
-// owner decides what it opens.
+// owner defines its use.
 #pragma once
 #include <openssl/crypto.h>
 
@@ -21,7 +21,7 @@ struct Secret {
   bool operator==(const Secret&) const = default;
 };
 
-// Its size is fixed when it is made. Never grows, which would leave a copy behind.
+// Its size is fixed at construction: growing would leave a copy in freed memory.
 class SecretBytes {
  public:
   SecretBytes() = default;

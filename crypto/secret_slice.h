@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key material in a slice, for messages that carry it: wiped when its last user has dropped it.
+// Key material in a slice, for messages that carry it: wiped when the last user releases it.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace longhaul {
 
-// A copy of the parts, one behind the other.
+// A copy of the concatenated parts.
 inline Slice secret_slice(std::span<const Bytes> parts) {
   std::size_t size = 0;
   for (const Bytes part : parts) size += part.size();
@@ -21,7 +21,7 @@ inline Slice secret_slice(std::span<const Bytes> parts) {
 }
 inline Slice secret_slice(Bytes bytes) { return secret_slice(std::span(&bytes, 1)); }
 
-// Wipes a copy that a decoder has made and that nobody reads any more.
+// Wipes a decoder's copy that is no longer used.
 inline void wipe(const Slice& decoded) {
   OPENSSL_cleanse(const_cast<std::byte*>(decoded.bytes().data()), decoded.size());
 }

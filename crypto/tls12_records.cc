@@ -60,7 +60,7 @@ Tls12Secrets tls12_secrets(const Tls12Suite& suite, Bytes master, Bytes server_r
   if (!context || EVP_KDF_derive(context.get(), reinterpret_cast<unsigned char*>(block.data()), block.size(),
                                  params) != 1)
     throw std::bad_alloc();
-  // Both keys, and then both IVs.
+  // The key block has both keys, then both IVs.
   const auto direction = [&](std::size_t which) {
     SecretBytes secret(key + iv);
     std::memcpy(secret.data(), block.data() + which * key, key);
@@ -115,7 +115,7 @@ bool Tls12Sealer::seal(ContentType type, Bytes plain, Buffer& out) {
     const std::array<unsigned char, kRecordHeadBytes> head{kind, 3, 3, static_cast<unsigned char>(body >> 8),
                                                            static_cast<unsigned char>(body & 0xff)};
     place = std::ranges::copy(head, place).out;
-    // The record's number: never twice under a key.
+    // The record's number, which is never used twice with a key.
     const auto number = number_bytes();
     if (explicit_bytes() > 0) place = std::ranges::copy(number, place).out;
     const auto unique = nonce(number.data());

@@ -80,7 +80,7 @@ void RecordKey::expand(const char* label, MutableBytes out) const {
 
 void RecordKey::use_secret() {
   Secret<32> key;
-  // All other ciphers of TLS 1.3 take 32 bytes (RFC 8446, appendix B.4).
+  // All other ciphers of TLS 1.3 have keys of 32 bytes (RFC 8446, appendix B.4).
   const MutableBytes used = MutableBytes(key.bytes).first(nid_ == NID_aes_128_gcm ? 16 : 32);
   expand("key", used);
   expand("iv", iv_.bytes);
@@ -130,7 +130,7 @@ bool RecordSealer::seal(ContentType type, std::span<const Bytes> pieces, Buffer&
 bool RecordSealer::seal_one(ContentType type, std::size_t size, std::span<const Bytes>& pieces,
                             std::size_t& taken, std::byte* out) {
   std::size_t body = size + 1 + kTagBytes;
-  // From outside every record looks like application data of TLS 1.2.
+  // On the wire, every record looks like application data of TLS 1.2.
   const std::array<unsigned char, kRecordHeadBytes> head{23, 3, 3, static_cast<unsigned char>(body >> 8),
                                                          static_cast<unsigned char>(body & 0xff)};
   std::memcpy(out, head.data(), head.size());

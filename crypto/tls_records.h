@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection after its handshake:
 // encrypted from scattered pieces, decrypted into their final buffer. libssl would copy every byte twice
-// more, into its own buffer and out of it. The handshake and its secrets are libssl's.
+// more, into its own buffer and out of it. libssl does the handshake and provides the secrets.
 #pragma once
 #include <openssl/evp.h>
 
@@ -23,16 +23,16 @@ enum class ContentType : std::uint8_t { alert = 21, handshake = 22, application_
 inline constexpr std::size_t kRecordHeadBytes = 5;
 inline constexpr std::size_t kMaxRecordContent = 16 * 1024;
 
-// What a cipher suite of TLS 1.3 says about records (RFC 8446, appendix B.4).
+// The parameters of a TLS 1.3 cipher suite for records (RFC 8446, appendix B.4).
 struct RecordSuite {
   int nid;
   const EVP_MD* digest;
-  // By the number in ServerHello; no result: not a suite of TLS 1.3 that this program has.
+  // By the number in ServerHello; nullopt for a TLS 1.3 suite that is not supported.
   static std::optional<RecordSuite> of(std::uint16_t number);
   std::size_t secret_bytes() const { return static_cast<std::size_t>(EVP_MD_get_size(digest)); }
 };
 
-// The secret at the end of a line of an NSS key log, which libssl gives to its key log callback.
+// The secret at the end of a line of an NSS key log, which libssl passes to its key log callback.
 SecretBytes key_log_secret(std::string_view line);
 
 // A traffic secret, the key derived from it, and the number of the next record. Throws std::bad_alloc if
@@ -40,12 +40,12 @@ SecretBytes key_log_secret(std::string_view line);
 class RecordKey {
  public:
   using Use = Aead::Use;
-  // `number`: of the next record under this secret.
+  // `number`: of the next record with this secret.
   RecordKey(const RecordSuite& suite, Bytes secret, Use use, std::uint64_t number = 0);
   RecordKey(const RecordKey&) = delete;
   RecordKey& operator=(const RecordKey&) = delete;
 
-  // The next generation of the secret (section 7.2); the records are counted from zero again.
+  // Replaces the secret by its next generation (section 7.2), and counts records from zero again.
   void update();
 
  protected:
@@ -73,8 +73,8 @@ class RecordSealer : public RecordKey {
  public:
   RecordSealer(const RecordSuite& suite, Bytes secret, std::uint64_t number = 0)
       : RecordKey(suite, secret, Use::seal, number) {}
-  // Appends as many records as it takes to hold all pieces, in order. False: OpenSSL failed, nothing more may
-  // be sent.
+  // Appends as many records as needed for all pieces, in order. Returns false if OpenSSL failed; then nothing
+  // more may be sent.
   bool seal(ContentType type, std::span<const Bytes> pieces, Buffer& out);
 
  private:
@@ -87,10 +87,10 @@ class RecordOpener : public RecordKey {
   RecordOpener(const RecordSuite& suite, Bytes secret, std::uint64_t number = 0)
       : RecordKey(suite, secret, Use::open, number) {}
 
-  // The whole record's size, as soon as its head is there; no result if `head` is invalid at this point.
+  // The size of the whole record, given its complete head; nullopt if the head is invalid.
   static std::optional<std::size_t> record_size(Bytes head);
-  // Appends the content of a whole record and returns its type. No result: the peer did not seal it, or its
-  // content is invalid; `plain` is unchanged.
+  // Appends the content of a whole record and returns its type. Returns nullopt if the peer did not seal it,
+  // or its content is invalid; then `plain` is unchanged.
   std::optional<ContentType> open(Bytes record, Buffer& plain);
 };
 

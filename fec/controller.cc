@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kTailShortfall = 2e-3;     // per block: a failure costs a round trip
-constexpr std::uint32_t kOrderRepairs = 6;  // at once; as many as ISA-L makes in one pass
-constexpr double kBursty = 1.3;             // mean burst length from which repairs keep a distance
-constexpr Duration kBurstTime = 3ms;        // distance enough, whatever was sent in between
+constexpr double kTailShortfall = 2e-3;     // probability per block; a failure costs a round trip
+constexpr std::uint32_t kOrderRepairs = 6;  // at once: as many as ISA-L makes in one pass
+constexpr double kBursty = 1.3;             // mean burst length above which repairs keep a distance
+constexpr Duration kBurstTime = 3ms;        // sufficient distance, even without packets in between
 constexpr double kTailCreditCap = 4096;
 
 double seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
@@ -65,7 +65,7 @@ void Controller::on_report(TimePoint now, const LossReport& report, Duration smo
 void Controller::on_interactive(TimePoint now) {
   if (!interactive_sent_.empty()) {
     const Duration gap = std::min<Duration>(now - interactive_sent_.back(), 1s);
-    if (gap > 1ms) {  // shorter ones are packets of one message
+    if (gap > 1ms) {  // shorter gaps are within one message
       spacing_ = spacing_ == Duration{} ? gap : spacing_ + (gap - spacing_) / 8;
       packets_between_ += (static_cast<double>(packets_ - last_interactive_packet_) - packets_between_) / 8;
     }
@@ -81,13 +81,12 @@ void Controller::on_interactive(TimePoint now) {
   if (!group.due)
     group.due = now + std::max(options_.interactive_deadline - options_.slack,
                                spacing_ * (grouping_.group - 1) + spacing_ / 4);
-  // If another message comes before the deadline it shares the repair; if none is expected, waiting gains
-  // nothing.
+  // Another message before the deadline shares the repair; if none is expected, waiting gains nothing.
   if (group.symbols >= grouping_.group || spacing_ == Duration{} || now + spacing_ > *group.due)
     close_group(Class::interactive, now);
 }
 
-// Recomputed only when something has changed by enough to matter, because it takes some microseconds.
+// Recalculates the grouping only after significant changes, because it takes a few microseconds.
 void Controller::regroup() {
   const double clustering = bursty() ? loss_.clustering() : 1;
   const Conditions c{.rate = loss_.rate(),
@@ -151,8 +150,8 @@ void Controller::on_quiet(TimePoint now) {
   if (fixed_.symbols > 0 && fixed_.due) fixed_.due = std::min(*fixed_.due, now + options_.quiet);
 }
 
-// Cuts the packets of the last round trip that are not covered yet into windows. Older ones have been
-// acknowledged or found lost by now.
+// Divides the packets of the last round trip that are not covered yet into windows. Older packets were
+// acknowledged or declared lost by now.
 void Controller::plan_tail(TimePoint now) {
   tail_due_.reset();
   while (!bulk_uncovered_.empty() && now - bulk_uncovered_.front() > smoothed_rtt_ + smoothed_rtt_ / 8)
@@ -160,8 +159,8 @@ void Controller::plan_tail(TimePoint now) {
   const auto symbols = static_cast<std::uint32_t>(bulk_uncovered_.size());
   bulk_uncovered_.clear();
   if (symbols == 0 || loss_.rate() == 0) return;
-  // Lost packets would be sent again without repairs; that many repairs are free, the rest must have been
-  // earned.
+  // Without repairs, lost packets would be retransmitted, so that many repairs are free; the others need
+  // credit.
   tail_credit_ += loss_.rate() * symbols;
   const std::uint32_t blocks = (symbols + kMaxWindow - 1) / kMaxWindow;
   for (std::uint32_t i = 0; i < blocks; ++i) {
@@ -195,8 +194,7 @@ void Controller::on_fixed(TimePoint now, Mode mode) {
 std::optional<RepairOrder> Controller::poll_order(TimePoint now) {
   if (interactive_.due && now >= *interactive_.due) close_group(Class::interactive, now);
   if (interactive_.ready > 0 && clear_of_burst(interactive_, now)) {
-    // As far back as a symbol may still be missing: a lost message's retransmission arrives after a round
-    // trip.
+    // Covers all symbols that may still be missing: a lost message is retransmitted after a round trip.
     const auto recent = static_cast<std::uint32_t>(
         std::count_if(interactive_sent_.begin(), interactive_sent_.end(),
                       [&](TimePoint sent) { return now - sent <= smoothed_rtt_ + smoothed_rtt_ / 8; }));
@@ -215,7 +213,7 @@ std::optional<RepairOrder> Controller::poll_order(TimePoint now) {
   if (tail_due_ && now >= *tail_due_) plan_tail(now);
   while (!tail_.empty()) {
     TailBlock& block = tail_.front();
-    if (bulk_symbols_ - block.begin > options_.kept_symbols) {  // too much has been sent since
+    if (bulk_symbols_ - block.begin > options_.kept_symbols) {  // too many symbols were sent since
       tail_.pop_front();
       continue;
     }

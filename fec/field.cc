@@ -11,7 +11,7 @@
 namespace longhaul::fec {
 namespace {
 
-constexpr std::size_t kTableBytes = 32;  // ISA-L's form of a factor
+constexpr std::size_t kTableBytes = 32;  // size of a factor in ISA-L's format
 
 struct Tables {
   alignas(64) std::uint8_t multiplication[256][kTableBytes];
@@ -30,16 +30,17 @@ const Tables& tables() {
   return computed;
 }
 
-// ISA-L takes pointers to non-const; it writes only to the destinations.
+// ISA-L's parameters are pointers to non-const, although it writes only to the destinations.
 void multiply_add(std::uint8_t* to, std::uint8_t factor, const std::uint8_t* from, std::size_t bytes) {
   gf_vect_mad(static_cast<int>(bytes), 1, 0, const_cast<std::uint8_t*>(tables().multiplication[factor]),
               const_cast<std::uint8_t*>(from), to);
 }
 
-// Source by source into all rows, which reads each source once, and is faster than ec_encode_data (README).
+// Adds one source after the other to all rows: this reads each source once, and is faster than ec_encode_data
+// (README).
 void add_combinations(std::span<std::uint8_t* const> to, std::span<const std::uint8_t* const> from,
                       const std::uint8_t* factors, std::size_t bytes) {
-  constexpr std::size_t kRows = 6;  // as many as ISA-L has kernels for
+  constexpr std::size_t kRows = 6;  // the most rows that ISA-L has kernels for
   std::array<std::uint8_t, kRows * kTableBytes> table;
   for (std::size_t first = 0; first < to.size(); first += kRows) {
     const std::size_t rows = std::min(kRows, to.size() - first);

@@ -19,7 +19,7 @@ namespace {
 
 #define LONGHAUL_GFNI __attribute__((target("gfni,avx512f,avx512bw")))
 
-// The map x -> factor * x in the instruction's format: byte 7 - i says which bits of x add up to bit i.
+// The map x -> factor * x in the instruction's format: byte 7 - i has the bits of x whose sum is bit i.
 const std::array<std::uint64_t, 256>& matrices() {
   static const auto computed = [] {
     std::array<std::uint64_t, 256> all{};
@@ -48,16 +48,17 @@ LONGHAUL_GFNI void multiply_add(std::uint8_t* to, std::uint8_t factor, const std
 LONGHAUL_GFNI inline __m512i times(__m512i bytes, std::uint64_t map) {
   __m512i matrix = _mm512_set1_epi64(static_cast<long long>(map));
 #ifdef __clang__
-  // LLVM before 20 writes a wrong displacement if this instruction takes its matrix from memory and repeats
-  // it (https://github.com/llvm/llvm-project/pull/120340), and so reads another one. From a register it is
-  // right.
+  // LLVM before 20 writes a wrong displacement if this instruction reads its matrix from memory with
+  // broadcast (https://github.com/llvm/llvm-project/pull/120340), so it reads a wrong matrix. From a register
+  // the code is correct.
   asm("" : "+v"(matrix));
 #endif
   return _mm512_gf2p8affine_epi64_epi8(bytes, matrix, 0);
 }
 
-// A column of all sources into kRows accumulators of kWide vectors each, which stay in registers. Two sources
-// at a time: one instruction adds three vectors, and adding competes with multiplying for the same units.
+// Adds a column of all sources to kRows accumulators of kWide vectors each, which stay in registers.
+// Processes two sources at a time: one instruction adds three vectors, and additions compete with
+// multiplications for the same units.
 template <int kRows, int kWide>
 LONGHAUL_GFNI void add_column(std::uint8_t* const* to, std::span<const std::uint8_t* const> from,
                               const std::uint64_t* maps, std::size_t at) {

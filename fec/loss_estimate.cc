@@ -7,14 +7,14 @@
 namespace longhaul::fec {
 namespace {
 
-// The slow sums remember both kSlowSeconds and kSlowPackets, so that a sparse flow's few packets are not
-// forgotten before they mean something; the fast ones notice that a path has become worse.
+// The slow sums cover at least kSlowSeconds and kSlowPackets, so that the few packets of a sparse flow are
+// not forgotten before they are significant; the fast sums detect that a path has become worse.
 constexpr double kSlowSeconds = 4, kSlowPackets = 1000;
 constexpr double kFastSeconds = 0.5, kFastPackets = 100;
 constexpr double kStaleSeconds = 60;
-constexpr double kStartLosses = 2.5;  // begin after three losses that came close together,
-constexpr double kStopLosses = 0.7;   // end when all but the last have faded
-constexpr double kLeastRate = 1e-4;   // one in ten thousand is not worth a repair
+constexpr double kStartLosses = 2.5;  // begin after three losses in short succession,
+constexpr double kStopLosses = 0.7;   // end when all except the last have decayed
+constexpr double kLeastRate = 1e-4;   // a loss of one in ten thousand is not worth repairs
 
 double fading(double seconds, double packets, double memory_seconds, double memory_packets) {
   return std::max(std::exp(-seconds / memory_seconds), std::exp(-packets / memory_packets)) *
@@ -45,7 +45,7 @@ void LossEstimate::add(std::chrono::steady_clock::time_point now, const LossRepo
   slow_.add(report);
   fast_.add(report);
 
-  // More than three standard deviations above: the path has changed, and older figures no longer describe it.
+  // More than three standard deviations higher: the path has changed, and older sums no longer describe it.
   const double before = slow_.rate();
   if (fast_.lost >= 4 && fast_.rate() > before + 3 * std::sqrt(before * (1 - before) / fast_.packets))
     slow_ = fast_;

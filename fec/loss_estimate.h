@@ -11,22 +11,22 @@ namespace longhaul::fec {
 
 struct LossReport {
   std::uint32_t delivered = 0;  // packets newly acknowledged
-  std::uint32_t lost = 0;       // packets newly found lost
+  std::uint32_t lost = 0;       // packets newly declared lost
   std::uint32_t bursts = 0;     // runs of adjacent packet numbers that the lost ones form
-  bool queue_stood = false;     // on the path while they were on their way, or the queue's limit was reached
+  bool queue_stood = false;     // there was a queue on the path meanwhile, or its limit was reached
 };
 
 class LossEstimate {
  public:
   void add(std::chrono::steady_clock::time_point now, const LossReport& report);
 
-  double rate() const { return rate_; }  // 0 until a few losses have been seen
+  double rate() const { return rate_; }  // 0 until a few losses were reported
 
   // How much longer bursts are than expected by chance: 1 for independent losses.
   double clustering() const { return std::max(1.0, burst_length_ * (1 - rate_)); }
 
  private:
-  // Sums that fade.
+  // Sums with exponential decay.
   struct Sums {
     double packets = 0;
     double lost = 0;

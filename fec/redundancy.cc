@@ -9,10 +9,10 @@ namespace longhaul::fec {
 double shortfall(std::uint32_t symbols, std::uint32_t repairs, double rate, double burst) {
   if (rate <= 0) return 0;
   if (rate >= 1) return 1;
-  // Restorable exactly if of n = symbols + repairs packets at most `repairs` are lost and a symbol is among
-  // the lost; a loss of repairs alone does no harm. The sum is P(lost of all > repairs): with more than
-  // `repairs` lost of all, some symbol is lost, and more symbols are lost than repairs are left. The number
-  // lost in bursts of geometric length varies as if packets were 2 * mean - 1 times as large.
+  // The symbols can be restored exactly if at most `repairs` of all n = symbols + repairs packets are lost:
+  // if more are lost, at least one of them is a symbol, and fewer repairs arrive than symbols are lost. So
+  // the result is P(lost packets > repairs). With bursts of geometric length, the variance of the number of
+  // lost packets is as if packets were 2 * mean - 1 times as large.
   const double size = 2 * burst - 1;
   const double all = std::max(1.0, (symbols + repairs) / size);
   const double most = repairs / size;

@@ -13,8 +13,8 @@ using Bytes = std::span<const std::byte>;
 using SymbolId = std::uint64_t;
 inline constexpr SymbolId kMaxSymbolId = (SymbolId{1} << 62) - 1;  // the largest varint of RFC 9000
 
-// The largest window and the number of keys: with both, every repair over one window is independent of every
-// other (field.h).
+// The largest window and the number of keys. Within these limits, all repairs over one window are linearly
+// independent (field.h).
 inline constexpr std::uint32_t kMaxWindow = 192;
 inline constexpr std::uint32_t kKeys = 64;
 
@@ -29,10 +29,10 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// One linear combination of the window's symbols, as long as the longest of them with its length in front.
+// One linear combination of the window's symbols, as long as the longest of them including its length field.
 struct Repair {
   Window window;
-  std::uint32_t key = 0;  // below kKeys; says which combination
+  std::uint32_t key = 0;  // below kKeys; determines the combination
   Bytes coded;
 };
 

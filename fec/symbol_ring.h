@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of the last symbols, zero padded so that the arithmetic needs no special case for a short one.
-// The encoder and the decoder know which of them are valid.
+// The bytes of the last symbols, zero padded so that the arithmetic needs no special case for short symbols.
+// The encoder and the decoder track which of them are valid.
 #pragma once
 #include <cstdlib>
 #include <memory>
@@ -32,10 +32,10 @@ class SymbolRing {
   // Replaces the symbol `size()` numbers earlier. A slot's memory is allocated when it is first used.
   void put(SymbolId id, std::span<const Bytes> parts);
 
-  // Takes a coded symbol (length in front), of which `bytes` are significant.
+  // Stores a coded symbol (which begins with its length), of which `bytes` are significant.
   void put_coded(SymbolId id, const std::uint8_t* coded, std::size_t bytes);
 
-  // Bytes that count: length and payload. Everything behind them is zero.
+  // Significant bytes: length and payload. All bytes after them are zero.
   std::size_t coded_bytes(SymbolId id) const { return slot(id).used; }
   Bytes payload(SymbolId id) const;
 
@@ -51,7 +51,7 @@ class SymbolRing {
     AlignedBytes memory;
     std::uint32_t capacity = 0;
     std::uint32_t used = 0;
-    std::uint32_t dirty = 0;  // from `used` to here bytes of an older symbol may remain
+    std::uint32_t dirty = 0;  // bytes of an older symbol may remain from `used` to here
   };
   Slot& slot(SymbolId id) { return slots_[id & (slots_.size() - 1)]; }
   const Slot& slot(SymbolId id) const { return slots_[id & (slots_.size() - 1)]; }

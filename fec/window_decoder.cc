@@ -74,7 +74,7 @@ void WindowDecoder::on_repair(const Repair& repair) {
     return;
   }
 
-  // Known symbols are subtracted from the repair; the rest is an equation over missing ones.
+  // Known symbols are subtracted from the repair; the rest is an equation for the missing ones.
   const std::size_t rounded = round_up(bytes);
   sources_.clear();
   factors_.resize(window.count);
@@ -82,7 +82,7 @@ void WindowDecoder::on_repair(const Repair& repair) {
   for (std::uint32_t i = 0; i < window.count; ++i) {
     const SymbolId id = window.first + i;
     if (state(id) == State::missing) continue;
-    if (ring_.coded_bytes(id) > bytes) {  // a repair is as long as the longest of its window
+    if (ring_.coded_bytes(id) > bytes) {  // a repair is as long as the longest symbol of its window
       ++counters_.malformed;
       return;
     }
@@ -165,7 +165,7 @@ bool WindowDecoder::add_columns() {
     if (column_of(id) != kNone) continue;
     while (next < kColumns && column_used_[next]) ++next;
     if (next == kColumns && !collected) {
-      // Columns outlive the rows that needed them until their symbols come or are forgotten.
+      // Columns are kept longer than the rows that needed them: until their symbols arrive or are forgotten.
       collected = true;
       for (std::size_t column = 0; column < kColumns; ++column) {
         if (std::none_of(rows_.begin(), rows_.end(),
@@ -257,7 +257,7 @@ void WindowDecoder::substitute(std::size_t column, SymbolId id) {
 }
 
 void WindowDecoder::add_row(Row row) {
-  if (!find_pivot(row)) {  // a combination of the rows held already
+  if (!find_pivot(row)) {  // a linear combination of existing rows
     spare_rows_.push_back(std::move(row));
     ++counters_.wasted;
     return;
@@ -273,7 +273,7 @@ void WindowDecoder::add_row(Row row) {
   set_pivot(rows_.size() - 1);
 }
 
-// The oldest symbol, because the streams wait for whichever is restored first.
+// Chooses the oldest symbol, because streams need the oldest data first.
 bool WindowDecoder::find_pivot(Row& row) const {
   bool found = false;
   for (std::size_t at = 0; at < kColumns; at += 8) {

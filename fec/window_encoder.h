@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the last source symbols and makes repairs over any window of them. The controller decides how many
-// and when; the carrier puts them into packets.
+// and when; the carrier sends them in packets.
 #pragma once
 #include <vector>
 
@@ -18,16 +18,16 @@ class WindowEncoder {
   WindowEncoder() : WindowEncoder(Options{}) {}
   explicit WindowEncoder(Options);
 
-  // Copies the payload, of at most kMaxPayload bytes, and gives it the next number. The second form joins
+  // Copies the payload, at most kMaxPayload bytes, and assigns the next number. The second form concatenates
   // parts.
   SymbolId add(Bytes payload) { return add(std::span(&payload, 1)); }
   SymbolId add(std::span<const Bytes> parts);
 
   SymbolId next_id() const { return next_; }
 
-  // `count` repairs over the last `symbols` symbols (fewer, if fewer are kept or kMaxWindow is less), or over
-  // a window of kept symbols. They stay valid until the next call. Several at once cost less than one by one.
-  // At most kKeys different ones exist per window; no more than that are made.
+  // Makes `count` repairs over the last `symbols` symbols (fewer if fewer are kept, and at most kMaxWindow),
+  // or over a window of kept symbols. They stay valid until the next call. Several at once are faster than
+  // one by one. At most kKeys repairs are made, because no more different ones exist per window.
   std::span<const Repair> repair_last(std::uint32_t symbols, std::uint32_t count);
   std::span<const Repair> repair(Window window, std::uint32_t count);
 
@@ -37,7 +37,7 @@ class WindowEncoder {
   SymbolRing ring_;
   SymbolId next_ = 0;
   std::uint32_t next_key_ = 0;
-  // Kept between calls so that none of them allocates.
+  // Kept between calls, so that calls do not allocate.
   AlignedBytes coded_;
   std::size_t coded_bytes_ = 0;
   std::vector<std::uint8_t> factors_;

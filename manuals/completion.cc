@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every text that a script quotes comes from our own sources; quoting keeps an apostrophe in a help text
-// harmless.
+// All quoted texts come from our own sources; quoting makes an apostrophe in a help text harmless.
 #include "manuals/completion.h"
 
 #include <algorithm>
@@ -24,10 +23,10 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
 
 // ------------------------------------------------------------------------------------------------ bash
 
-// A command is named by its path: "/keytab/test"; the program itself by nothing.
+// A command is identified by its path, such as "/keytab/test"; the program itself by an empty path.
 std::string below_of(const std::string& path, const Command& below) { return path + "/" + below.name; }
 
-// What follows an option, or stands for a positional argument.
+// The completions after an option, or for a positional argument.
 std::string bash_values(const Word& word) {
   if (!word.offers.empty())
     return "COMPREPLY=($(compgen -W '" + joined(word.offers, " ") + "' -- \"$current\"))";
@@ -65,7 +64,7 @@ std::string bash_case(const std::string& path, const Command& command) {
   text += "      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '" + joined(options, " ") +
           "' -- \"$current\")); return; fi\n";
   const bool settings = has_settings(command);
-  if (settings)  // to bash, NAME=VALUE is three words, of which it replaces the last
+  if (settings)  // for bash, NAME=VALUE is three words, of which it replaces the last
     text += "      [[ $current != = ]] || { current=; name=$previous=; }\n"
             "      [[ $previous != = ]] || name=${COMP_WORDS[COMP_CWORD-2]}=\n";
   text += "      COMPREPLY=($(compgen -W '" + joined(words, " ") + "' -- \"" + (settings ? "$name" : "") + "$current\"))\n";
@@ -90,7 +89,7 @@ std::vector<std::string> paths_below(const std::string& path, const Command& com
 
 // ------------------------------------------------------------------------------------------------- zsh
 
-// Inside '…' of _arguments, where brackets and colons mean something.
+// Escapes text inside '…' of _arguments, where brackets and colons are special.
 std::string zsh_text(const std::string& text) {
   std::string safe = replaced(text, "\\", "\\\\");
   for (const char* c : {"[", "]", ":"}) safe = replaced(safe, c, std::string("\\") + c);
@@ -117,7 +116,7 @@ std::string zsh_words(const Command& command) {
   return text;
 }
 
-// A function for each command that has commands: _arguments leaves the words of such a command to the next one.
+// A function for each command with subcommands: _arguments leaves the words of a subcommand to its function.
 std::string zsh_function(const std::string& name, const Command& command) {
   std::string before, text = name + "() {\n  local curcontext=$curcontext state line\n";
   if (command.commands.empty()) return text + "  _arguments" + zsh_words(command) + "\n}\n";
@@ -175,7 +174,7 @@ std::string fish_words(const std::string& program, const std::string& when, cons
   return text;
 }
 
-// `seen`: the condition that this command was typed; nothing for the program itself.
+// `seen`: the condition that this command was typed; empty for the program itself.
 std::string fish_command(const std::string& program, const std::string& seen, const Command& command) {
   const auto is_typed = [](const std::string& names) { return "__fish_seen_subcommand_from " + names; };
   std::string when = seen.empty() ? "__fish_use_subcommand" : seen;

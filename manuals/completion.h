@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion scripts for shells: commands, options, choices, files. They hold words only and never start the
-// program.
+// Completion scripts for shells: commands, options, choices, files. They contain only words and never start
+// the program.
 #pragma once
 #include <string>
 

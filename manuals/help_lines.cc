@@ -12,11 +12,11 @@ std::string help_lines(std::string_view text, std::size_t column) {
     const bool ends = line.size() < text.size();
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const bool is_entry = line.starts_with(' ');
-    std::size_t indent = 0, least = is_entry ? column : 0;  // of this part of the line; an option's name is not broken
+    std::size_t indent = 0, least = is_entry ? column : 0;  // of this part; option names are not broken
     while (indent + line.size() > kHelpWidth) {
       const std::size_t room = kHelpWidth - indent;
       std::size_t end = line.rfind(' ', room);
-      if (end == std::string_view::npos || end <= least) end = line.find(' ', room);  // a word that is too long
+      if (end == std::string_view::npos || end <= least) end = line.find(' ', room);  // the word is too long
       if (end == std::string_view::npos) break;
       all.append(indent, ' ').append(line.substr(0, end)) += '\n';
       line.remove_prefix(end + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `--help` in lines that fit a terminal. CLI11 wraps nothing.
+// Wraps the lines of `--help` for a terminal, because CLI11 does not.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -9,8 +9,9 @@ namespace longhaul::manuals {
 
 constexpr std::size_t kHelpWidth = 100;
 
-// Breaks lines longer than kHelpWidth between words. What follows the first `column` characters of a line that is
-// indented is a description, and its further lines begin there; any other line continues with two blanks.
+// Breaks lines longer than kHelpWidth between words. In an indented line, the text after the first `column`
+// characters is a description, whose further lines begin there. Any other line continues with an indent of
+// two spaces.
 std::string help_lines(std::string_view text, std::size_t column);
 
 }  // namespace longhaul::manuals

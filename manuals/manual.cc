@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The macros of man(7) that every reader of manual pages knows.
+// Uses only macros of man(7) that every viewer of manual pages supports.
 #include "manuals/manual.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ void add_words(std::string& page, const Command& command) {
   for (const Word& word : command.options) add_word(page, word);
 }
 
-// Commands of commands, too.
+// Includes subcommands.
 void add_command(std::string& page, const std::string& program, const Command& command) {
   page += ".SS " + usage(program, command) + "\n" + escaped(command.description) + "\n";
   add_words(page, command);

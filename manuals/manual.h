@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual page of a program, from the same definition as its --help. What only a person knows, such as the
-// files it uses, is given as sections.
+// Creates the manual page of a program from the same definition as its --help. Other information, such as the
+// files that the program uses, is passed as sections.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct Section {
   std::string text;  // paragraphs, separated by an empty line
 };
 
-// For man(7), in section 1.
+// Returns the page in the format of man(7), for section 1.
 std::string manual(const std::string& program, const Command& command, const std::vector<Section>& sections);
 
 }  // namespace longhaul::manuals

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both options end the parsing as --version does: by CLI11's exception for what is printed with exit code 0.
+// Both options end the parsing like --version: with CLI11's exception for output with exit code 0.
 #include "manuals/options.h"
 
 #include "cli11.h"

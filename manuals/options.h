@@ -10,8 +10,8 @@
 
 namespace longhaul::manuals {
 
-// After everything else was added to `app`, which must outlive parsing. The options print and end as --help
-// does.
+// Call after everything else was added to `app`, which must outlive parsing. Like --help, the options print
+// and then end the program.
 void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections = {},
                  std::vector<Offer> offers = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLI11 tells the choices of an option only in its type, as TEXT:{a,b}.
+// CLI11 provides the choices of an option only in its type, as TEXT:{a,b}.
 #include "manuals/words.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::vector<std::string> choices_in(const std::string& type) {
     choices.push_back(type.substr(at, next - at));
     at = next + 1;
   }
-  std::sort(choices.begin(), choices.end());  // CLI11 keeps some of them in a set of no order
+  std::sort(choices.begin(), choices.end());  // CLI11 keeps some of them in an unordered set
   return choices;
 }
 

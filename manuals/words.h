@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line accepts, read out of its CLI11 definition: commands, options, and what to complete
-// after each. manual.cc and completion.cc print it.
+// The words that a command line accepts, read from its CLI11 definition: commands, options, and completions.
+// manual.cc and completion.cc print them.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,30 +11,30 @@ class App;
 
 namespace longhaul::manuals {
 
-enum class Value { none, text, file, directory };  // of an option; none: a flag
+enum class Value { none, text, file, directory };  // value of an option; none for a flag
 
 struct Word {
-  std::vector<std::string> names;  // with dashes; of a positional argument: one, without
-  std::string type;                // as the help shows it, such as FILE
+  std::vector<std::string> names;  // with dashes; of a positional argument: one name without dashes
+  std::string type;                // as shown in the help, such as FILE
   std::string description;
   std::string default_value;
-  std::vector<std::string> choices;  // all that is accepted
-  std::vector<std::string> offers;   // what to complete
+  std::vector<std::string> choices;  // the only accepted values; empty if any is
+  std::vector<std::string> offers;   // values for completion
   Value value = Value::none;
   bool required = false;
   bool repeated = false;
 };
 
 struct Command {
-  std::string name;  // empty: the program itself
+  std::string name;  // empty for the program itself
   std::string description;
   std::vector<Word> options, positionals;
   std::vector<Command> commands;
 };
 
-// Values that a program knows beforehand for an option or a positional argument which takes others, too.
+// Values to complete for an option or a positional argument that accepts other values, too.
 struct Offer {
-  std::string command;  // of the program
+  std::string command;  // name of the command
   std::string word;     // as it was added: "--reason", "settings"
   std::vector<std::string> values;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version with the commit. A later commit compiles this file alone.
+// The version with the commit. After a commit, only this file is compiled again.
 #include "proxy/version.h"
 #include "version_text.h"  // made by cmake/version.cmake
 

@@ -26,7 +26,8 @@ asio::awaitable<control::Cleared> clear_cache(asio::io_context& io, ModuleHost& 
   } else {
     log::info("cache_cleared", {{"object_bytes", cleared.object_bytes}});
   }
-  // Waits a round trip or two for the peers' results, and no more: they act whether they answer or not.
+  // Waits only a round trip or two for the peers' results: the peers clear their caches even if they respond
+  // later.
   asio::steady_timer timer(io);
   const auto latest = std::chrono::steady_clock::now() + 2s;
   auto said = [](const auto& link) { return !link->usable() || link->dictionary().cleared_by_peer(); };

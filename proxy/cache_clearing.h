@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `clear-cache`: drops stored responses and the dictionaries here and, through the links, at the
+// The command `clear-cache`: drops stored responses and dictionaries, here and through the links at the
 // peers.
 #pragma once
 #include <boost/asio/awaitable.hpp>
@@ -11,7 +11,8 @@
 
 namespace longhaul {
 
-// Done at once; the result waits for the peers' results, up to a limit. All references outlive the coroutine.
+// Clears this daemon's caches at once, then waits for the peers' results, up to a limit. All references
+// outlive the coroutine.
 boost::asio::awaitable<control::Cleared> clear_cache(boost::asio::io_context& io, ModuleHost& modules,
                                                      PeerLinks& links, control::ClearWhat what);
 

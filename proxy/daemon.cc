@@ -44,8 +44,7 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// Owns the parts, starts and ends them in order, and passes commands of the control API to those that they
-// concern.
+// Owns the parts, starts and stops them in order, and passes commands of the control API to them.
 class Daemon final : public control::Controlled {
  public:
   Daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
@@ -91,7 +90,7 @@ class Daemon final : public control::Controlled {
   const process::ServiceManager& service_;
   asio::io_context io_{1};
   config::Features features_;
-  const MemoryPlan plan_;  // of the configuration that the daemon was started with
+  const MemoryPlan plan_;  // of the configuration at the start
   ModuleHost modules_;
   PeerLinks links_;
   flows::FlowTable table_;
@@ -174,7 +173,7 @@ void Daemon::start() {
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 
-// No new flow begins, and data sent so far goes to disk.
+// Accepts no new flows, and stores data sent so far on disk.
 void Daemon::finish() {
   forwards_.clear();
   socks_.reset();
@@ -187,7 +186,7 @@ void Daemon::finish() {
 asio::awaitable<void> Daemon::shut_down() {
   asio::steady_timer timer(io_);
   finish();
-  // Two round trips of a satellite line; a peer without an answer costs no more.
+  // Two round trips of a satellite line: the limit for a peer that does not respond.
   const auto latest = std::chrono::steady_clock::now() + 2s;
   while (!links_.finished() && std::chrono::steady_clock::now() < latest) {
     timer.expires_after(5ms);
@@ -195,13 +194,13 @@ asio::awaitable<void> Daemon::shut_down() {
   }
   links_.stop();
   control_->stop();
-  // Answers under way complete within this time; requests that wait longer do not delay the end.
+  // Pending responses complete within this time; requests that wait longer do not delay the end.
   timer.expires_after(200ms);
   co_await timer.async_wait(asio::use_awaitable);
   history_keeper_.stop();
   table_.on_removed = nullptr;
   exports_.stop();
-  modules_.stop();  // flows that were cut have reported their promises by now
+  modules_.stop();  // the aborted flows have reported their promises by now
   io_.stop();
 }
 
@@ -220,13 +219,13 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload
   return done;
 }
 
-// Everything was checked: from here on nothing fails.
+// Everything was checked before, so nothing here can fail.
 void Daemon::apply(NewSettings settings) {
   const bool new_key = settings.identity.fingerprint != settings_.identity().fingerprint;
   // Changes by `longhaul set` stay, unless the file's value has changed.
   const bool new_features = settings.config.features != config_.features;
   settings_.replace(std::move(settings.config), std::move(settings.identity), std::move(settings.web));
-  if (settings_.web().control) control_->use(settings_.web().control);  // its certificate may be a new one
+  if (settings_.web().control) control_->use(settings_.web().control);  // its certificate may have changed
   transparent_.enforce_again();
   for (const std::string& warning : settings_.identity().warnings)
     log::warn("identity", {{"warning", warning}});
@@ -243,7 +242,7 @@ void Daemon::apply(NewSettings settings) {
   if (new_features)
     change_features(config_.features);
   else
-    flows_.apply_features();  // the rules may give other features to running flows
+    flows_.apply_features();  // the rules may change the features of running flows
 }
 
 void Daemon::change_features(const config::Features& features) {
@@ -259,7 +258,7 @@ std::string Daemon::service_status() const {
          (links_.all().size() == 1 ? " peer" : " peers");
 }
 
-// From the event loop: a blocked loop sends nothing, and the service manager restarts the daemon.
+// Runs on the event loop: a blocked loop sends nothing, so the service manager restarts the daemon.
 asio::awaitable<void> Daemon::say_alive(std::chrono::microseconds period) {
   for (asio::steady_timer timer(io_);; co_await timer.async_wait(asio::use_awaitable)) {
     service_.alive();
@@ -298,7 +297,8 @@ int Daemon::run() {
 
 int run_daemon(const config::Config& config, identity::Identity identity, identity::WebTls web,
                process::Confinement confinement, const process::ServiceManager& service) {
-  // A configuration that this host cannot run gives one sentence; the owners undo everything that was begun.
+  // If this host cannot run the configuration, the error is one sentence; destructors undo everything that
+  // was started.
   try {
     Daemon daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
     return daemon.run();

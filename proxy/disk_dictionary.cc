@@ -13,7 +13,7 @@ namespace longhaul {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// systemd.exec, "Credentials".
+// See systemd.exec(5), "Credentials".
 std::string dictionary_credential() {
   const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
   if (folder == nullptr || *folder == '\0') return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk dictionary in the daemon: opens the configured store, handles the results of its threads on the
-// event loop, and drives its timer. cache/ stores the data, the sessions' codecs use it.
+// The daemon's disk dictionary: opens the configured store, handles the results of its threads on the event
+// loop, and drives its timer. cache/ stores the data; the sessions' codecs use it.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,9 +17,9 @@ namespace longhaul {
 
 class DiskDictionary {
  public:
-  // `progressed` is called after the store has informed the codecs about stored, dropped or loaded segments;
+  // `progressed` is called after the store has notified the codecs about stored, dropped or loaded segments;
   // `second` about once a second. Throws cache::StoreInUse; any other unusable directory is logged, and then
-  // there is no store. `io` outlives this and runs no more when this ends.
+  // there is no store. `io` outlives this object, and has stopped when it is destroyed.
   DiskDictionary(boost::asio::io_context& io, const config::Config& config, const MemoryPlan& plan,
                  std::function<void()> progressed, std::function<void()> second);
 
@@ -48,11 +48,11 @@ class DiskDictionary {
   std::unique_ptr<cache::DiskStore> store_;
 };
 
-// The file of the credential longhaul-dictionary.key from systemd; empty: there is none.
+// The file of systemd's credential longhaul-dictionary.key; empty if there is none.
 std::string dictionary_credential();
 // The prefix of segment names: the first half of "sha256:" and 64 digits.
 reduction::SiteId site_id(const std::string& fingerprint);
-// What a peer may read in addition to the data of its own link.
+// What a peer may read beyond the data of its own link.
 reduction::SegmentRights rights_of(const config::Config& config, const config::Peer& peer);
 
 }  // namespace longhaul

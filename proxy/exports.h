@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon sends to monitoring systems: flow records and metrics, as far as [export] configures them.
+// Sends flow records and metrics to monitoring systems, as configured in [export].
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <functional>
@@ -19,9 +19,9 @@ class Exports {
           net::NameResolver& resolver)
       : io_(io), config_(config), table_(table), resolver_(resolver) {}
 
-  // `collector`: for metrics over HTTPS. `collect` is called on the loop until stop().
+  // `collector`: for metrics over HTTPS. `collect` is called on the event loop until stop().
   void begin(identity::WebContext collector, std::function<control::Families()> collect);
-  // Before its record is destroyed.
+  // Call before its record is destroyed.
   void flow_ended(const flows::FlowRecord& record);
   // Reports the flows that are still live.
   void stop();

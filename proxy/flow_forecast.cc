@@ -19,7 +19,7 @@ std::optional<boost::asio::ip::address> address_of(const flows::Destination& des
 
 }  // namespace
 
-// Of a client of this site.
+// For a client of this site.
 Forecast FlowForecast::of_this_site(const flows::Tuple& tuple) const {
   const flows::Decision decision = flows_.decide(tuple.client.address(), tuple.destination);
   Forecast forecast{.path = decision.link      ? Path::over_link
@@ -40,7 +40,7 @@ Forecast FlowForecast::of_this_site(const flows::Tuple& tuple) const {
   return forecast;
 }
 
-// Of a client of the peer's site, which the peer would send over the link.
+// For a client of the peer's site, whose flow the peer would send over the link.
 Forecast FlowForecast::of_peer(const link::PeerLink& link, const flows::Tuple& tuple) {
   const flows::Reason reason = flows_.decide_for_peer(link, tuple.client.address(), tuple.destination);
   const auto policy = config::policy_for(config_, features_, tuple.client.address(),
@@ -63,7 +63,7 @@ Forecast FlowForecast::of(const flows::Tuple& tuple) {
       if (link->peer().name == of_client->name) return of_peer(*link, tuple);
 
   Forecast forecast = of_this_site(tuple);
-  if (config_.intercept.mode != config::Intercept::Mode::tproxy) return forecast;  // it came to a listener
+  if (config_.intercept.mode != config::Intercept::Mode::tproxy) return forecast;  // it uses a listener
   intercept::Arrival arrival{.is_up = transparent_.is_up(),
                              .error = transparent_.error(),
                              .interfaces = config_.intercept.interfaces,

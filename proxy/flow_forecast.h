@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would become of a flow that began now: whether it would reach this daemon, as a client's or as a
-// peer's, and then what flows.h decides. Only `why` asks; nothing is changed.
+// Predicts the treatment of a flow that began now: whether it would reach this daemon, from a client or from
+// a peer, and then what flows.h decides. Only used by `why`; changes nothing.
 #pragma once
 #include <memory>
 #include <vector>

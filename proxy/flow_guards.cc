@@ -25,7 +25,7 @@ void FlowGuards::update_soon() {
 
 void FlowGuards::update() {
   is_due_ = false;
-  // The same number as of records: the rules' sets have room for both.
+  // The same limit as for lost files: the sets of the rules have room for both.
   transparent_.guard(guarded_flows(modules_, flows_.in_doubt(modules::kMostLostFiles)));
 }
 

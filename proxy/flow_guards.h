@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps transparent mode's list of flows that are intercepted whatever path new flows take: their clients
-// must get a report of lost writes, or may have to soon. The modules and flows/doubt.h know these clients.
+// Updates transparent mode's list of flows that are always intercepted, because their clients must receive a
+// report of lost writes, or may have to soon. The modules and flows/doubt.h have these clients.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <vector>
@@ -22,7 +22,7 @@ class FlowGuards {
 
   // Guards flows from now on, and follows the modules' and flows' changes.
   void begin();
-  // These clients have changed. Many calls in one turn of the loop cost one update.
+  // These clients have changed. Many calls in one turn of the event loop cause one update.
   void update_soon();
 
  private:
@@ -32,10 +32,10 @@ class FlowGuards {
   flows::Flows& flows_;
   modules::List modules_;
   TransparentMode& transparent_;
-  bool is_due_ = false;  // update() is under way
+  bool is_due_ = false;  // update() is scheduled
 };
 
-// The flows of these clients for each module that promises something: those that the module guards, and
+// The flows to guard, for each module that makes promises: those of clients that the module guards, and
 // `doubted`.
 std::vector<intercept::GuardedFlows> guarded_flows(modules::List modules,
                                                    const std::vector<modules::Ends>& doubted);

@@ -25,7 +25,8 @@ std::uint64_t unix_seconds() {
   return static_cast<std::uint64_t>(std::max(std::chrono::floor<std::chrono::seconds>(now), 0s).count());
 }
 
-// A flow that ended before the walk came to it is missing until the next one: then less was seen than before.
+// A flow that ended before the walk reached it is missing until the next walk, so a sum may be less than
+// before.
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
 }  // namespace
@@ -70,7 +71,7 @@ void HistoryKeeper::wait() {
   });
 }
 
-// Other work of the loop comes between the turns.
+// Other work of the event loop is done between the turns.
 void HistoryKeeper::walk() {
   if (stopped_) return;
   if (!walk_.turn(table_)) return asio::post(io_, [this] { walk(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes a sample of the traffic each second, and stores the history in a file, so that it survives restarts.
-// control/history.h defines what is kept.
+// control/history.h defines the data.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,12 +17,12 @@ namespace longhaul {
 
 class HistoryKeeper {
  public:
-  // Reads the file; an unreadable or damaged one is logged, and the history begins empty. The table outlives
-  // this object, and lives on the loop `io`.
+  // Reads the file; an unreadable or damaged file is logged, and the history starts empty. The table outlives
+  // this object, and is used on the event loop `io`.
   HistoryKeeper(boost::asio::io_context& io, std::filesystem::path file, const flows::FlowTable& table);
 
   const control::History& history() const { return history_; }
-  // Each second, with the bytes of all flows so far.
+  // Called each second with the bytes of all flows so far.
   std::function<void(const flows::FlowBytes&)> on_sample;
   void begin();
   // Returns when the file is up to date.

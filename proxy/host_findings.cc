@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace ip = boost::asio::ip;
 
-// What is free for the dictionary: nothing, or what is free beside it and what it has already.
+// The disk space for the dictionary: free space plus its present data; 0 if unknown.
 std::uint64_t room_for(const fs::path& folder) {
   std::error_code error;
   fs::path path = folder;
@@ -35,10 +35,11 @@ std::uint64_t room_for(const fs::path& folder) {
   return bytes;
 }
 
-// Of a name, within two seconds: for a person that waits for `check`. Nothing if it is not found by then.
+// Resolves a name within two seconds, because a person waits for `check`. Returns nullopt if it is not
+// resolved by then.
 std::optional<ip::address> address_of(const std::string& host) {
   if (auto address = config::parse_address(host)) return address;
-  // glibc writes to it until it has ended, which may be later than the two seconds.
+  // glibc may write to it after the two seconds.
   struct Question {
     std::string name;
     gaicb asked{};
@@ -80,7 +81,7 @@ void look_at_listens(const config::Config& config, const HostFacts& host, HostFi
   if (config.control.tls_listen) look(*config.control.tls_listen, "[control] tls_listen");
 }
 
-// The peer's network would lose against this host's: a directly connected network needs no link.
+// A directly connected network of this host takes precedence over the peer's network: it needs no link.
 void look_at_networks(const config::Peer& peer, const HostFacts& host, HostFindings& found) {
   for (const config::Network& network : peer.networks)
     for (const net::Interface& each : host.interfaces)
@@ -94,7 +95,7 @@ void look_at_networks(const config::Peer& peer, const HostFacts& host, HostFindi
         }
 }
 
-// With one peer there is no third site that could be reached through this one.
+// With one peer, no third site could be reached through this one.
 void look_at_allow(const config::Config& config, HostFindings& found) {
   if (config.peers.size() != 1) return;
   const config::Peer& peer = config.peers.front();
@@ -105,7 +106,7 @@ void look_at_allow(const config::Config& config, HostFindings& found) {
                                "\", which lists what is behind the peer.");
 }
 
-// Without it nothing could be sent on that path.
+// Without its local address or interface, nothing can be sent on a path.
 void look_at_paths(const config::Peer& peer, const HostFacts& host, HostFindings& found) {
   for (const config::PeerPath& path : peer.paths) {
     if (path.local.empty()) continue;
@@ -157,7 +158,7 @@ void look_at_room(const config::Config& config, const HostFacts& host, HostFindi
         " has room for " + config::size_to_text(host.disk_bytes >> 20 << 20) + " only: the dictionary would fill it.");
 }
 
-// Where flow records, metrics and the log are to go.
+// The targets of flow records, metrics and the log that cannot be reached now.
 std::vector<std::string> missing_targets(const config::Config& config) {
   std::vector<std::string> missing;
   const auto look_up = [&](const std::string& key, const std::string& name) {
@@ -183,7 +184,7 @@ HostFacts host_facts(const config::Config& config) {
   for (const config::Peer& peer : config.peers) {
     const auto address = peer.address ? address_of(peer.address->host) : std::nullopt;
     host.addresses_of_peers.push_back(address);
-    // A peer that connects to this site is reached as its networks are.
+    // If a peer connects to this site, use the route to its networks.
     const auto towards = address || peer.address || peer.networks.empty() ? address : peer.networks.front().address;
     const auto source = towards ? net::source_towards(*towards) : std::nullopt;
     const net::Interface* way = source ? net::interface_with(host.interfaces, *source) : nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a configuration that do not fit this host, or are probably not intended: addresses, networks,
-// disk, memory. For `longhaul check`. Interception's own requirements are in intercept/host_checks.h, those
-// of directories in process/confinement.h.
+// Finds parts of a configuration that do not fit this host, or are probably not intended: addresses,
+// networks, disk, memory. For `longhaul check`. intercept/host_checks.h checks the requirements of
+// interception, process/confinement.h those of directories.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,18 +15,18 @@ namespace longhaul {
 
 struct HostFindings {
   std::vector<std::string> errors;    // the daemon would not start
-  std::vector<std::string> warnings;  // it would, and probably not do what was intended
+  std::vector<std::string> warnings;  // it would start, but probably not work as intended
 };
 
 struct HostFacts {
   std::vector<net::Interface> interfaces;
   std::vector<std::string>
-      towards_peers;               // for each peer: the interface that leads to it; empty: not known
-  std::vector<std::optional<boost::asio::ip::address>> addresses_of_peers;  // likewise; names are resolved
-  std::vector<std::string> missing_targets;  // of exports and syslog: keys with values that lead nowhere now
+      towards_peers;               // for each peer: the interface that leads to it; empty if unknown
+  std::vector<std::optional<boost::asio::ip::address>> addresses_of_peers;  // the same; names are resolved
+  std::vector<std::string> missing_targets;  // of exports and syslog: keys with unreachable targets
   bool binds_foreign = false;      // ip_nonlocal_bind
-  std::uint64_t memory_bytes = 0;  // of the host; 0: not known
-  std::uint64_t disk_bytes = 0;    // for the dictionary, with what it has already; 0: not known
+  std::uint64_t memory_bytes = 0;  // of the host; 0: unknown
+  std::uint64_t disk_bytes = 0;    // for the dictionary, including its present data; 0: unknown
 };
 
 // Waits up to two seconds for the name of each peer, collector and syslog host.

@@ -30,14 +30,14 @@ JournalKeeper::JournalKeeper(asio::io_context& io, const std::filesystem::path& 
                                              : process::reason_of(read.error())},
                              {"effect", what_.not_read}});
   journal_.on_new([this] { changed(); });
-  changed();  // what is not needed any more goes out of the file, and a disk that cannot be written shows
+  changed();  // drops old entries from the file, and detects a disk that cannot be written
 }
 
 JournalKeeper::~JournalKeeper() { journal_.on_new({}); }
 
 void JournalKeeper::changed() {
   if (std::exchange(is_behind_, true) || writing_ || stopped_) return;
-  asio::post(io_, [this] { write(); });  // once for all that is new in this turn of the loop
+  asio::post(io_, [this] { write(); });  // once for everything new in this turn of the event loop
 }
 
 boost::system::error_code JournalKeeper::put(const std::filesystem::path& file, const Journal::Batch& batch) {
@@ -58,7 +58,7 @@ void JournalKeeper::write() {
       if (stopped_) return;
       written(error);
       if (!error) return write_on();
-      // A disk that fails is not asked all the time.
+      // Do not retry all the time on a failing disk.
       retry_.expires_after(kRetryAfter);
       retry_.async_wait([this](const boost::system::error_code& cut) {
         if (!cut) write_on();

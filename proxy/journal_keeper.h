@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of a module's journal: read at the start, then appended to by a thread, one batch and at most one
-// sync at a time. What it says is the module's (proxy/modules/journal.h).
+// sync at a time. The module defines its content (proxy/modules/journal.h).
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -21,7 +21,7 @@ class JournalKeeper {
   JournalKeeper(const JournalKeeper&) = delete;
   JournalKeeper& operator=(const JournalKeeper&) = delete;
 
-  // Returns when all is in the file that was new before. Nothing is written afterwards.
+  // Returns when everything new is in the file. Nothing is written afterwards.
   void stop();
 
  private:
@@ -38,7 +38,7 @@ class JournalKeeper {
   modules::Journal& journal_;
   boost::asio::thread_pool writer_{1};  // flows must not wait for the disk
   boost::asio::steady_timer retry_;
-  bool is_behind_ = false;  // there is something to take
+  bool is_behind_ = false;  // the journal has something to take
   bool writing_ = false, stopped_ = false, complained_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace longhaul {
 namespace asio = boost::asio;
 namespace {
 
-// An address of the network that is none of `own`: the second and later ones, as hosts have.
+// An address of the network that is not in `own`, starting at the second one, which is typical of hosts.
 asio::ip::address neighbour(const config::Network& network, const std::vector<net::Interface>& own) {
   const bool is_v6 = network.address.is_v6();
   if (network.prefix_length == (is_v6 ? 128u : 32u)) return network.address;
@@ -34,7 +34,7 @@ bool is_link_local(const config::Network& network) {
 
 }  // namespace
 
-// Clients of this site reach servers at a peer's, and clients of a peer's site those here.
+// Clients of this site use servers at a peer's site, and clients of a peer's site use servers here.
 std::optional<asio::ip::address> likely_client(const config::Config& config,
                                                const std::vector<net::Interface>& own,
                                                const flows::Destination& server) {
@@ -53,7 +53,7 @@ std::optional<asio::ip::address> likely_client(const config::Config& config,
                         }));
   if (!is_here) {
     if (config.intercept.mode !=
-        config::Intercept::Mode::tproxy)  // it comes to a listener, most likely from this host
+        config::Intercept::Mode::tproxy)  // the flow uses a listener, most likely from this host
       return is_v6 ? asio::ip::address(asio::ip::address_v6::loopback()) : asio::ip::address_v4::loopback();
     for (const net::Interface& each : own)
       if (std::ranges::find(config.intercept.interfaces, each.name) != config.intercept.interfaces.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guess for `longhaul why` where the operator names a server alone. Pure.
+// Guesses a client for `longhaul why` if the operator names only a server. Pure.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace longhaul {
 
-// An address that a client of this server could have, here or at the peer that has clients for it; none: not
-// known. `own`: this host's interfaces.
+// A plausible address of a client of this server, here or at the peer that has clients for it; nullopt if
+// unknown. `own`: this host's interfaces.
 std::optional<boost::asio::ip::address> likely_client(const config::Config& config,
                                                       const std::vector<net::Interface>& own,
                                                       const flows::Destination& server);

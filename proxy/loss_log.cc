@@ -7,7 +7,7 @@
 namespace longhaul {
 namespace {
 
-// "0-4096,8192-12288": each from the first byte to the one after the last.
+// "0-4096,8192-12288": each from the first byte to the byte after the last.
 std::string ranges_text(const std::vector<Interval>& ranges) {
   std::string text;
   for (const Interval& range : ranges)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log line for each promise of a module that was not kept, and for each report of one to its client; of
-// more in a minute than files are remembered the first ones, and how many more there were. Counters have all.
+// Logs each promise of a module that was not kept, and each report of one to its client. If there are more in
+// a minute than files are remembered, logs the first ones and the number of the others. Counters include all.
 #pragma once
 #include "proxy/log/line_limit.h"
 #include "proxy/modules/losses.h"
@@ -15,7 +15,7 @@ class LossLog final : public modules::LossLog {
   void forgotten(const modules::LostFile& file) override;
 
  private:
-  // Of one client in a minute: as many as one failure can leave behind.
+  // Per client and minute: as many as one failure can cause.
   static constexpr unsigned kLines = modules::kMostLostFiles;
   log::LineLimit lost_{kLines}, reported_{kLines}, ended_{kLines}, forgotten_{kLines};
 };

@@ -15,11 +15,11 @@ constexpr std::uint64_t kMostAhead = 256 * kMiB;
 // The dictionary on disk (cache/FORMAT.md, section 8): the index takes a MiB for 256 MiB stored.
 constexpr std::uint64_t kStoredForMiB = 256 * kMiB;
 constexpr std::uint64_t kCatalogue = 16 * kMiB;
-// A segment fits into the queue, and so do the loads of a block.
+// The queue has room for a segment, and for the loads of a block.
 constexpr std::uint64_t kLeastQueue = 16 * kMiB, kMostQueue = 64 * kMiB;
 
 // A history of h bytes needs, in both directions, 2 h; the index for repeats h / 16 (codecs/dedup/README.md);
-// read-ahead from the disk h / 8 (DiskReadAhead::memory_bytes), and segments in the making that much again for any
+// read-ahead from the disk h / 8 (DiskReadAhead::memory_bytes), and incomplete segments as much again for any
 // h. In sixteenths:
 constexpr std::uint64_t kInMemory = 33, kFromDisk = 2;
 constexpr std::uint64_t kSegmentsInTheMaking = 8 * kMiB;
@@ -31,7 +31,7 @@ std::uint64_t cost_of(std::uint64_t history, bool has_disk) {
   return history == 0 ? 0 : history / 16 * sixteenths(has_disk) + (has_disk ? kSegmentsInTheMaking : 0);
 }
 
-// The largest history within that cost.
+// The largest history at that cost.
 std::uint64_t history_for(std::uint64_t cost, bool has_disk) {
   const std::uint64_t fixed = has_disk ? kSegmentsInTheMaking : 0;
   if (cost < fixed) return 0;
@@ -44,8 +44,8 @@ std::uint64_t wanted(const config::Config& config, const config::Peer& peer) {
   return bytes / kHistoryStep * kHistoryStep;
 }
 
-// Each peer gets its request, or as much as every other one that gets less than its request. If that is too
-// little for a dictionary, the first peers of the configuration have one and the others none.
+// Each peer gets the requested amount, or the same share as all others that get less than requested. If that
+// is too little for a dictionary, only the first peers of the configuration get one.
 std::vector<std::uint64_t> share_out(const std::vector<std::uint64_t>& wants, std::uint64_t room,
                                      bool has_disk) {
   std::vector<std::size_t> order(wants.size());
@@ -67,7 +67,7 @@ std::vector<std::uint64_t> wants_of(const config::Config& config) {
   return wants;
 }
 
-// At most half of the memory of dictionaries; with too little for the smallest there is none.
+// Uses at most half of the memory of dictionaries; no store if that is too little for the smallest.
 void plan_store(const config::Config& config, std::uint64_t most, MemoryPlan& plan) {
   if (config.dictionary.disk_bytes == 0 || config.peers.empty()) return;
   const std::uint64_t queue = std::clamp<std::uint64_t>(most / 8, kLeastQueue, kMostQueue);
@@ -91,7 +91,7 @@ MemoryPlan memory_plan(const config::Config& config) {
   const bool has_disk = plan.disk_bytes > 0;
   for (std::uint64_t history : share_out(wants_of(config), dictionaries - plan.store_bytes, has_disk))
     plan.history_bytes += cost_of(history, has_disk);
-  // Flows get the memory that dictionaries do not need.
+  // Flows get the memory that dictionaries do not use.
   const std::uint64_t flows =
       plan.cap_bytes - plan.reserve_bytes - plan.ahead_bytes - plan.store_bytes - plan.history_bytes;
   plan.credit_bytes = plan.retained_bytes = flows / 8 * 3;

@@ -50,7 +50,7 @@ void ModuleHost::keep_files() {
     if (modules::State* state = module.instance->state())
       state_keepers_.push_back(
           std::make_unique<StateKeeper>(io_, config_.state_dir, module.descriptor.state, *state));
-    // After the state: what is in both counts once.
+    // After the state, so that data in both counts once.
     if (modules::Journal* journal = module.instance->journal())
       journal_keepers_.push_back(
           std::make_unique<JournalKeeper>(io_, config_.state_dir, module.descriptor.journal, *journal));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The application modules of this daemon with all that they keep outside of flows: memory, objects on disk,
-// state and journal files, and their log of losses. flows/ runs a module's halves.
+// The application modules of this daemon, with everything that they have outside of flows: memory, objects on
+// disk, state and journal files, and their log of losses. flows/ runs a module's halves.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -26,13 +26,13 @@ class ModuleHost {
   ModuleHost(const ModuleHost&) = delete;
   ModuleHost& operator=(const ModuleHost&) = delete;
 
-  // Reads the modules' files, and keeps them from now on.
+  // Reads the modules' files, and updates them from now on.
   void keep_files();
   // Returns when the files are up to date.
   void stop();
 
   modules::List list() const { return modules_; }
-  // Logins that are under way, and sessions, keep the keys that they have.
+  // Logins in progress and sessions keep their keys.
   void use_secrets(const identity::ServerSecrets& secrets);
   // Drops stored responses; returns their bytes in memory and on disk.
   std::uint64_t clear_cache();
@@ -44,13 +44,13 @@ class ModuleHost {
   const config::Config& config_;
   const std::shared_ptr<modules::Memory> memory_;
   LossLog loss_log_;
-  ObjectDisk object_disk_;  // before the modules, which use it
+  ObjectDisk object_disk_;  // precedes the modules, which use it
   const std::vector<modules::Listed> modules_;
   std::vector<std::unique_ptr<StateKeeper>> state_keepers_;
   std::vector<std::unique_ptr<JournalKeeper>> journal_keepers_;
 };
 
-// The peer of that client and of its records; empty: this site.
+// The peer to which that client and its records belong; empty for this site.
 std::string peer_of_client(const config::Config& config, const modules::Address& client);
 
 }  // namespace longhaul

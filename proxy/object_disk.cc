@@ -12,7 +12,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Another one after each start of this system: times of its clock that were stored before mean nothing then. Empty: unknown.
+// Changes at each boot, after which stored times of the system's clock are meaningless. Empty if unknown.
 std::string boot_id() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
@@ -25,7 +25,7 @@ ObjectDisk::ObjectDisk(asio::io_context& io, const config::Config& config, const
   const auto list = config.state_dir / "objects.list";
   const std::uint64_t disk = plan.disk_bytes == 0 ? 0 : config.dictionary.objects_on_disk();
   if (disk == 0) {
-    // A daemon without the store does not see what becomes invalid.
+    // A daemon without the store cannot notice which objects become invalid.
     std::error_code ignored;
     std::filesystem::remove(list, ignored);
     return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of modules on disk in the daemon: opens the store beside the disk dictionary and handles the results of its threads
-// on the event loop. cache/ stores the data, proxy/modules/objects.h is what modules see.
+// The daemon's store of module objects on disk: opens the store next to the disk dictionary, and handles the
+// results of its threads on the event loop. cache/ stores the data; proxy/modules/objects.h is the interface
+// for modules.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <memory>
@@ -15,8 +16,8 @@ namespace longhaul {
 
 class ObjectDisk final : public modules::Objects {
  public:
-  // Throws cache::StoreInUse; any other unusable directory is logged, and then there is no store. `io` outlives this and runs no
-  // more when this ends.
+  // Throws cache::StoreInUse; any other unusable directory is logged, and then there is no store. `io`
+  // outlives this object, and has stopped when it is destroyed.
   ObjectDisk(boost::asio::io_context& io, const config::Config& config, const MemoryPlan& plan);
 
   // Null if none is configured or it cannot be used.

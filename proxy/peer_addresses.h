@@ -16,7 +16,7 @@ class PeerAddresses {
  public:
   static constexpr std::size_t kMostFileBytes = 1 << 20;
 
-  // A missing file, and invalid lines, are ignored.
+  // A missing file and invalid lines are ignored.
   explicit PeerAddresses(std::filesystem::path file);
 
   // The configured addresses of these peers (names excluded) and their last ones.
@@ -32,7 +32,7 @@ class PeerAddresses {
   bool complained_ = false;
 };
 
-// Without names, and without addresses of peers that dial in.
+// The configured addresses of these peers, names excluded.
 std::vector<boost::asio::ip::address> configured_addresses(const std::vector<config::Peer>& peers);
 
 }  // namespace longhaul

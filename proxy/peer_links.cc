@@ -10,16 +10,17 @@ namespace longhaul {
 namespace asio = boost::asio;
 namespace {
 
-// A peer that opens more streams than this violates the protocol. It does not know [limits] flows: between
-// the two limits flows are refused one by one, and the link stays.
+// A peer that opens more streams than this violates the protocol. Peers are not informed of [limits] flows:
+// between the two limits flows are refused one by one, and the link continues.
 constexpr std::uint32_t kPeerStreams = 65'536;
 // This many may exist at once before [limits] memory is checked.
 constexpr std::uint32_t kBeingRefused = 256;
-// Every stream can always receive the short messages of a module, such as the break of an oplock: if such a
-// message waited for credit while idle readers hold all of it, the server's other clients would stop.
+// Reserved credit, so that every stream can always receive short messages of a module, such as an oplock
+// break: if such a message had to wait while idle readers hold all the credit, the server's other clients
+// would stall.
 constexpr std::uint64_t kLeastFloor = 512;
 
-// As many as [limits] flows permits, or as the memory has such floors for: a quarter of the credit.
+// As many as [limits] flows permits, or as have this reserve in a quarter of the credit.
 std::uint32_t streams_with_credit(const MemoryPlan& plan, const config::Limits& limits) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(limits.flows + kBeingRefused, plan.credit_bytes / 4 / kLeastFloor));
@@ -125,7 +126,7 @@ link::udp::PathBook PeerLinks::paths() const {
   return book;
 }
 
-// Whatever strangers do, peers can connect.
+// Reserves handshakes for peers, so that strangers cannot prevent them from connecting.
 void PeerLinks::reserve_handshakes() {
   if (listener_) listener_->know(peer_addresses_.of(settings_.config().peers));
 }
@@ -167,7 +168,7 @@ void PeerLinks::apply_peers() {
   links_.erase(gone, links_.end());
   for (auto& link : links_)
     if (const auto& peer = *configured(link->peer().name); peer != link->peer()) link->update(peer);
-  // A group concerns all of its peers; a removed peer takes its segments along.
+  // A change of groups concerns all of their peers, and the segments of a removed peer are no longer shared.
   for (auto& link : links_) link->dictionary().set_rights(rights_of(config, link->peer()));
   for (const config::Peer& peer : config.peers) {
     const auto has = [&](const auto& link) { return link->peer().name == peer.name; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links to all configured peers, and what they share: the listener, memory, the dictionaries, and what is
-// remembered of peers across restarts. link/ has the single link.
+// The links to all configured peers, and the parts that they share: the listener, memory, the dictionaries,
+// and data about peers that is stored across restarts. link/ has the single link.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <functional>
@@ -30,20 +30,20 @@ class PeerLinks {
   PeerLinks(const PeerLinks&) = delete;
   PeerLinks& operator=(const PeerLinks&) = delete;
 
-  // One link for each peer. Their streams and events concern `flows`; `on_doubt` is called when clients of a
-  // peer may have to be guarded, or no longer. Before listen().
+  // Adds one link for each peer. Their streams and events are passed to `flows`; `on_doubt` is called when
+  // the clients of peers that must be guarded may have changed. Call before listen().
   void add_configured(flows::Flows& flows, std::function<void()> on_doubt);
-  // On [link] listen, if it is set. Throws net::ListenerError.
+  // Listens on [link] listen, if it is set. Throws net::ListenerError.
   void listen();
   void begin();
-  // No peer connects any more.
+  // Accepts no further connections of peers.
   void close_listener() { listener_.reset(); }
-  // Data sent so far goes to disk; finished() says when that is done.
+  // Stores data sent so far on disk; finished() returns true when that is done.
   void finish();
   bool finished() const;
   void stop();
 
-  // In the order of the configuration at the start; peers that a reload adds follow.
+  // In the order of the configuration at the start, then the peers that a reload added.
   All& all() { return links_; }
   const All& all() const { return links_; }
   net::NameResolver& resolver() { return shared_.resolver; }
@@ -53,7 +53,7 @@ class PeerLinks {
   void apply_settings();
   void apply_peers();
   void renew();
-  // This side's features in force.
+  // Sets this side's features in force.
   void allow(const config::Features& features);
   // Drops the dictionaries in memory; returns their bytes.
   std::uint64_t clear_memory();
@@ -73,14 +73,14 @@ class PeerLinks {
   HistoryRoom histories_;
   link::CreditPool pool_;
   link::RetainedBudget retained_;
-  DiskDictionary disk_;  // before the links, whose codecs use it
+  DiskDictionary disk_;  // precedes the links, whose codecs use it
   link::LinkShared shared_;
   link::PeerLink::OnOpened on_opened_;
   All links_;
-  All removed_links_;  // stopped; their last events may be under way
+  All removed_links_;  // stopped; their last events may be pending
   PathKeeper path_keeper_;
   PeerAddresses peer_addresses_;
-  std::unique_ptr<link::LinkListener> listener_;  // none: [link] listen is not set
+  std::unique_ptr<link::LinkListener> listener_;  // null if [link] listen is not set
 };
 
 }  // namespace longhaul

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64 random bits from the system: a number that no other run of a daemon has.
+// 64 random bits from the system: a number that is unique to a run of the daemon.
 #pragma once
 #include <cstdint>
 #include <random>

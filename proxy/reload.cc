@@ -39,7 +39,7 @@ boost::system::result<std::vector<std::string>, control::Refusal> reload_setting
     config::Config config = config::read(now.config().file);
     identity::Identity identity = identity::load(config);
     identity::WebTls web = identity::load_web_tls(config);
-    const link::TlsContext usable(identity);  // or OpenSSL gives the reason
+    const link::TlsContext usable(identity);  // throws with OpenSSL's reason
     config::Changes changes = config::changes(now.config(), config);
     if (!changes.fixed.empty()) {
       std::string list;

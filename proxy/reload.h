@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reload: reads the configuration file and its keys again, and compares them with those in force. The
-// daemon applies them to its parts.
+// Reads the configuration file and its keys again, and compares them with those in force. The daemon applies
+// them to its parts.
 #pragma once
 #include <boost/system/result.hpp>
 #include <functional>
@@ -19,7 +19,7 @@ struct NewSettings {
 };
 
 // Calls `apply` if everything is valid and can change while the daemon runs; returns the changes, one phrase
-// each. Otherwise nothing is changed. Both are logged.
+// each. Otherwise nothing is changed. Both outcomes are logged.
 boost::system::result<std::vector<std::string>, control::Refusal> reload_settings(
     const SettingsInForce& now, const std::function<void(NewSettings)>& apply);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration that the daemon follows, its keys, and the TLS settings made from them. A reload replaces
-// all of them together (reload.h).
+// The configuration in force, its keys, and the TLS settings derived from them. A reload replaces all of them
+// together (reload.h).
 #pragma once
 #include <memory>
 
@@ -25,14 +25,14 @@ class SettingsInForce {
   const identity::WebTls& web() const { return web_; }
   const link::TlsContext& tls() const { return tls_; }
 
-  // All three are valid. The log of keys stays open: [link] key_log cannot change while the daemon runs.
+  // All three must be valid. The key log stays open: [link] key_log cannot change while the daemon runs.
   void replace(config::Config config, identity::Identity identity, identity::WebTls web);
 
  private:
   config::Config config_;
   identity::Identity identity_;
   identity::WebTls web_;
-  const std::shared_ptr<link::KeyLog> key_log_;  // null: none
+  const std::shared_ptr<link::KeyLog> key_log_;  // null if there is none
   link::TlsContext tls_;
 };
 

@@ -28,7 +28,7 @@ StateKeeper::~StateKeeper() { state_.on_change({}); }
 
 void StateKeeper::changed() {
   if (std::exchange(is_behind_, true) || writing_ || stopped_) return;
-  asio::post(io_, [this] { write(); });  // once for all changes in this turn of the loop
+  asio::post(io_, [this] { write(); });  // once for all changes in this turn of the event loop
 }
 
 void StateKeeper::write() {

@@ -15,7 +15,7 @@ namespace longhaul {
 
 class StatusReport {
  public:
-  // The parts that fill in what they know. All of them outlive this object.
+  // The parts that report to the status. All of them outlive this object.
   struct Parts {
     const ModuleHost& modules;
     const PeerLinks& links;
@@ -23,13 +23,13 @@ class StatusReport {
     const TransparentMode& transparent;
     const Exports& exports;
   };
-  // The uptime begins now.
+  // The uptime starts now.
   StatusReport(const config::Config& config, const process::Confinement& confinement, const MemoryPlan& plan,
                Parts parts)
       : config_(config), confinement_(confinement), plan_(plan), parts_(parts) {}
 
   control::Status now() const;
-  // A sample of the counters for the rates, with the bytes of all flows so far.
+  // Takes a sample of the counters for the rates, with the bytes of all flows so far.
   void measure(const flows::FlowBytes& bytes);
 
  private:

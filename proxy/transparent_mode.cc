@@ -13,7 +13,7 @@ namespace {
 // Connections that the kernel holds for both transparent listeners: half-open ones, and those not accepted.
 constexpr std::size_t kUnderWay = 4 * net::kBacklog;
 
-// Clients of transparent mode bypass this proxy by rule; connections under way when the rule changes are
+// At the limit, packet rules let clients bypass this proxy; connections in progress when the rules change are
 // relayed.
 net::AcceptLoop::HasRoom room_for_late_flows(const config::Config& config, const flows::FlowTable& table) {
   return [&config, &table](const asio::ip::address&) {
@@ -36,11 +36,11 @@ TransparentMode::TransparentMode(asio::io_context& io, const config::Config& con
   flows_.on_crowded = [this](const flows::Crowded& crowded) { interception_.leave_alone(crowded); };
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_.refuse(server); };
   (void)interception_.set_peers(
-      configured_addresses(config_.peers));  // only remembered: nothing is in force yet
+      configured_addresses(config_.peers));  // only stored: nothing is in force yet
 }
 
 bool TransparentMode::wants_to_divert() const {
-  // A far side that uses clients' addresses towards servers must intercept the answers to them.
+  // A far side that uses clients' addresses towards servers must intercept the replies to them.
   return config_.link.listen.has_value() || !config_.link.allow.empty();
 }
 
@@ -49,7 +49,8 @@ void TransparentMode::begin() {
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();
     auto up = interception_.up();
-    // If the host refuses the configuration it is an error at start; later, `intercept up` tries again.
+    // If the host refuses the configuration, that is an error at the start; later, `intercept up` tries
+    // again.
     if (!up) {
       const std::string& why = up.error().message;
       throw net::ListenerError(why.starts_with("[intercept]") ? why : "[intercept] " + why);
@@ -75,10 +76,10 @@ void TransparentMode::divert() {
 
 void TransparentMode::close() {
   interception_.close();
-  door_.stop();  // its enforcement stays
+  door_.stop();  // its rules stay in force
 }
 
-// Before a flow can be intercepted.
+// Enforces fail = closed before a flow can be intercepted.
 void TransparentMode::close_door() {
   const auto closed = apply_door(door_.begin());
   if (!closed && config_.intercept.mode == config::Intercept::Mode::tproxy)
@@ -100,7 +101,7 @@ config::TextResult<void> TransparentMode::apply_door(config::TextResult<void> do
 
 void TransparentMode::log_findings() const {
   const auto findings = intercept::host_findings(config_);
-  // Continuing would look like success, and no flow would ever be intercepted.
+  // Continuing would look like success, but no flow would be intercepted.
   for (const intercept::Finding& finding : findings)
     if (finding.weight == intercept::Finding::Weight::blocks)
       throw net::ListenerError("[intercept]: " + finding.sentence + " Remedy: " + finding.remedy + ".");

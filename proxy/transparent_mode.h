@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transparent mode in the daemon: interception, fail = closed, and the answers to clients' addresses that
-// this proxy uses towards servers. intercept/ has the parts; the order between them is decided here.
+// Transparent mode in the daemon: interception, fail = closed, and replies to clients' addresses that this
+// proxy uses towards servers. intercept/ has the parts; this class defines their order.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/system/result.hpp>
@@ -23,23 +23,24 @@ class TransparentMode {
   TransparentMode(const TransparentMode&) = delete;
   TransparentMode& operator=(const TransparentMode&) = delete;
 
-  // At the start: enforces fail = closed, then intercepts or diverts as configured. Throws net::ListenerError
-  // if the host cannot run that configuration.
+  // To be called at the start: enforces fail = closed, then intercepts or diverts as configured. Throws
+  // net::ListenerError if the host cannot run that configuration.
   void begin();
-  // Ends interception; what enforces fail = closed stays.
+  // Ends interception; the rules of fail = closed stay.
   void close();
 
-  // After a reload, in this order: as at the start first, then limits, and the peers when they are in force.
+  // To be called after a reload, in this order: first the steps of the start, then limits, and the peers when
+  // they are in force.
   void enforce_again();
   void apply_limits();
   void apply_peers();
   void set_fast_connect(bool on);
-  // Flows that are intercepted in any case.
+  // Sets the flows that are always intercepted.
   void guard(std::vector<intercept::GuardedFlows> flows) { interception_.guard(std::move(flows)); }
 
   boost::system::result<void, control::Refusal> command(control::InterceptAction action);
   bool is_up() const { return interception_.is_up(); }
-  // Of the operator's last command; empty: none.
+  // The error of the operator's last command; empty if there was none.
   const std::string& error() const { return error_; }
   std::string rules() const { return interception_.rules_text(); }
   std::string fail_closed_rules() { return door_.listing(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and tools, which need not be linked again for each commit: the number alone. A program that has
-// build_version.cc among its own objects uses that one.
+// Only the version number, for tests and tools, which then need not be linked again after each commit. A
+// program with build_version.cc among its own objects uses that file instead.
 #include "proxy/version.h"
 
 namespace longhaul {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of the daemon's answers in the form that the screens need.
+// Converts values of the daemon's responses for the screens.
 #pragma once
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kTarBlock = 512;
 
-// POSIX.1-1988 ustar.
+// The ustar format of POSIX.1-1988.
 struct TarHeader {
   char name[100], mode[8], owner[8], group[8], size[12], time[12], checksum[8], type, link[100];
   char magic[6], version[2], owner_name[32], group_name[32], device[16], prefix[155], padding[12];

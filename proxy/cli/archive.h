@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .tar.gz of a few texts, made in memory: nothing is written anywhere that would have to be removed again.
+// A .tar.gz of a few texts, built in memory, without temporary files.
 #pragma once
 #include <chrono>
 #include <string>
@@ -9,11 +9,11 @@ namespace longhaul::cli {
 
 class Archive {
  public:
-  // `folder` stands before each name; all entries get the time `now`, mode 0600 and the owner root.
+  // `folder` is put in front of each name; all entries get the time `now`, mode 0600 and the owner root.
   Archive(std::string folder, std::chrono::system_clock::time_point now);
-  // A name of at most 60 characters.
+  // `name` has at most 60 characters.
   void add(std::string_view name, std::string_view text);
-  // The whole, compressed. Throws std::runtime_error without memory.
+  // Returns the compressed archive. Throws std::runtime_error if memory runs out.
   std::string finish();
 
  private:

@@ -27,7 +27,7 @@ int check(const Typed& typed, std::ostream& out) {
   const config::Config config = config::read(typed.file);
   HostNeeds report{.errors = {}, .warnings = config::warnings(config)};
   const identity::Identity identity = identity::load(config);
-  (void)identity::load_web_tls(config);  // reports its files
+  (void)identity::load_web_tls(config);  // reports problems with its files
   const auto memory = memory_warnings(config);
   report.warnings.insert(report.warnings.end(), memory.begin(), memory.end());
   report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());

@@ -8,7 +8,7 @@
 
 namespace longhaul::cli {
 
-// Exit code 2 if the file is wrong (one sentence on `errors`) or this host cannot run it.
+// Exit code 2 if the file has a mistake (one sentence on `errors`) or this host cannot run it.
 void add_check_command(CLI::App& app, std::ostream& out, int& exit_code);
 
 }  // namespace longhaul::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that catches start-up exceptions.
+// Parses the command line, and catches all start-up exceptions.
 #include "proxy/cli/command_line.h"
 
 #include <algorithm>

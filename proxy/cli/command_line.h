@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the command, runs it, and turns errors into one sentence and an exit code. Each command has its own file.
+// Finds the command, runs it, and turns errors into one sentence and an exit code. Each command has its own
+// file.
 #pragma once
 #include <iosfwd>
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each call runs a private loop until the answer arrives or the time limit is over.
+// Each call runs a private event loop until the response arrives or the time limit expires.
 #include "proxy/cli/control_client.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -80,7 +80,7 @@ asio::awaitable<error_code> ControlClient::connect() {
 asio::awaitable<error_code> ControlClient::exchange(http::verb method, std::string target, std::string body,
                                                     std::string token, Reply& reply) {
   http::request<http::string_body> request{method, target, 11};
-  // The daemon knows its address, not the names that others use for it.
+  // The daemon checks the Host header against its address, not against names.
   const auto remote = stream_.socket().remote_endpoint();
   request.set(http::field::host, config::to_text({remote.address().to_string(), remote.port()}));
   request.set(http::field::user_agent, "longhaul");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a running daemon's control API, for commands that wait for the answer. Errors are
+// One connection to a running daemon's control API, for commands that wait for the response. Errors are
 // sentences for the user.
 #pragma once
 #include <boost/asio/awaitable.hpp>
@@ -21,10 +21,10 @@ namespace longhaul::cli {
 struct Daemon {
   config::HostPort address{"127.0.0.1", 7601};
   std::filesystem::path token_file = "/var/lib/longhaul/control.token";
-  std::chrono::milliseconds patience{10'000};  // for a connection, and for each answer
+  std::chrono::milliseconds patience{10'000};  // time limit for connecting, and for each response
 };
 
-// The daemon that runs with this configuration on this host.
+// Where to find the daemon that runs with this configuration on this host.
 Daemon daemon_of(const config::Config& config);
 
 class ControlClient {
@@ -33,11 +33,11 @@ class ControlClient {
 
   // Connects at the first request. A daemon on another machine needs the token for reads too.
   config::TextResult<boost::json::value> get(const std::string& target);
-  // What is not JSON, such as the metrics.
+  // For responses other than JSON, such as the metrics.
   config::TextResult<std::string> get_text(const std::string& target);
   config::TextResult<boost::json::value> post(const std::string& target, const boost::json::value& body);
 
-  // The token, for requests that a browser will send.
+  // The token, for requests by a browser.
   config::TextResult<std::string> secret() const { return token(boost::beast::http::verb::post); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per part of the file, in the order in which a byte meets them.
+// One function per part of the file, in the order in which a byte passes through them.
 #include "proxy/cli/describe.h"
 
 #include "proxy/config/sharing.h"
@@ -61,7 +61,7 @@ void flows_in(std::string& text, const Config& config) {
     text += "  While the link is down they " + without_link(intercept.fail) + ".\n";
 }
 
-// Closed flows stay closed when the daemon stops, so the operator must learn how to open them.
+// Closed flows stay closed when the daemon stops, so the operator must be informed how to open them.
 void closed_flows(std::string& text, const Config& config) {
   const auto rules = intercept::closed_rules(config);
   if (!rules || !rules->close_something()) return;
@@ -165,7 +165,7 @@ std::string sharing(const Config& config) {
                         "other's: " + said;
 }
 
-// What leaves this host unencrypted, the operator should see.
+// The operator should see which data leaves this host unencrypted.
 void exports(std::string& text, const Config& config) {
   const config::Export& exports = config.exports;
   if (!exports.ipfix && !exports.otlp) return;

@@ -7,7 +7,7 @@
 
 namespace longhaul::cli {
 
-// Several lines, each ended. `fingerprint` is that of the site's own key; empty: it has none.
+// Returns several lines, each with a line end. `fingerprint`: of the site's own key; empty if there is none.
 std::string describe(const config::Config& config, const std::string& fingerprint);
 
 }  // namespace longhaul::cli

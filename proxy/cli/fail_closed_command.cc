@@ -25,7 +25,7 @@ struct FailClosedTyped {
   bool if_configured = false;
 };
 
-// A running daemon must remove it itself: it also refuses flows, and would install the table again.
+// A running daemon must remove the table itself: it also refuses flows, and would install the table again.
 TextResult<void> tell_daemon(const Config& config, const char* action) {
   ControlClient daemon(daemon_of(config));
   const auto answer = daemon.post("/v1/intercept", boost::json::object{{"action", action}});
@@ -93,8 +93,8 @@ TextResult<void> print_rules(const Config& config, intercept::ClosedDoor& door, 
   return {};
 }
 
-// The configuration cannot be read. The rules that were last in force are better than none; the exit code says that
-// something is wrong all the same.
+// The configuration cannot be read: installs the rules that were last in force, which is better than none.
+// The exit code still reports the failure.
 TextResult<void> without_configuration(const FailClosedTyped& typed, const std::string& mistake,
                                        intercept::ClosedDoor& door, std::ostream& errors) {
   const auto kept = intercept::read_kept_rules(typed.kept);

@@ -26,7 +26,7 @@ std::string over_or_past(const json::value& flow) {
   return flow.at("peer").is_null() ? "bypassing the link" : "over the link to " + text(flow.at("peer"));
 }
 
-// The file, what is missing in it, and why.
+// The file, the lost part, and the reason.
 std::string lost_words(const json::value& lost) {
   std::string ranges;
   for (const auto& range : lost.at("ranges").as_array())
@@ -46,7 +46,7 @@ std::string utc(const json::value& seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds.to_number<std::time_t>()));
 }
 
-// A daemon of an earlier version does not say.
+// A daemon of an earlier version does not report it.
 std::string reset_words(const json::value& flow) {
   const auto* by = flow.as_object().if_contains("reset_by");
   if (!by || by->is_null()) return "";
@@ -79,7 +79,7 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
                bytes_text(number(bytes.at("lan_in")) + number(bytes.at("lan_out"))),
                bytes_text(number(bytes.at("wan_in")) + number(bytes.at("wan_out")))});
   }
-  // What is the same everywhere costs width and says nothing; the reason says most of the rest.
+  // Omit columns with the same value in all rows.
   if (table.says_nothing("PEER")) table.remove("PEER");
   std::string removed;
   for (const char* title : {"MODULE", "PEER", "AGE"})
@@ -106,7 +106,7 @@ void show_why(const json::value& why, std::ostream& out) {
                       : path == "for_peer"        ? "come over the link from " + text(why.at("peer")) +
                                                  " and reach its server from here"
                                            : std::string("bypass the link");
-    // A daemon that was asked for a server assumes a client.
+    // If only a server was given, the daemon assumes a client.
     if (const auto* client = why.as_object().if_contains("assumed_client"))
       line(out, "flow",
            "a new connection from " + text(*client) + " (assumed) to " + text(why.at("server")) + " would " +
@@ -139,7 +139,7 @@ void show_why(const json::value& why, std::ostream& out) {
   line(out, "features", features_line(why.at("features")));
   for (const auto& lost : why.at("lost_files").as_array())
     line(out, "lost writes", lost_words(lost) + ": the client gets an error when it next opens the file");
-  // A daemon of an earlier version does not say.
+  // A daemon of an earlier version does not report it.
   if (const auto* told = why.as_object().if_contains("told_files"))
     for (const auto& each : told->as_array())
       line(out, "reported",

@@ -112,7 +112,8 @@ class Initialiser {
     return address.value_or(kSomewhere);
   }
 
-  // That the interface towards the clients is the one that leads to the WAN, where the host has another.
+  // A warning if the interface towards the clients is the one that leads to the WAN, although the host has
+  // others.
   std::string doubt_about_interfaces(const config::Config& config) const {
     const auto source = net::source_towards(wan_address());
     const net::Interface* wan = source ? net::interface_with(interfaces_, *source) : nullptr;
@@ -152,7 +153,7 @@ class Initialiser {
   NewSite asked_site() {
     NewSite site{.peer = typed_peer()};
     site.name = ask(typed_.site, "--site", "Name of this site", own_host());
-    // The site that has the peer's address connects to it.
+    // A site with the peer's address connects to the peer.
     site.role = site.peer && site.peer->address ? Role::branch : Role::datacenter;
     site.interface = ask(typed_.interface, "--interface", "Interface towards the clients", likely_lan());
     site.networks = typed_.own_networks.empty() ? networks_of(site.interface) : typed_.own_networks;
@@ -193,7 +194,7 @@ class Initialiser {
     say_needs();
   }
 
-  // Options that describe this site: nothing of them would reach a file that exists.
+  // Refuses options that describe this site: they would have no effect on an existing file.
   void refuse_options_of_site() const {
     const std::pair<const char*, bool> given[] = {{"--site", !typed_.site.empty()},
                                                   {"--role", !typed_.role.empty()},
@@ -206,7 +207,7 @@ class Initialiser {
                       " would have no effect: leave it out to add a peer, or edit the file; nothing was written");
   }
 
-  // The line printed by the other site, typed at a site that already has a file.
+  // Handles the line printed by the other site if this site already has a file.
   void add_peer() {
     const auto peer = typed_peer();
     if (!peer)
@@ -244,7 +245,7 @@ class Initialiser {
     if (error) throw Refused("the directory " + folder_.string() + " cannot be created: " + error.message());
   }
 
-  // The key of an earlier attempt is used again.
+  // Reuses the key of an earlier attempt.
   identity::Made key_of(const std::string& site) const {
     identity::Made made{folder_ / (site + ".crt"), folder_ / (site + ".key"), ""};
     if (!fs::exists(made.private_key)) return identity::keygen(site, folder_);
@@ -273,7 +274,7 @@ class Initialiser {
   void say_needs() {
     const config::Config config = config::read(file_);
     HostNeeds needs = needs_before_first_start(config);
-    // The first site lacks its peer until the other one has been set up.
+    // The first site has no peer until the other site has been set up.
     if (!config.peers.empty())
       for (const std::string& warning : config::warnings(config)) needs.warnings.push_back(warning);
     if (const std::string doubt = doubt_about_interfaces(config); !doubt.empty()) needs.warnings.push_back(doubt);

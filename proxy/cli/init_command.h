@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul init`: a key and a minimal configuration for this host, and the one line to type at the other site.
+// `longhaul init`: a key and a minimal configuration for this host, and the one line to type at the other
+// site.
 #pragma once
 #include <iosfwd>
 
@@ -7,7 +8,7 @@
 
 namespace longhaul::cli {
 
-// Questions go to `errors` and answers come from `in`; results go to `out`.
+// Questions are written to `errors`, answers are read from `in`, and results are written to `out`.
 void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::ostream& errors, int& exit_code);
 
 }  // namespace longhaul::cli

@@ -8,13 +8,13 @@
 
 namespace longhaul::cli {
 
-inline constexpr const char* kPort = ":7600";  // of the link
+inline constexpr const char* kPort = ":7600";  // port of the link
 
-enum class Role { branch, datacenter };  // connects; is connected to
+enum class Role { branch, datacenter };  // the branch connects to the data centre
 
 struct NewPeer {
   std::string name;
-  std::optional<std::string> address;  // none: it connects to this site
+  std::optional<std::string> address;  // nullopt: it connects to this site
   std::string fingerprint;
   std::vector<std::string> networks;
 };
@@ -23,14 +23,14 @@ struct NewSite {
   std::string name;
   Role role = Role::branch;
   std::string interface;              // towards the clients
-  std::vector<std::string> networks;  // of this site, where its servers are
-  std::optional<NewPeer> peer;        // none: added later
+  std::vector<std::string> networks;  // this site's networks with servers
+  std::optional<NewPeer> peer;        // nullopt: added later
 };
 
 std::string configuration_text(const NewSite& site);
 std::string peer_text(const NewPeer& peer);
 
-// For a shell at the other site, which then has `site` as its peer.
+// For a shell at the other site; adds `site` as its peer.
 std::string command_for_other_site(const NewSite& site, const std::string& own_address, const std::string& fingerprint);
 
 }  // namespace longhaul::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul keytab test FILE SERVER`: asks the domain for a ticket, as a client would, and tries a keytab on
-// it.
+// `longhaul keytab test FILE SERVER`: requests a ticket from the domain, as a client would, and tries to
+// decrypt it with a keytab.
 #pragma once
 #include <iosfwd>
 

@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Where the rate comes from. A daemon of an earlier version does not report it.
+// The origin of the rate. A daemon of an earlier version does not report it.
 std::string rate_words(const json::value& udp) {
   const auto* rate = udp.as_object().if_contains("rate");
   if (!rate) return "";

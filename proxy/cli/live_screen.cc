@@ -26,7 +26,7 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : value;
 }
 
-// The colour sequence that begins here; empty: none. No other sequence passes.
+// The colour sequence at the beginning of the text; empty if there is none. No other sequence is accepted.
 std::string_view colour_at(std::string_view text) {
   for (const std::string_view colour : {"\x1b[0m", "\x1b[31m", "\x1b[32m", "\x1b[33m"})
     if (text.starts_with(colour)) return colour;
@@ -43,13 +43,13 @@ std::string fit(std::string_view text, std::size_t columns, std::size_t rows) {
     auto line = text.substr(0, line_end);
     while (!line.empty()) {
       if (const auto colour = colour_at(line);
-          !colour.empty()) {  // takes no column, also behind the last one
+          !colour.empty()) {  // takes no column, so also after the last one
         fitted += colour;
         line.remove_prefix(colour.size());
         continue;
       }
       const auto byte = static_cast<unsigned char>(line.front());
-      if ((byte & 0xc0) != 0x80) ++column;  // not a later byte of a UTF-8 character
+      if ((byte & 0xc0) != 0x80) ++column;  // not a continuation byte of UTF-8
       if (column <= columns) fitted += byte < 0x20 || byte == 0x7f ? '?' : line.front();
       line.remove_prefix(1);
     }
@@ -95,7 +95,7 @@ void LiveScreen::draw(const std::string& text) {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) size = {24, 80, 0, 0};
   std::string drawn = "\x1b[H";
-  // No line break behind the last row, which would scroll.
+  // No line break after the last row: it would scroll.
   auto fitted = fit(text, size.ws_col, size.ws_row);
   if (!fitted.empty()) fitted.pop_back();
   for (const char c : fitted) drawn += c == '\n' ? "\x1b[K\r\n" : std::string(1, c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view that is drawn repeatedly: in a terminal in place until a key is pressed, elsewhere one below the
-// other. The caller decides what it shows.
+// A view that is drawn repeatedly: in a terminal in place until a key is pressed, elsewhere one frame below
+// the other. The caller provides the content.
 #pragma once
 #include <termios.h>
 
@@ -24,7 +24,7 @@ class LiveScreen {
  public:
   struct Options {
     std::chrono::milliseconds interval{1'000};
-    std::size_t count = 0;  // frames; 0: until a key ends it or, without a terminal, one
+    std::size_t count = 0;  // number of frames; 0: until a key ends it or, without a terminal, one frame
   };
   // The terminal stays in a special mode until the destructor.
   LiveScreen(Options options, std::ostream& out);
@@ -33,7 +33,8 @@ class LiveScreen {
   LiveScreen& operator=(const LiveScreen&) = delete;
 
   bool has_colour() const { return has_colour_; }
-  // Calls `frame` for each text, and `on_key` for keys; q, Ctrl-C and SIGTERM end it. Returns the first error of `frame`.
+  // Calls `frame` for each text, and `on_key` for each key; q, Ctrl-C and SIGTERM end it. Returns the first
+  // error of `frame`.
   config::TextResult<void> run(const std::function<config::TextResult<std::string>()>& frame,
                                const std::function<void(char)>& on_key);
 

@@ -19,12 +19,12 @@ namespace longhaul::cli {
 namespace {
 
 int run(const config::Config& config) {
-  // Before everything that can fail: a daemon that cannot start must not leave the traffic unprotected. The
-  // daemon enforces it again, and reports errors.
+  // Done before everything that can fail: if the daemon cannot start, traffic must not be unprotected. The
+  // daemon enforces the rules again, and reports errors.
   const auto closed = intercept::ClosedDoor().enforce(config);
   (void)config::read(config.file, config::Files::check);  // a missing key is reported with its line
-  // Root's last actions: reading keys that only root may read, then giving up root's rights. Both come
-  // before the first thread, which is the log's.
+  // The last actions as root: reading keys that only root may read, then dropping privileges. Both must
+  // precede the first thread, which is the log's.
   identity::Identity identity = identity::load(config);
   identity::WebTls web = identity::load_web_tls(config);
   const process::ServiceManager service;  // connects, which the confinement may forbid
@@ -35,7 +35,7 @@ int run(const config::Config& config) {
     log::warn("configuration", {{"warning", warning}});
   const int exit_code =
       run_daemon(config, std::move(identity), std::move(web), std::move(confinement), service);
-  (void)identity::wait_for_token_threads(std::chrono::seconds(2));  // which log; main() waits for the others
+  (void)identity::wait_for_token_threads(std::chrono::seconds(2));  // so that they log; main() waits for more
   return exit_code;
 }
 
@@ -50,7 +50,8 @@ void add_run_command(CLI::App& app, std::ostream& errors, int& exit_code) {
     try {
       exit_code = run(config);
     } catch (const config::ConfigError& error) {
-      // The file is right; what this host lacks (an address, an interface, a key) may come: systemd tries again.
+      // The file is valid, but this host lacks something (an address, an interface, a key) that may become
+      // available: systemd tries again.
       errors << error.what() << '\n';
       exit_code = kFailed;
     }

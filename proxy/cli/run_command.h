@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul run FILE`: the proxy in the foreground. The daemon does everything after the configuration.
+// `longhaul run FILE`: the proxy in the foreground. Reads the configuration, and starts the daemon.
 #pragma once
 #include <iosfwd>
 
@@ -7,7 +7,8 @@
 
 namespace longhaul::cli {
 
-// Exit code 2: the configuration file is wrong, so that it is no use to start again. 1: this host lacks something now.
+// Exit code 2: the configuration file has a mistake, so that a restart would not help. 1: this host lacks
+// something at present.
 void add_run_command(CLI::App& app, std::ostream& errors, int& exit_code);
 
 }  // namespace longhaul::cli

@@ -42,7 +42,7 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
   out << titled(title, content);
 }
 
-// What follows the number on a screen, for the counters whose names alone do not say it.
+// The words after the number, for counters whose names are not clear enough.
 std::string counted_words(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"ahead_bytes", "read ahead"},

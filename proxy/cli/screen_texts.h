@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the daemon's answers as the screens write them.
+// Formats parts of the daemon's responses for the screens.
 #pragma once
 #include <boost/json/value.hpp>
 #include <iosfwd>
@@ -8,7 +8,7 @@
 
 namespace longhaul::cli {
 
-std::string rtt(const boost::json::value& milliseconds);  // "-" for null, likewise below
+std::string rtt(const boost::json::value& milliseconds);  // "-" for null, also in the functions below
 std::string age(const boost::json::value& seconds);
 std::string bytes_line(const boost::json::value& bytes);
 std::string features_line(const boost::json::value& features);
@@ -18,7 +18,7 @@ constexpr std::string_view kNothingYet = "no activity yet";
 // The counters that are not zero.
 std::string counters_line(const boost::json::value& counters);
 
-// A title and its content, wrapped.
+// Writes a title and its content, wrapped.
 void line(std::ostream& out, std::string_view title, std::string_view content);
 
 }  // namespace longhaul::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats the daemon's answers. It sends no requests and computes nothing but units.
+// Formats the daemon's responses. Sends no requests and computes only units.
 #include "proxy/cli/screens.h"
 
 #include <boost/json/object.hpp>
@@ -58,7 +58,7 @@ std::string objects_line(const json::value& objects) {
   return said;
 }
 
-// Of the kernel's counters, intercept::kBypassCounters.
+// The words for a limit of intercept::kBypassCounters.
 std::string limit_words(std::string_view limit) {
   return limit == "over_rate"      ? "above new_flows_per_source"
          : limit == "source_limit" ? "above flows_per_source"
@@ -105,8 +105,8 @@ void show_ports(const json::array& ports, std::ostream& out) {
   table.print(out);
 }
 
-// The daemon's sum of the last seconds; null in its first one. A daemon of an earlier version does not report
-// it.
+// The daemon's rate over the last seconds; null in the first second. A daemon of an earlier version does not
+// report it.
 std::string rate_of(const json::value& link, std::string_view direction) {
   const auto* now = link.as_object().if_contains("throughput");
   return now == nullptr || now->is_null() ? "-" : rate_text(number(now->at(direction)));
@@ -193,7 +193,7 @@ std::string memory_parts_line(const json::array& parts) {
   return text;
 }
 
-// Empty where nothing is closed.
+// Empty if fail = closed is not configured.
 std::string fail_closed_line(const json::value& fail_closed) {
   const auto state = text(fail_closed.at("state"));
   if (state == "enforced")
@@ -203,7 +203,7 @@ std::string fail_closed_line(const json::value& fail_closed) {
   return "";
 }
 
-// Of all flows, in the last seconds. Empty: not known.
+// The rates of all flows in the last seconds; empty if unknown.
 std::string throughput_line(const json::value& status) {
   const auto* now = status.as_object().if_contains("throughput");
   if (now == nullptr || now->is_null()) return "";

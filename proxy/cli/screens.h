@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats the control API's answers for the terminal. The fields are described in proxy/control/README.md; a
-// missing field throws, and steer.cc reports it.
+// Formats the control API's responses for the terminal. The fields are described in proxy/control/README.md;
+// a missing field throws, and steer.cc reports it.
 #pragma once
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>

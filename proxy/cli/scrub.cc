@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kShortestKnown = 16;
 constexpr std::size_t kDigitsOfAKey = 64;  // 256 bits
-constexpr std::size_t kDigitsOfAHash = 32;  // of a password, as NTLM has it
+constexpr std::size_t kDigitsOfAHash = 32;  // of a password, as used by NTLM
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
@@ -79,8 +79,8 @@ void remove_named(std::string& text) {
   }
 }
 
-// Outside of strings, a # begins a comment. Strings of several lines are not told apart: their lines are kept only
-// as far as they have no #.
+// Outside of strings, a # begins a comment. Multi-line strings are not recognised: their lines are kept up to
+// the first #.
 std::string without_comment(std::string_view line) {
   char quote = '\0';
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -105,7 +105,7 @@ void Scrubber::know(std::string_view secret) {
     const std::size_t end = std::min(secret.find_first_of("\r\n"), secret.size());
     const std::string_view line = secret.substr(0, end);
     if (line.size() >= kShortestKnown && !line.starts_with("-----")) secrets_.emplace_back(line);
-    // USER:HASH gives the hash alone as well.
+    // Of USER:HASH, the hash alone is a secret, too.
     const std::string_view last = line.substr(line.rfind(':') + 1);
     if (last.size() >= kDigitsOfAHash && last.size() < line.size() && std::ranges::all_of(last, is_hex)) secrets_.emplace_back(last);
     secret.remove_prefix(std::min(end + 1, secret.size()));

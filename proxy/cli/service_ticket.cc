@@ -8,7 +8,7 @@
 namespace longhaul::cli {
 namespace {
 
-// What libkrb5 hands out is returned to it with its context.
+// Frees the objects of libkrb5 with its context.
 class Kerberos {
  public:
   Kerberos() { failed_ = krb5_init_context(&context_); }
@@ -24,10 +24,10 @@ class Kerberos {
   Kerberos(const Kerberos&) = delete;
   Kerberos& operator=(const Kerberos&) = delete;
 
-  // The AP-REQ, or nothing: then `error` says why.
+  // The AP-REQ, or empty with the reason in `error`.
   Bytes request(const std::string& service, const std::string& server, std::string& error) {
     if (failed_) return error = "Kerberos is not configured on this host (krb5.conf).", Bytes();
-    // An empty realm: the domain of the caller, or wherever it refers to.
+    // An empty realm means the caller's domain, or the domain that it refers to.
     const auto step = [&](krb5_error_code code, const std::string& what) {
       if (code == 0) return true;
       const char* reason = krb5_get_error_message(context_, code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the steering commands and runs the one that was typed.
+// Declares the commands for a running daemon, and runs the typed one.
 #include "proxy/cli/steer.h"
 
 #include <unistd.h>
@@ -38,7 +38,7 @@ using config::TextError;
 using config::TextResult;
 
 struct Options {
-  std::string config;  // where control, state_dir and token_file are taken from
+  std::string config;  // read for control, state_dir and token_file
   std::string control = "127.0.0.1:7601";
   std::filesystem::path state_dir = "/var/lib/longhaul";
   std::filesystem::path token_file = "control.token";
@@ -48,7 +48,7 @@ struct Options {
   std::size_t limit = 0;  // 0: all
   bool watch = false;
   double interval_s = 1;
-  std::size_t count = 0;  // frames of a live view; 0: until it is ended
+  std::size_t count = 0;  // frames of a live view; 0: until the user ends it
   std::string flow, server_port;
   std::vector<std::string> settings;
   std::string action;
@@ -75,7 +75,7 @@ struct FoundFlows {
 };
 
 TextResult<FoundFlows> find_flows(ControlClient& daemon, const Options& options, std::size_t wanted) {
-  constexpr std::size_t kPage = 1000;  // the maximum of one answer
+  constexpr std::size_t kPage = 1000;  // the maximum of one response
   std::string filters;
   for (const auto& [name, value] : {std::pair("&peer=", &options.peer), std::pair("&client=", &options.client),
                                     std::pair("&server=", &options.server), std::pair("&reason=", &options.reason),
@@ -103,7 +103,7 @@ LiveScreen::Options live_options(const Options& options) {
 TextResult<void> flows(ControlClient& daemon, const Options& options, std::ostream& out) {
   if (options.watch && options.json) return TextError{"--watch shows tables; call longhaul flows --json again instead"};
   if (options.watch) {
-    constexpr std::size_t kMostRows = 500;  // more than any terminal has
+    constexpr std::size_t kMostRows = 500;  // more rows than any terminal
     const auto wanted = options.limit == 0 ? kMostRows : options.limit;
     LiveScreen screen{live_options(options), out};
     return screen.run(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be had (the daemon does not run, a program is not installed, no root) is named in the archive, which is
-// made all the same: those who need help have a system that does not work.
+// If a part is unavailable (the daemon does not run, a program is not installed, no root), the archive notes
+// that and is created anyway: a system that needs support may be broken.
 #include "proxy/cli/support_command.h"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ std::string utc(std::time_t now, const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
 }
 
-// Every secret that a file of this configuration holds.
+// Every secret in the files of this configuration.
 Scrubber scrubber_for(const config::Config& config) {
   Scrubber scrubber;
   const auto know = [&](const std::filesystem::path& file) {
@@ -119,7 +119,7 @@ void add_about(Collection& all, std::time_t now) {
   all.add("about.txt", about.str());
 }
 
-// As `longhaul check` says it.
+// The output of `longhaul check`.
 std::string findings(const config::Config& config) {
   std::ostringstream text;
   try {

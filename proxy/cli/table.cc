@@ -17,7 +17,7 @@
 namespace longhaul::cli {
 namespace {
 
-// Three digits that matter: 1.23, 12.3, 123.
+// Three significant digits: 1.23, 12.3, 123.
 std::string three_digits(double value) {
   std::array<char, 32> text;
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

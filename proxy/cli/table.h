@@ -20,12 +20,12 @@ class Table {
   explicit Table(std::vector<Column> columns);
   void add(std::vector<std::string> row);  // as many cells as there are columns
   bool empty() const { return rows_.empty(); }
-  std::size_t width() const;  // of the longest line
-  // Whether all rows have the same in this column, and the table without it.
+  std::size_t width() const;  // length of the longest line
+  // Whether the table has this column, and all rows have the same value in it.
   bool says_nothing(std::string_view title) const;
   void remove(std::string_view title);
   bool has(std::string_view title) const;
-  // Shortens the cells of this column, to eight characters at least, until the table is no wider than the screen.
+  // Shortens the cells of this column, but not below eight characters, until the table fits the screen.
   void shorten(std::string_view title);
   // Moves the column to a line of its own below each row.
   void put_below(std::string_view title);
@@ -38,7 +38,7 @@ class Table {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-  std::vector<std::string> below_;  // a line for the titles and one for each row; or none
+  std::vector<std::string> below_;  // one line for the titles and one for each row; or empty
 };
 
 std::string bytes_text(std::uint64_t bytes);           // "512 B", "1.50 MiB"

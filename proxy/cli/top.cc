@@ -29,7 +29,7 @@ std::string saved(const json::value& bytes) {
   return whole == 0 ? "-" : share_text(1 - static_cast<double>(wan(bytes)) / static_cast<double>(whole));
 }
 
-// Of the UDP carrier of a link, or of a path.
+// The loss on the UDP carrier of a link or a path.
 std::string loss(const json::value& udp) {
   if (number(udp.at("packets_sent")) == 0) return "-";
   const auto lost = number(udp.at("packets_lost"));
@@ -75,7 +75,7 @@ std::string Top::frame(const json::value& status, const json::value& talkers, do
                {"RECEIVES", Align::right},
                {"STREAMS", Align::right}}};
   for (const auto& link : status.at("links").as_array()) {
-    // While TCP carries, UDP at most probes: its loss and queue are not those of the link.
+    // While TCP is the carrier, UDP at most sends probes: its loss and queue are not those of the link.
     const auto* udp = link.at("carrier") == "udp" ? &link.at("udp") : nullptr;
     const auto peer = text(link.at("peer"));
     links.add({peer, text(link.at("state")), text(link.at("carrier")), milliseconds(link.at("rtt_ms")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `longhaul top` shows: the verdict, links, and who uses the line, with rates between two answers of the daemon.
-// Pure.
+// The screen of `longhaul top`: the verdict, links, and the largest users of the line, with rates between two
+// responses of the daemon. Pure.
 #pragma once
 #include <boost/json/value.hpp>
 #include <map>
@@ -10,7 +10,7 @@ namespace longhaul::cli {
 
 class Top {
  public:
-  // The key of the last table: client, server, port or peer.
+  // The key of the last table's rows: client, server, port or peer.
   std::string by = "client";
   bool has_colour = false;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of /v1/status for a terminal: one line that says whether all is well, what was saved and what passes now, then
-// one line for each problem with its remedy.
+// The verdict of /v1/status for a terminal: one line with the overall state, the savings and the current
+// rates, then one line for each problem with its remedy.
 #pragma once
 #include <boost/json/value.hpp>
 #include <string>

@@ -10,9 +10,9 @@ namespace {
 
 std::string continued(std::string text, std::string_view content, std::size_t indent = kIndent) {
   std::size_t width = text.size();
-  bool first = true;  // in its line
+  bool first = true;  // the first word in its line
   while (!content.empty()) {
-    // The longest beginning without a place to break: a word, with the unit where it is a number.
+    // The longest prefix without a place to break: a word, together with its unit if it is a number.
     std::size_t end = content.find(' ');
     if (end != std::string_view::npos &&
         content.substr(0, end).find_first_not_of("0123456789.") == std::string_view::npos)

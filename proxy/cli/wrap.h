@@ -8,15 +8,15 @@
 namespace longhaul::cli {
 
 constexpr std::size_t kScreenWidth = 100;
-constexpr std::size_t kIndent = 12;  // of what follows a title, and of lines that continue another
+constexpr std::size_t kIndent = 12;  // of the text after a title, and of continuation lines
 
-// `title`, padded to the indent or followed by one space, and `content`, in lines of kScreenWidth at most
-// where words allow that. A number stays with the unit that follows it.
+// `title`, padded to the indent or followed by one space, and `content`, in lines of at most kScreenWidth,
+// unless a word is longer. A number is not separated from its unit.
 std::string titled(std::string_view title, std::string_view content);
-// Likewise, where all begins at the left.
+// The same without a title and indent.
 std::string wrapped(std::string_view content);
-// A text of several lines; each keeps its indent and continues kContinued further right. A line that is a command to
-// type, indented by four, stays whole.
+// Wraps a text of several lines; each keeps its indent, and its continuation is indented by kContinued more.
+// Commands to type, which are indented by four, are not wrapped.
 constexpr std::size_t kContinued = 8;
 std::string wrapped_lines(std::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table whose keys can all be changed is compared key by key; in any other table the changeable keys are
-// first made equal, and any remaining difference needs a restart. So a new key that is forgotten here needs a
+// Compares a table whose keys can all be changed key by key. In any other table the changeable keys are first
+// made equal, and any remaining difference needs a restart. So a new key that is missing here needs a
 // restart.
 #include "proxy/config/changes.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The differences between the current configuration and a new one, and whether a running daemon can apply them.
+// The differences between the current configuration and a new one, and whether a running daemon can apply
+// them.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 namespace longhaul::config {
 
 struct Changes {
-  std::vector<std::string> live;   // what a reload changes, one phrase each: "[[peer]] branch: rate"
-  std::vector<std::string> fixed;  // changes that need a restart, as the file calls them: "[link] listen"
+  std::vector<std::string> live;   // changes that a reload applies, one phrase each: "[[peer]] branch: rate"
+  std::vector<std::string> fixed;  // changes that need a restart, as named in the file: "[link] listen"
 };
 
 // `after` has been read and is valid. The contents of the identity's files are not compared.

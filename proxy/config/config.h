@@ -34,10 +34,10 @@ struct Identity {
 };
 
 struct Link {
-  std::optional<HostPort> listen;     // TCP and UDP; none: this site only dials out
-  std::vector<Network> allow;         // destinations that this site dials for its peers; empty: none
-  std::uint64_t total_rate_bits = 0;  // bound for all peers together, bits of IP packets a second; 0: none
-  std::optional<std::string> key_log;  // file in state_dir for the secrets of connections; none: they stay secret
+  std::optional<HostPort> listen;     // TCP and UDP; nullopt: this site only connects to others
+  std::vector<Network> allow;         // destinations to which this site connects for its peers
+  std::uint64_t total_rate_bits = 0;  // limit for all peers together, bits of IP packets per second; 0: none
+  std::optional<std::string> key_log;  // file in state_dir for connection secrets; nullopt: not written
   std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
   bool operator==(const Link&) const = default;
 };
@@ -45,35 +45,35 @@ struct Link {
 // One of several lines to a peer: a table [[peer.path]].
 struct PeerPath {
   std::string name;                 // the same at both sites
-  std::optional<HostPort> address;  // of the peer on this line; none: the peer connects to this site
-  std::string local;                // address or interface of this host to send from; empty: by the route
-  std::uint64_t rate_bits = 0;  // this side's sending rate on it, bits of IP packets a second; 0: measured
+  std::optional<HostPort> address;  // of the peer on this line; nullopt: the peer connects to this site
+  std::string local;                // local address or interface; empty: by the routing table
+  std::uint64_t rate_bits = 0;  // this side's sending rate, bits of IP packets per second; 0: measured
   std::uint32_t cost = 1;       // used only while no path of a lower cost works
   bool operator==(const PeerPath&) const = default;
 };
 
 struct Peer {
   std::string name;
-  std::optional<HostPort> address;  // none: this peer connects to this site; with paths: that of the first
-  std::vector<PeerPath> paths;      // none: one line, as its routes are
+  std::optional<HostPort> address;  // nullopt: this peer connects to this site; with paths: the first one's
+  std::vector<PeerPath> paths;      // empty: one line, chosen by the routing table
   static constexpr std::size_t kMostPaths = 8;
   PathPolicy policy = PathPolicy::sum;  // with paths only
-  // Each "sha256:" and 64 hex digits: SHA-256 of a public key (SPKI, DER) that the peer may show. At least one;
-  // several while the peer's key is being changed.
+  // Each "sha256:" and 64 hex digits: SHA-256 of a public key (SPKI, DER) that the peer may present. At least
+  // one; several while the peer's key is being changed.
   std::vector<std::string> fingerprints;
   static constexpr std::size_t kMostFingerprints = 4;
   bool has_key(const std::string& fingerprint) const {
     return std::find(fingerprints.begin(), fingerprints.end(), fingerprint) != fingerprints.end();
   }
   std::optional<std::filesystem::path> preshared_key_file;  // an additional secret, the same at both sites
-  std::vector<Network> networks;   // destinations behind this peer, and the clients at its site
+  std::vector<Network> networks;   // destinations reached through this peer, and the clients at its site
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
-  // This side's sending rate, bits of IP packets a second; 0: measured, or that of each path.
+  // This side's sending rate, bits of IP packets per second; 0: measured, or the rate of each path.
   std::uint64_t rate_bits = 0;
-  std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
-  std::vector<std::string> groups;                       // that share the dictionary if [dictionary] share contains them
+  std::optional<std::uint64_t> dictionary_memory_bytes;  // nullopt: the value in [dictionary]
+  std::vector<std::string> groups;                       // sharing needs [dictionary] share, too
 
-  // All where it can be dialled, in the file's order.
+  // All addresses to connect to, in the file's order.
   std::vector<HostPort> addresses() const {
     std::vector<HostPort> all;
     for (const PeerPath& path : paths)
@@ -88,7 +88,7 @@ struct Peer {
 struct Dictionary {
   std::uint64_t memory_bytes = 256ull << 20;       // for each peer and direction; 0: none
   std::uint64_t disk_bytes = 10ull << 30;          // for all peers together; 0: none
-  std::optional<std::uint64_t> objects_bytes;      // of stored responses, beside disk_bytes; 0: none; none: a tenth of that
+  std::optional<std::uint64_t> objects_bytes;      // beyond disk_bytes; 0: none; nullopt: a tenth of it
   std::filesystem::path directory = "dictionary";  // relative to state_dir
   std::vector<std::string> share;                  // groups whose peers may use each other's segments
   static constexpr std::uint64_t kMinMemory = 16ull << 20, kMaxMemory = 8ull << 30;
@@ -132,53 +132,53 @@ struct Rule {
   bool operator==(const Rule&) const = default;
 };
 
-// Of an application module: which flows it is offered. The table [NAME] of the file.
+// The flows that an application module may handle: the table [NAME] of the file.
 struct ModuleSettings {
   std::string name;
   std::vector<std::uint16_t> ports;  // of servers
-  bool any_port = false;             // also at other ports, where the first bytes are its protocol's
+  bool any_port = false;             // also other ports, if the first bytes match its protocol
   bool operator==(const ModuleSettings&) const = default;
 };
 
-// A table [[NAME_server]]: files with secrets of servers, for the module that has such tables.
+// A table [[NAME_server]] of a module: files with the secrets of servers.
 struct ServerTable {
   std::string name;  // of the table
   std::vector<Network> addresses;
-  std::vector<std::pair<std::string, std::filesystem::path>> files;  // the key that names it, and the file
+  std::vector<std::pair<std::string, std::filesystem::path>> files;  // the key in the table, and the file
   std::vector<std::pair<std::string, std::string>>
-      held;  // the same, with the PKCS#11 URI that they have instead of a file
+      held;  // the same, with a PKCS#11 URI instead of a file
   std::vector<std::pair<std::string, std::filesystem::path>> public_files;
   std::vector<NamePattern> names;
   std::vector<Network> clients;
-  std::vector<std::string> off;  // of its keys that are true unless they say otherwise
-  std::vector<std::pair<std::string, std::string>> chosen;  // keys that have one of several words, and which
+  std::vector<std::string> off;  // keys set to false, of those that are true by default
+  std::vector<std::pair<std::string, std::string>> chosen;  // keys with one of several words, and the word
   bool operator==(const ServerTable&) const = default;
 };
 
 struct Control {
   HostPort listen{"127.0.0.1", 7601};
-  std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; made when missing
-  std::optional<HostPort> tls_listen;  // for other machines: TLS, and the token for everything; none: loopback alone
+  std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; created if missing
+  std::optional<HostPort> tls_listen;  // for other machines, with TLS and token; nullopt: only loopback
   std::filesystem::path tls_certificate, tls_key;  // PEM; with tls_listen only
   bool operator==(const Control&) const = default;
 };
 
 // Data that the daemon sends to monitoring systems.
 struct Export {
-  std::optional<HostPort> ipfix;             // flow records, over UDP; none: not exported
-  std::uint32_t ipfix_enterprise = 32'473;   // of the elements that IANA's registry lacks; RFC 5612's for examples
-  std::chrono::seconds ipfix_active_timeout{60};  // after which a live flow is reported
-  std::optional<HttpBase> otlp;              // metrics for OpenTelemetry; none: not exported
+  std::optional<HostPort> ipfix;             // flow records, over UDP; nullopt: not exported
+  std::uint32_t ipfix_enterprise = 32'473;   // for elements without IANA number; RFC 5612's example
+  std::chrono::seconds ipfix_active_timeout{60};  // interval of reports about a live flow
+  std::optional<HttpBase> otlp;              // metrics for OpenTelemetry; nullopt: not exported
   std::chrono::seconds otlp_interval{60};
-  std::optional<std::filesystem::path> otlp_ca;  // PEM; who signs the collector's certificate; none: the system's CAs
+  std::optional<std::filesystem::path> otlp_ca;  // PEM; CA of the collector; nullopt: the system's CAs
   bool operator==(const Export&) const = default;
 };
 
 struct Limits {
   std::uint32_t flows = 16'384;
-  std::optional<std::uint32_t> flows_per_source;  // of one LAN address; none: a quarter of `flows`
+  std::optional<std::uint32_t> flows_per_source;  // of one LAN address; nullopt: a quarter of `flows`
   std::uint32_t new_flows_per_source = 1'000;     // accepted in transparent mode from one address per second
-  std::uint32_t handshakes = 256;  // incoming handshakes in progress, without those of known addresses
+  std::uint32_t handshakes = 256;  // incoming handshakes in progress, not counting known addresses
   std::uint64_t memory_bytes = 2ull << 30;        // of the whole process (memory_plan.h)
 
   std::uint32_t flows_of_one_source() const { return flows_per_source.value_or(std::max(1u, flows / 4)); }
@@ -190,15 +190,15 @@ struct Process {
   std::string user = "longhaul";  // the user to switch to when started as root; "root": stays root
   bool sandbox = true;            // a system-call filter, and Landlock where the kernel has it
   std::vector<std::filesystem::path>
-      writable;                      // beyond the daemon's own files: what a library of a key's device needs
-  bool kills_unknown_calls = false;  // otherwise they fail; calls that only an intruder makes always kill the process
+      writable;                      // more paths, for the PKCS#11 library of a key's device
+  bool kills_unknown_calls = false;  // otherwise they fail; clearly hostile calls always kill
   bool operator==(const Process&) const = default;
 };
 
 struct Log {
   std::string level = "info";  // error, warn, info, debug, trace
   bool json = false;
-  std::optional<Syslog> syslog;  // in addition to standard error; none: not sent
+  std::optional<Syslog> syslog;  // in addition to standard error; nullopt: not sent
   bool operator==(const Log&) const = default;
 };
 
@@ -213,7 +213,7 @@ struct Config {
   std::vector<Forward> forwards;
   Socks socks;
   Features features;
-  std::vector<std::pair<std::string, std::string>> typed_features;  // what [features] names, as in Rule
+  std::vector<std::pair<std::string, std::string>> typed_features;  // the settings in [features], as in Rule
   std::vector<ModuleSettings> modules;  // one for each module of the program
   std::vector<ServerTable> servers;
   std::vector<Rule> rules;

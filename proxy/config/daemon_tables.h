@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads [limits], [process] and [log]: what the daemon may use, with which privileges it runs, and what it
-// logs. read.cc has the other tables.
+// Reads [limits], [process] and [log]. read.cc has the other tables.
 #pragma once
 #include "proxy/config/config.h"
 #include "proxy/config/section.h"

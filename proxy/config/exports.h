@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads [export]: what is sent to monitoring systems. read.cc has the other tables.
+// Reads [export]: the data sent to monitoring systems. read.cc has the other tables.
 #pragma once
 #include <filesystem>
 
@@ -8,7 +8,7 @@
 
 namespace longhaul::config {
 
-// `folder` has the files that are named without a directory.
+// `folder`: the base of relative file names.
 Export read_export(const Section& top, const std::filesystem::path& folder);
 
 }  // namespace longhaul::config

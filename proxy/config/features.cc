@@ -14,7 +14,7 @@
 namespace longhaul::config {
 namespace {
 
-// Below 1 KiB a window holds less than one packet; above 1 GiB it exceeds what TCP itself can have in flight.
+// Below 1 KiB a window is smaller than one packet; above 1 GiB it exceeds the largest window of TCP.
 constexpr std::uint64_t kSmallestWindow = 1024, kLargestWindow = 1ull << 30;
 
 constexpr std::array<std::string_view, 4> kTransportNames{"auto", "udp", "tcp", "off"};  // by Transport
@@ -29,7 +29,7 @@ struct Switch {
 constexpr std::array kSwitches{
     Switch{"fast_connect", &Features::fast_connect}, Switch{"compression", &Features::compression},
     Switch{"dedup_memory", &Features::dedup_memory}, Switch{"dedup_disk", &Features::dedup_disk}};
-// Of the proxy itself; those of modules follow.
+// The features of the proxy itself; those of modules follow.
 constexpr std::array<std::string_view, 9> kNames{"preset",       "transport",   "window",
                                                  "fast_connect", "compression", "dedup_memory",
                                                  "dedup_disk",   "fec",         "paths"};
@@ -101,7 +101,7 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
-// Of a module's feature: one of its values, or what a switch says: on is the first value above off.
+// The index of a module feature's value. As for a switch, "true" means the first value above off.
 std::optional<std::uint8_t> parse_value(const ModuleFeature& feature, std::string_view text) {
   const auto found = std::ranges::find(feature.values, text);
   if (found != feature.values.end()) return static_cast<std::uint8_t>(found - feature.values.begin());
@@ -109,7 +109,7 @@ std::optional<std::uint8_t> parse_value(const ModuleFeature& feature, std::strin
   return on ? std::optional(static_cast<std::uint8_t>(*on)) : std::nullopt;
 }
 
-// "strict, relaxed or false"; of a switch "true or false".
+// "strict, relaxed or false", or "true or false" for a switch.
 std::string accepted_values(const ModuleFeature& feature) {
   std::string list;
   for (std::size_t i = 1; i < feature.values.size(); ++i)
@@ -122,8 +122,8 @@ FeatureError wrong_value(std::string_view name, std::string_view value, std::str
           "."};
 }
 
-// The one that sends fewer repairs. A total order (off, then by M/K, then by K, then adaptive), so that any
-// number of settings combine to the same value in any order.
+// The setting that sends fewer repair packets. A total order (off, then by M/K, then by K, then adaptive), so
+// that any number of settings combine to the same value in any order.
 Fec meet(const Fec& a, const Fec& b) {
   if (a.mode == Fec::Mode::off || b.mode == Fec::Mode::adaptive) return a;
   if (b.mode == Fec::Mode::off || a.mode == Fec::Mode::adaptive) return b;
@@ -256,7 +256,7 @@ Features without_idle_parts(Features features) {
 
 Features meet(const Features& asked, const Features& allowed) {
   Features both;
-  // auto allows udp and tcp; tcp is always available; off ends it: the order of the enumeration.
+  // auto allows udp and tcp; tcp is always available; off forbids all: this is the order of the enumeration.
   both.transport = std::max(asked.transport, allowed.transport);
   both.window_bytes = asked.window_bytes == 0     ? allowed.window_bytes
                       : allowed.window_bytes == 0 ? asked.window_bytes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The features: their values, the presets, and how the settings of two sites combine. Parsing is here too, because
-// the file, the command line and the API share it. Those of application modules are in module_features.h.
+// The features: their values, the presets, and how the settings of two sites combine. Parsing is here too,
+// because the file, the command line and the API share it. module_features.h has the features of application
+// modules.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,7 +29,7 @@ struct Fec {
 
 struct Features {
   Transport transport = Transport::automatic;
-  std::uint32_t window_bytes = 0;  // 0: automatic; otherwise a fixed bound on what one flow has in flight
+  std::uint32_t window_bytes = 0;  // 0: automatic; otherwise a fixed limit on one flow's bytes in flight
   bool fast_connect = true;
   bool compression = true;
   bool dedup_memory = true;
@@ -45,7 +46,7 @@ Features standard_features(const FeatureTable& modules);
 // Every name that `set_feature` accepts, in the order of the documentation, "preset" first.
 std::vector<std::string_view> feature_names(const FeatureTable& modules);
 
-// A preset sets every feature at once, also those a user had changed before; `window` and `paths` become
+// A preset sets every feature at once, including those that a user has changed; `window` and `paths` become
 // auto.
 //
 //          transport  fast_connect  compression, dedup  fec       modules
@@ -55,10 +56,10 @@ std::vector<std::string_view> feature_names(const FeatureTable& modules);
 //   F      udp        true          false               adaptive  false
 //   A+F    auto       true          true                adaptive  standard  the defaults
 //
-// F insists on UDP, because it exists to measure repair on a lossy line; A+F uses UDP where it passes.
-// Nothing where the text is no preset.
+// F requires UDP, because it serves to measure repair on a lossy line; A+F uses UDP if the network passes it.
+// Returns nullopt if the text is no preset.
 std::optional<Features> preset(std::string_view letters, const FeatureTable& modules);
-// The preset that gives these values; empty: none does.
+// The preset with these values; empty if there is none.
 std::string_view preset_of(const Features& features);
 
 // Changes one feature by the name and value a user types ("compression", "true"; "fec", "10:2"; "preset",
@@ -66,7 +67,7 @@ std::string_view preset_of(const Features& features);
 using FeatureError = TextError;
 TextResult<void> set_feature(Features& features, std::string_view name, std::string_view value);
 
-// " There is no module of that name ...", for a name that is no feature.
+// " There is no module of that name ...", for the error about an unknown name.
 std::string modules_named(const FeatureTable& modules);
 
 // NAME=VALUE for every value that has a name of its own, for completion; `set_feature` accepts each.
@@ -75,7 +76,7 @@ std::vector<std::string> settings_with_names(const FeatureTable& modules);
 // Every feature with its value as text, in the order of the documentation; `set_feature` accepts each.
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features);
 
-// Parts of a feature that is off are off.
+// Switches the parts of a feature off if the feature is off.
 Features without_idle_parts(Features features);
 
 // The features that both sides allow. The order of the two makes no difference, so both sides get the same

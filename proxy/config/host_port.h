@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host and a port in one text. Names are resolved when they are dialled.
+// A host and a port in one text. Names are resolved when they are used to connect.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace longhaul::config {
 
-// A host and port as typed; the host may be a name if the syntax shows it.
+// A host and port as typed. The host may be a name where HostKind allows it.
 struct HostPort {
   std::string host;  // an address without brackets, or a name
   std::uint16_t port = 0;

@@ -15,7 +15,7 @@ TextResult<HttpBase> parse_http_base(std::string_view text) {
   if (!at) return at.error();
   std::string_view path = text.substr(slash);
   while (path.ends_with('/')) path.remove_suffix(1);
-  // RFC 3986: what a path may have, but for escapes.
+  // RFC 3986: the characters of a path, except escapes.
   const bool is_plain = std::ranges::all_of(path, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("/-._~!$&'()*+,;=:@").find(c) != std::string_view::npos;

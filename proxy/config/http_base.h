@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address of an HTTP service: "http://host:port" or "https://host:port", with the beginning of a path or
-// without.
+// The address of an HTTP service: "http://host:port" or "https://host:port", optionally with the beginning of
+// a path.
 #pragma once
 #include <string>
 #include <string_view>

@@ -21,8 +21,7 @@ std::string who_cannot(int error) {
                          : std::string();
 }
 
-// The command that creates the file, unless its name differs from the command's and there are others of its
-// kind.
+// The remedy for a missing file: the command that creates it, or the similar files that exist.
 std::string instead_of(const std::filesystem::path& missing, const std::string& site) {
   std::error_code error;
   std::vector<std::string> names;

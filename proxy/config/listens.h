@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses and ports on which the daemon listens, which must not collide. Ports in use by other programs are
-// detected when they are bound.
+// The addresses and ports on which the daemon listens, which must not collide. Ports in use by other programs
+// are detected when they are bound.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ namespace longhaul::config {
 
 struct Listen {
   HostPort at;
-  std::string who;   // for the sentence: "[socks] listen"
-  std::size_t line;  // 0: a default that is not in the file
+  std::string who;   // for the message: "[socks] listen"
+  std::size_t line;  // 0 for a default that is not in the file
 };
 
 class Listens {

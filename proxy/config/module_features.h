@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The features of application modules: rows that each module's descriptor brings, the table of a program's rows, and
-// values for such a table. Nothing here knows a module.
+// The features of application modules: rows from each module's descriptor, the table of a program's rows, and
+// values for such a table. Independent of any particular module.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -19,14 +19,15 @@ inline constexpr std::size_t kMaxFeatureNameBytes = 48;
 struct ModuleFeature {
   static constexpr std::array<std::string_view, 2> kSwitch{"false", "true"};
 
-  std::string_view name;  // that of the module, or "MODULE.PART"; at most kMaxFeatureNameBytes
-  // From what allows least to what allows most, "false" first: of two sites' values the earlier one is in force.
+  std::string_view name;  // the module's name, or "MODULE.PART"; at most kMaxFeatureNameBytes
+  // From the most to the least restrictive value, "false" first: of two sites' values the earlier one is in
+  // force.
   std::span<const std::string_view> values = kSwitch;
-  std::uint8_t standard = 1;   // index of the value by default and in the presets A and A+F; B, T and F have 0
-  std::string_view part_of{};  // the feature without which this one has no effect, an earlier row; empty: none
+  std::uint8_t standard = 1;   // index of the default, also in presets A and A+F; others use 0
+  std::string_view part_of{};  // the feature that this one needs, an earlier row; empty: none
 };
 
-// The rows of a program, of all its modules. Built once, and alive as long as anything refers to it.
+// The rows of all modules of a program. Built once; must outlive everything that refers to it.
 class FeatureTable {
  public:
   static constexpr std::size_t kMost = 32;
@@ -54,10 +55,10 @@ class ModuleFeatures {
   const FeatureTable& table() const { return *table_; }
   std::uint8_t operator[](std::size_t row) const { return values_[row]; }
   void set(std::size_t row, std::uint8_t value) { values_[row] = value; }
-  // By name; 0, which is off, for one that the table does not have.
+  // By name; 0 (off) if the table does not have it.
   std::uint8_t value(std::string_view name) const;
   std::string_view text(std::size_t row) const { return table_->rows()[row].values[values_[row]]; }
-  // Sets one by name; for callers that know that the table has it.
+  // Sets a value by name, which must be in the table.
   void set(std::string_view name, std::uint8_t value) { set(table_->find(name).value(), value); }
 
   bool operator==(const ModuleFeatures&) const = default;
@@ -69,7 +70,7 @@ class ModuleFeatures {
 
 // The lower value of each feature; off where only one of the two tables has it.
 ModuleFeatures meet(const ModuleFeatures& asked, const ModuleFeatures& allowed);
-// Parts of a feature that is off are off.
+// Switches the parts of a feature off if the feature is off.
 ModuleFeatures without_idle_parts(ModuleFeatures features);
 
 }  // namespace longhaul::config

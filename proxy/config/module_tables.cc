@@ -64,7 +64,7 @@ ServerTable read_server(const Section& section, const modules::ServerTable& know
     if (!section.boolean(key).value_or(true)) table.off.emplace_back(key);
   for (const modules::KeyChoice& choice : known.choices)
     if (const auto word = section.choice(choice.key, choice.values)) table.chosen.emplace_back(choice.key, *word);
-  // Protection is never weakened: the keys exist so that a file can say so, and so that another value is refused.
+  // Protection is never weakened: these keys only allow a file to state that, and any other value is refused.
   for (const std::string_view key : known.kept) (void)section.choice<bool>(key, {{"keep", true}});
   return table;
 }

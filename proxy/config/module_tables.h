@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that application modules bring with them: [NAME], where a module's flows are found, and
-// [[NAME_server]], what the far side may use of single servers. read.cc reads everything else.
+// The tables of application modules: [NAME], which finds a module's flows, and [[NAME_server]], with the
+// secrets of single servers that the far side may use. read.cc reads everything else.
 #pragma once
 #include <filesystem>
 #include <string_view>
@@ -11,13 +11,13 @@
 
 namespace longhaul::config {
 
-// Their names.
+// The names of these tables.
 std::vector<std::string_view> module_tables();
 
 std::vector<ModuleSettings> read_modules(const Section& top);
 
-// `allow`: where this site connects to, which a server's addresses must be within. `folder`: of the configuration,
-// from which names of files count.
+// `allow`: the destinations of this site, which must contain each server's addresses. `folder`: of the
+// configuration, the base of relative file names.
 std::vector<ServerTable> read_servers(const Section& top, const std::vector<Network>& allow,
                                       const std::filesystem::path& folder);
 

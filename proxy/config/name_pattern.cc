@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares names label by label from the end; an international name is written in its ASCII form.
+// Compares names label by label from the end; an international name must be in its ASCII form.
 #include "proxy/config/name_pattern.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ bool matches(const NamePattern& pattern, std::string_view host) {
   host = without_final_dot(host);
   if (!pattern.subdomains) return equal_names(pattern.name, host);
   if (pattern.name.empty()) return true;
-  if (host.size() < pattern.name.size() + 2) return false;  // a label of one character and a dot
+  if (host.size() < pattern.name.size() + 2) return false;  // at least a label of one character and a dot
   const std::size_t at = host.size() - pattern.name.size();
   return host[at - 1] == '.' && equal_names(pattern.name, host.substr(at));
 }

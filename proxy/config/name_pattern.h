@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host names that a [[peer]] claims: one name, every name below a domain, or every name. Pure; the side that
-// dials names also resolves them.
+// connects to a name resolves it.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ struct NamePattern {
   bool operator==(const NamePattern&) const = default;
 };
 
-// "files.corp", "*.corp" or "*". No result if the text is none of them: the labels of a name are 1 to 63
-// letters, digits, dashes or underscores, 253 characters in all (RFC 1035 section 2.3.4); an address is no
+// "files.corp", "*.corp" or "*". Returns nullopt for any other text: the labels of a name are 1 to 63
+// letters, digits, dashes or underscores, 253 characters in all (RFC 1035 section 2.3.4); an address is not a
 // name.
 std::optional<NamePattern> parse_name_pattern(std::string_view text);
 

@@ -48,8 +48,7 @@ std::optional<Network> split(std::string_view text) {
   const auto address = parse_address(text.substr(0, slash));
   if (!address) return std::nullopt;
   const unsigned bits = address->is_v4() ? 32 : 128;
-  // A mapped address has already become IPv4; its prefix length still counted from the start of the IPv6
-  // form.
+  // A mapped address has already become IPv4; its prefix length still counts from the start of the IPv6 form.
   const unsigned unwrapped = address->is_v4() && text.find(':') != std::string_view::npos ? kMappedPrefix : 0;
   if (slash == std::string_view::npos) return Network{*address, bits};
   const std::string_view digits = text.substr(slash + 1);

@@ -14,10 +14,10 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
-// "10.1.0.0/16", "fd00::/8", or a single address. No result if the text is neither, or has bits after the
-// prefix.
+// "10.1.0.0/16", "fd00::/8", or a single address. Returns nullopt if the text is neither, or has bits set
+// after the prefix.
 std::optional<Network> parse_network(std::string_view text);
-// The same, but bits after the prefix are cut off: the probable intention, for messages.
+// The same, but clears the bits after the prefix: the probable intention, for messages.
 std::optional<Network> parse_network_loosely(std::string_view text);
 // The network with that prefix length that contains the address.
 Network network_of(const boost::asio::ip::address& address, unsigned prefix_length);
@@ -25,7 +25,7 @@ std::string to_text(const Network& network);
 // An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
 bool contains(const Network& network, const boost::asio::ip::address& address);
 
-// An IPv4 or IPv6 address without scope; an IPv4-mapped one comes back as IPv4.
+// An IPv4 or IPv6 address without scope; an IPv4-mapped address is returned as IPv4.
 std::optional<boost::asio::ip::address> parse_address(std::string_view text);
 // The IPv4 address inside an IPv4-mapped IPv6 address; any other address unchanged.
 boost::asio::ip::address unmapped(const boost::asio::ip::address& address);

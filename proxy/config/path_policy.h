@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lines to one peer are used for: the values of [[peer]] policy, and of the feature `paths`, by
-// which a rule differs from it. Alone in a file because the link's pure part chooses by them and knows
-// nothing else of a configuration's peers.
+// How the lines to one peer are used: the values of [[peer]] policy, and of the feature `paths`, with which a
+// rule overrides it. A separate file, because the link's pure part needs these values and nothing else of a
+// peer's configuration.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace longhaul::config {
 
-// Among the working paths of the lowest cost.
+// Each policy chooses among the working paths of the lowest cost.
 enum class PathPolicy : std::uint8_t {
   sum,       // bulk streams use all of them, everything else the best one
   best,      // everything uses the one with the lowest round-trip time
@@ -17,7 +17,7 @@ enum class PathPolicy : std::uint8_t {
 
 inline constexpr std::size_t kPathPolicies = 3;
 
-// What some flows ask for. In the order in which two settings combine: `meet` takes the later of two.
+// The setting for some flows. In the order in which two settings combine: `meet` takes the later of two.
 enum class PathUse : std::uint8_t { automatic, sum, best, failover };
 
 // `of_peer`: the policy of the side that sends.

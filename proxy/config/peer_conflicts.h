@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no two peers may have in common: name, key, address, and networks and names of the same size. Each is
-// refused with a sentence at its line; read.cc reads the peers.
+// Refuses values that two peers have in common: name, key, address, and networks and names of the same size.
+// Each error is a sentence with its line; read.cc reads the peers.
 #pragma once
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace longhaul::config {
 
-// `section` is `peer`'s, with these fingerprints.
+// `section` is the table of `peer`, and `keys` its fingerprints.
 void refuse_conflict(const Section& section, const std::vector<Text>& keys, const Peer& other,
                      const Peer& peer);
 

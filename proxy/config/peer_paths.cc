@@ -9,10 +9,10 @@
 namespace longhaul::config {
 namespace {
 
-constexpr std::size_t kMostPathNameBytes = 32;  // on the wire
+constexpr std::size_t kMostPathNameBytes = 32;  // limit of the wire format
 constexpr std::uint64_t kMostCost = 1000;
 
-// An address of this host, or one of its interfaces.
+// Reads an address or interface of this host.
 std::string local_end(const Section& section, const std::optional<HostPort>& address) {
   const auto typed = section.text("local", "10.10.100.1");
   if (!typed) return {};

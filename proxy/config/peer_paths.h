@@ -6,7 +6,8 @@
 
 namespace longhaul::config {
 
-// `section` is `peer`'s, whose own address and rate have been read. Fills paths and policy, and the address.
+// `section` is the table of `peer`, whose own address and rate have been read. Fills paths, policy and
+// address.
 void read_paths(const Section& section, Peer& peer);
 
 }  // namespace longhaul::config

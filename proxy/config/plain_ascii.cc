@@ -23,7 +23,7 @@ std::size_t after_quotes(std::string_view text, std::size_t at) {
       ++at;
     } else if (many_lines && text.substr(at).starts_with(three)) {
       at += 3;
-      // Up to two quotes more belong to the text itself.
+      // Up to two more quotes belong to the text itself.
       for (int i = 0; i < 2 && at < text.size() && text[at] == quote; ++i) ++at;
       return at;
     } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
@@ -33,7 +33,7 @@ std::size_t after_quotes(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// The length of a UTF-8 sequence and its character (RFC 3629, section 4); a length of 0: not UTF-8.
+// The length of a UTF-8 sequence and its character (RFC 3629, section 4); a length of 0 if it is not UTF-8.
 struct Character {
   std::size_t length = 0;
   std::uint32_t code = 0;
@@ -60,8 +60,8 @@ std::size_t line_of(std::string_view toml, std::size_t at) {
   return static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
 }
 
-// Appends text[at, end), a text in double quotes, with escapes for its characters beyond ASCII. The place of one that
-// has no escape: behind a backslash, or not UTF-8.
+// Appends text[at, end), a text in double quotes, with escapes for its characters beyond ASCII. Returns the
+// position of a character that has no escape: after a backslash, or not UTF-8.
 std::optional<std::size_t> append_escaped(std::string& to, std::string_view text, std::size_t at, std::size_t end) {
   while (at < end) {
     const bool escape = text[at] == '\\' && at + 1 < end;
@@ -112,7 +112,7 @@ PlainAscii plain_ascii(std::string_view toml) {
 
 namespace {
 
-// A name, an address, or a number with a unit: what TOML takes for text only within quotes.
+// A name, an address, or a number with a unit: words that TOML requires quotes for.
 bool is_text(std::string_view word) {
   if (word.empty() || word == "true" || word == "false" || word.starts_with('{')) return false;
   return word.find_first_not_of("0123456789_+-.") != std::string_view::npos || std::ranges::count(word, '.') > 1;

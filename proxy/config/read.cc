@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One function per table of the file, called in an order that lets each one check its dependencies on the
-// others. section.cc has types, unknown keys and the form of messages.
+// others. section.cc handles types, unknown keys and the form of messages.
 #include "proxy/config/read.h"
 
 #include <algorithm>
@@ -118,7 +118,7 @@ class Reader {
     config_.link.total_rate_bits = rate(*section, "total_rate");
     if (auto name = kernel_name(*section, "congestion_control", "bbr"))
       config_.link.congestion_control = *std::move(name);
-    // state_dir is the one folder that is known to be private, and that the sandbox lets the daemon write to.
+    // state_dir is private, and the sandbox lets the daemon write to it.
     if (const auto file = section->text("key_log", "link.keys")) {
       const bool is_name =
           !file->value.empty() && file->value.find('/') == std::string::npos && file->value[0] != '.';
@@ -166,7 +166,7 @@ class Reader {
   void read_identity(const Section& top) {
     static constexpr std::array<std::string_view, 2> kKeys{"certificate", "private_key"};
     const auto section = top.table("identity", kKeys);
-    // Without a peer there is no link, and so nothing for the daemon to do.
+    // Without a peer there is no link, so the daemon has nothing to do.
     if (!section)
       top.fail_plainly(0, "the file needs an [identity] with certificate and private_key; `longhaul keygen " +
                               config_.site + "` creates both.");

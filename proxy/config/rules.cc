@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear searches, because rules and peers are written by hand and few.
+// Linear searches: rules and peers are written by hand, so there are few.
 #include "proxy/config/rules.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ bool any_contains(const std::vector<Network>& networks, const boost::asio::ip::a
                      [&](const Network& network) { return contains(network, address); });
 }
 
-// The length of the longest prefix that holds the address.
+// The length of the longest prefix that contains the address.
 std::optional<unsigned> longest(const std::vector<Network>& networks, const boost::asio::ip::address& address) {
   std::optional<unsigned> best;
   for (const Network& network : networks)

@@ -235,7 +235,7 @@ std::vector<Section> Section::tables(std::string_view key, std::span<const std::
   std::vector<Section> sections;
   const toml::node* node = table_.get(key);
   if (node == nullptr) return sections;
-  // Inside of [[peer]]: "peer.path".
+  // For a table inside [[peer]]: "peer.path".
   const bool is_inside = title_.starts_with("[[");
   const std::string name = (is_inside ? title_.substr(2, title_.size() - 4) + "." : "") + std::string(key);
   if (node->is_table())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed access to one table of a configuration file, in which every mistake becomes a sentence with file and
-// line. read.cc knows the meaning of the values.
+// line. read.cc interprets the values.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -28,14 +28,14 @@ struct Text {
 class Section {
  public:
   // `title` is the name of the table in messages: "[link]", "[[peer]]"; empty for the top of the file. Fails
-  // at the first key that is not in `known`; `otherwise` ends the message if no known key is near.
+  // at the first key that is not in `known`; `otherwise` ends the message if no known key is similar.
   Section(std::string_view file, std::string title, const toml::table& table,
           std::span<const std::string_view> known, std::string_view otherwise = {});
 
   std::size_t line() const { return line_; }  // of the table's header
   bool has(std::string_view key) const { return table_.contains(key); }
 
-  // No result if the key is absent; `example` is shown if the type is wrong.
+  // Returns nullopt if the key is absent; `example` is shown if the type is wrong.
   std::optional<Text> text(std::string_view key, std::string_view example) const;
   Text required_text(std::string_view key, std::string_view example) const;
   std::optional<bool> boolean(std::string_view key) const;
@@ -44,10 +44,10 @@ class Section {
   // One text or a list of texts; required, and not an empty list.
   std::vector<Text> required_texts(std::string_view key, std::string_view example) const;
   std::vector<std::uint16_t> ports(std::string_view key) const;
-  // A feature's value in the form that `set_feature` accepts, whether typed as text, boolean or number. "a.b"
-  // is also found in the place where TOML puts it without quotes: as b in the table a.
+  // A feature's value in the form that `set_feature` accepts, whether typed as text, boolean or number. An
+  // unquoted key "a.b", which TOML stores as b in the table a, is found, too.
   std::optional<Text> scalar(std::string_view key) const;
-  // Such a table replaces a value; fails at the first key whose long name is not in `known`.
+  // Whether the key is such a table; fails at the first key in it whose long name is not in `known`.
   bool is_group(std::string_view key, std::span<const std::string_view> known) const;
 
   template <class Enum>
@@ -69,7 +69,7 @@ class Section {
                                std::string_view otherwise = {}) const;
   std::vector<Section> tables(std::string_view key, std::span<const std::string_view> known) const;
 
-  // "FILE:LINE: [link] KEY CLAUSE"; line 0: none is named; an empty key: the table as a whole.
+  // "FILE:LINE: [link] KEY CLAUSE"; without the line if it is 0, and without the key if that is empty.
   [[noreturn]] void fail(std::size_t line, std::string_view key, std::string_view clause) const;
   // "FILE:LINE: SENTENCE", for mistakes that concern more than this table.
   [[noreturn]] void fail_plainly(std::size_t line, std::string_view sentence) const {

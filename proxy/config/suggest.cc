@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edit distance over a few short words; not optimised, since it runs once, before giving up.
+// Edit distance over a few short words; not optimised, because it runs only once, before the program ends.
 #include "proxy/config/suggest.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kLongestWord = 64;  // anything longer is no typing mistake, and would only cost time
+  constexpr std::size_t kLongestWord = 64;  // a longer word is not a typing mistake, and would take too long
   if (word.size() > kLongestWord) return {};
   std::string_view best;
   std::size_t best_distance = 0;

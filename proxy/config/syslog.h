@@ -9,7 +9,7 @@
 namespace longhaul::config {
 
 struct Syslog {
-  std::string path;  // of a socket of this host; empty: to `host`, over UDP
+  std::string path;  // of a socket on this host; empty to send to `host` over UDP
   HostPort host;
   bool is_local() const { return !path.empty(); }
   std::string to_text() const;

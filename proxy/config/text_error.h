@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of the small parsers here: why a text was not accepted. The caller adds the place (file and line,
-// command line, API).
+// The error of the small parsers in this folder: why a text was not accepted. The caller adds the place (file
+// and line, command line, API).
 #pragma once
 #include <boost/assert/source_location.hpp>
 #include <boost/system/result.hpp>
@@ -13,7 +13,7 @@ struct TextError {
   std::string message;
 };
 
-// What `result.value()` throws; found by argument-dependent look-up.
+// Called by `result.value()` on an error; found by argument-dependent look-up.
 [[noreturn]] inline void throw_exception_from_error(const TextError& error, const boost::source_location&) {
   throw std::invalid_argument(error.message);
 }

@@ -9,13 +9,13 @@
 
 namespace longhaul::config {
 
-// "64kbit", "1.544mbit", "51.84mbit", "1gbit", "9600bit": bits a second. No result if the text is no rate, is
-// zero, has a fraction of a bit, or does not fit.
+// "64kbit", "1.544mbit", "51.84mbit", "1gbit", "9600bit": bits per second. Returns nullopt if the text is not
+// a rate, is zero, has a fraction of a bit, or is too large.
 std::optional<std::uint64_t> parse_rate(std::string_view text);
 
-// "65535", "64KiB", "512MiB", "1.5GiB": bytes. No result if the text is no size, or does not fit.
+// "65535", "64KiB", "512MiB", "1.5GiB": bytes. Returns nullopt if the text is not a size, or is too large.
 std::optional<std::uint64_t> parse_size(std::string_view text);
-// The probable meaning of a size with another spelling of its unit ("1GB", "512M"); empty: unknown.
+// The probable meaning of a size with another spelling of its unit ("1GB", "512M"); empty if unknown.
 std::string meant_size(std::string_view text);
 
 // The shortest text that parses back to the same number.

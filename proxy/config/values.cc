@@ -105,7 +105,7 @@ std::uint64_t rate(const Section& section, std::string_view key) {
 
 namespace {
 
-// Only if the number of digits alone is wrong: then something was cut off, or copied twice.
+// The number of digits, if nothing else is wrong: then part of the value was cut off, or copied twice.
 std::string digits_found(std::string_view value) {
   if (!value.starts_with("sha256:")) return {};
   value.remove_prefix(7);
@@ -149,7 +149,7 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
                                        std::string_view example) {
   auto typed = section.text(key, example);
   if (!typed) return std::nullopt;
-  // TCP_CA_NAME_MAX of the kernel is 16 with the final zero.
+  // The kernel's TCP_CA_NAME_MAX is 16, including the final zero.
   const bool good = typed->value.size() < 16 &&
                     std::all_of(typed->value.begin(), typed->value.end(),
                                 [](char c) { return is_lower_or_digit(c) || c == '_' || c == '-'; });
@@ -161,7 +161,7 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
 }
 
 bool is_interface_name(std::string_view name) {
-  // IFNAMSIZ of the kernel is 16 with the final zero.
+  // The kernel's IFNAMSIZ is 16, including the final zero.
   return !name.empty() && name.size() < 16 && name != "." && name != ".." &&
          std::all_of(name.begin(), name.end(),
                      [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"'; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that are allowed and probably not intended. read.cc reports errors.
+// Warns about settings that are valid but probably not intended. read.cc reports errors.
 #include <algorithm>
 
 #include "proxy/config/read.h"
@@ -23,7 +23,7 @@ bool covers(const std::vector<T>& wide, const std::vector<T>& narrow) {
   });
 }
 
-// Every flow that matches `later` matches `earlier` already.
+// Whether every flow that matches `later` also matches `earlier`.
 bool hides(const Rule& earlier, const Rule& later) {
   return covers(earlier.to_ports, later.to_ports) && covers(earlier.to_networks, later.to_networks) &&
          covers(earlier.from_networks, later.from_networks);
@@ -35,8 +35,8 @@ bool turns_transport_off(const Rule& rule) {
   return features.transport == Transport::off;
 }
 
-// fail = closed promises that nothing leaves unencrypted, so settings that make it refuse everything deserve
-// a warning.
+// fail = closed guarantees that nothing leaves unencrypted, so settings with which it refuses everything
+// deserve a warning.
 void add_closed(const Config& config, std::vector<std::string>& list) {
   const bool closed = config.intercept.fail == Fail::closed;
   if (closed && config.features.transport == Transport::off)
@@ -60,7 +60,8 @@ void add_closed(const Config& config, std::vector<std::string>& list) {
   }
 }
 
-// Values that let something happen which another setting of this file prevents. `in_force`: what holds with them.
+// Values that enable something which another setting of this file prevents. `in_force`: the resulting
+// features.
 void add_idle_features(const Config& config, const std::string& where,
                        const std::vector<std::pair<std::string, std::string>>& typed, const Features& in_force,
                        std::vector<std::string>& list) {
@@ -100,7 +101,7 @@ void add_idle_features(const Config& config, std::vector<std::string>& list) {
   }
 }
 
-// An application module that no flow can reach.
+// Application modules that no flow can reach.
 void add_unreachable_modules(const Config& config, std::vector<std::string>& list) {
   for (const ModuleSettings& module : config.modules)
     if (module.ports.empty() && !module.any_port && config.features.modules.value(module.name) != 0)
@@ -108,7 +109,7 @@ void add_unreachable_modules(const Config& config, std::vector<std::string>& lis
                      " in [features] has no effect; to switch the module off, set " + module.name + " = false there.");
 }
 
-// Keys whose values were changed for something that the file does not switch on.
+// Keys that configure something which the file does not switch on.
 void add_without_effect(const Config& config, std::vector<std::string>& list) {
   const auto has_no_effect = [&](const std::string& key, const std::string& without) {
     list.push_back(key + " has no effect without " + without + ".");

@@ -11,7 +11,7 @@
 namespace longhaul::control {
 
 bool host_is_ours(std::string_view host, const boost::asio::ip::tcp::endpoint& local) {
-  constexpr std::uint16_t kHttpPort = 80;  // what a Host header without a port means
+  constexpr std::uint16_t kHttpPort = 80;  // the port of a Host header without a port
   std::string_view name = host, port_text;
   if (host.starts_with('[')) {
     const auto close = host.find(']');

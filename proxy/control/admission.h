@@ -6,9 +6,9 @@
 
 namespace longhaul::control {
 
-// True if `host` names this listener: "localhost", a loopback address, or the address the
-// connection came to, each with its port. A web page that points its own name at this machine (DNS rebinding)
-// sends that name, and is refused.
+// True if `host` names this listener: "localhost", a loopback address, or the address the connection came to,
+// each with its port. A web page whose own name resolves to this machine (DNS rebinding) sends that name, and
+// is refused.
 bool host_is_ours(std::string_view host, const boost::asio::ip::tcp::endpoint& local);
 
 enum class TokenCheck { right, missing, wrong };

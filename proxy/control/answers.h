@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer of the control API, and the two forms that most of them have.
+// A response of the control API, and functions for the two most frequent forms.
 #pragma once
 #include <boost/beast/http/status.hpp>
 #include <boost/json/object.hpp>

@@ -107,7 +107,7 @@ Answer history(const Controlled& daemon, const Target& target) {
   return {.body = view_history(*series, since)};
 }
 
-// The body as an object of scalars written as text, in the order they were sent.
+// Reads the body, a JSON object of scalars, as pairs of texts in their order.
 boost::system::result<std::vector<std::pair<std::string, std::string>>, Answer> read_settings(
     std::string_view body) {
   boost::system::error_code error;
@@ -197,8 +197,8 @@ Answer no_such_path(std::string_view path) {
                  "not found: " + in_quotes(path) + "; the API is under /v1/, metrics are at /metrics");
 }
 
-// Browsers say which page sends a request. A page of another site may open the status page, and nothing else:
-// it could not read the answers, but it must not cause work for this daemon either.
+// Browsers report which page sends a request. A page of another site may only open the status page: it could
+// not read other responses, but it must not cause work for this daemon either.
 bool is_of_another_page(const Request& request, const Route& route) {
   if (!request.origin.empty() && request.origin != (request.tls ? "https://" : "http://") + request.host) return true;
   const auto& site = request.fetch_site;
@@ -206,9 +206,9 @@ bool is_of_another_page(const Request& request, const Route& route) {
   return route.topic != Topic::page || request.fetch_mode != "navigate";
 }
 
-// Requests from this machine may read without the token; changes, and requests from elsewhere or over TLS, need it. The
-// page's own files are no secret, and a browser that opens the page has no token yet. A wrong token is always refused,
-// so that the client learns that it is wrong.
+// Requests from this machine may read without the token; changes, and requests from elsewhere or over TLS,
+// need it. The page's own files are not secret, and a browser that opens the page has no token yet. A wrong
+// token is always refused, so that the client notices the mistake.
 std::optional<Answer> refuse_token(const Request& request, const Route& route, std::string_view token) {
   const bool from_here = !request.tls && request.remote.address().is_loopback();
   const auto check = check_token(request.authorization, token);
@@ -230,7 +230,7 @@ Api::Api(Controlled& daemon, std::string token) : daemon_(daemon), token_(std::m
 
 std::optional<Answer> Api::refuse(const Request& request) const {
   if (request.host.empty()) return refusal(status::bad_request, "the request has no Host header");
-  // With TLS the certificate names the host: a page that points its own name here gets no connection.
+  // With TLS the certificate names the host: a page whose own name resolves to this machine cannot connect.
   if (!request.tls && !host_is_ours(request.host, request.local))
     return refusal(status::forbidden,
                    "the Host header " + in_quotes(request.host) +
@@ -265,7 +265,7 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
     case Topic::flows: {
       auto query = read_flow_query(*target);
       if (query.has_error()) co_return query.error();
-      Answer page;  // g++ 12 destroys twice what is awaited inside an initialiser
+      Answer page;  // g++ 12 destroys an object twice that is awaited inside an initialiser
       page.body = co_await list_flows(daemon_, std::move(*query));
       co_return page;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of each request: admission, routes, and the answers. server.h has sockets, time limits and the
+// Handles each request: admission, routes, and responses. server.h handles sockets, time limits and the
 // number of connections.
 #pragma once
 #include <boost/asio/awaitable.hpp>
@@ -16,22 +16,24 @@ namespace longhaul::control {
 struct Request {
   boost::beast::http::verb method = boost::beast::http::verb::get;
   std::string target;         // path and query as sent
-  std::string host;           // header; empty: it was missing
+  std::string host;           // header; empty if it was missing
   std::string authorization;  // header
-  // Headers in which browsers say which page sent the request, and how; empty: none.
+  // Headers with which browsers report the page that sent the request, and the kind of request; empty if
+  // missing.
   std::string origin, fetch_site, fetch_mode;
   std::string body;
   boost::asio::ip::tcp::endpoint local, remote;
-  bool tls = false;  // from the listener for other machines
+  bool tls = false;  // received by the listener for other machines
 };
 
 class Api {
  public:
   Api(Controlled& daemon, std::string token);
 
-  // Decided on the headers alone, before the body is read. No result: the request may be answered.
+  // Checks the headers, before the body is read. Returns nullopt if the request may be answered.
   std::optional<Answer> refuse(const Request& request) const;
-  // Long answers are built in slices, between which the loop runs. The request lives until this completes.
+  // Long responses are built in slices, between which the event loop runs. The request must live until this
+  // completes.
   boost::asio::awaitable<Answer> answer(const Request& request, const ApiCounters& counters);
 
  private:

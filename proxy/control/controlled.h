@@ -38,7 +38,7 @@ struct MemoryPart {
   std::uint64_t bytes = 0, limit_bytes = 0;
 };
 
-// A snapshot of the daemon as a whole. Numbers are "now", limits are what the configuration allows.
+// A snapshot of the whole daemon. Numbers are current values, limits are those of the configuration.
 struct Status {
   std::string site;
   std::string version;
@@ -52,11 +52,11 @@ struct Status {
   std::uint64_t memory_bytes = 0;           // of all parts
   std::uint64_t memory_limit_bytes = 0;
   std::vector<MemoryPart> memory_parts;
-  std::uint64_t module_bytes = 0;      // of these, held by application modules
+  std::uint64_t module_bytes = 0;      // part of memory_bytes held by application modules
   bool memory_short = false;           // no new flow is accepted on the links
-  bool module_memory_short = false;    // nor with a module
-  std::uint64_t ahead_bytes = 0;       // data that modules hold for clients before they ask
-  std::uint64_t dictionary_bytes = 0;  // of the dictionaries of all links and of the one on disk
+  bool module_memory_short = false;    // no new flow gets a module
+  std::uint64_t ahead_bytes = 0;       // data that modules hold before clients request it
+  std::uint64_t dictionary_bytes = 0;  // dictionaries of all links, and the one on disk
   std::uint64_t dictionary_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
   // New connections that bypassed transparent mode because of a limit; by the limit's name.
@@ -65,16 +65,16 @@ struct Status {
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;        // why its rules are missing
   std::uint64_t unknown_datagrams =
-      0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
+      0;  // received on the link's UDP port for no carrier, and dropped without a response
   modules::List modules;                // lives as long as the daemon
-  std::uint64_t connections_ahead = 0;  // to servers, made before a client asks
+  std::uint64_t connections_ahead = 0;  // to servers, made before a client needs them
   flows::Spares::Counters connections_ahead_so_far{};
-  std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
-  std::optional<cache::ObjectCounters> objects;  // of modules on disk; none: there is no such store
-  std::optional<log::SyslogCounters> syslog;  // none: [log] syslog is not set
+  std::optional<cache::StoreCounters> disk;  // of the disk dictionary; nullopt if there is none
+  std::optional<cache::ObjectCounters> objects;  // of the modules' store on disk; nullopt if there is none
+  std::optional<log::SyslogCounters> syslog;  // nullopt if [log] syslog is not set
   bool logs_keys = false;  // [link] key_log
-  std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
-  std::optional<exporting::MetricExportCounters> metric_export;  // none: [export] otlp is not set
+  std::optional<exporting::FlowExportCounters> flow_export;  // nullopt if [export] ipfix is not set
+  std::optional<exporting::MetricExportCounters> metric_export;  // nullopt if [export] otlp is not set
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
   RecentRates rates;
 };
@@ -85,13 +85,13 @@ enum class Path : std::uint8_t {
   bypasses_link,
   refused,
   not_intercepted,  // it would not reach this daemon
-  for_peer,         // it would come over the link, and its server would be connected from here
+  for_peer,         // it would arrive over the link, and this daemon would connect to its server
 };
 struct Forecast {
   Path path = Path::bypasses_link;
   flows::Reason reason{};
-  std::string sentence{}, remedy{};  // where they are not the reason's own
-  std::string peer{};               // empty: no peer has the destination
+  std::string sentence{}, remedy{};  // if they differ from the reason's texts
+  std::string peer{};               // empty if the destination belongs to no peer
   config::Features features{};      // after the rules
   std::optional<std::size_t> rule{};  // the [[rule]] that matches, counted from 1 as in the file
 };
@@ -104,7 +104,7 @@ struct Cleared {
   struct Peer {
     std::string name;
     std::optional<std::uint64_t>
-        disk_bytes;  // that it dropped; none: its link is not up, or it did not report
+        disk_bytes;  // bytes that it dropped; nullopt if its link is not up, or it did not report
   };
   std::vector<Peer> peers;
   cache::ClearedKey disk_key = cache::ClearedKey::none;
@@ -125,19 +125,20 @@ class Controlled {
   virtual const flows::FlowTable& flows() const = 0;
   virtual const flows::RecentTalkers& recent_talkers() const = 0;
   virtual const config::Features& features() const = 0;             // in force
-  virtual const config::Features& configured_features() const = 0;  // in the file: in force again after a restart
+  virtual const config::Features& configured_features() const = 0;  // from the file: in force after a restart
   virtual const History& history() const = 0;
   virtual Forecast forecast(const flows::Tuple& tuple) = 0;
-  // An address that a client of this server could have, here or at the peer that has clients for it; none: not known.
+  // A plausible address of a client of this server, here or at the peer that has clients for it; nullopt if
+  // unknown.
   virtual std::optional<boost::asio::ip::address> likely_client(const flows::Destination& server) const = 0;
-  virtual std::string intercept_rules() const = 0;  // the text that `intercept print` shows, installed or not
+  virtual std::string intercept_rules() const = 0;  // as `intercept print` shows them, installed or not
 
-  // The kernel's rules behind fail = closed, with counters; empty: none.
+  // The kernel's rules that implement fail = closed, with counters; empty if there are none.
   virtual std::string fail_closed_rules() = 0;
 
-  // In force at once for new flows; tells the peers.
+  // Takes effect at once for new flows; notifies the peers.
   virtual void change_features(const config::Features& features) = 0;
-  // Done at once; the answer waits for the peers', up to a limit.
+  // Clears this daemon's cache at once; then waits for the peers' reports, up to a limit.
   virtual boost::asio::awaitable<Cleared> clear_cache(ClearWhat what) = 0;
   virtual boost::system::result<void, Refusal> intercept(InterceptAction action) = 0;
   // Reads the configuration file again and applies it, as a whole or not at all; returns the changes.

@@ -23,7 +23,7 @@ Answer no_such_flow(flows::FlowId id) {
                                         "CLIENT:PORT-SERVER:PORT to see what would happen to a new connection");
 }
 
-// A flow that is live or has ended recently.
+// A live or recently ended flow.
 std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId id) {
   const auto& table = daemon.flows();
   if (const auto live = table.live().find(id); live != table.live().end())
@@ -45,7 +45,7 @@ void add_losses(const Controlled& daemon, const std::optional<modules::Ends>& en
   object["told_files"] = ends ? view_told_files(daemon.status(), *ends) : json::array{};
 }
 
-// A live flow over a link that carries nothing now waits for it, whatever it was before.
+// Explains that a live flow waits while its link carries nothing.
 void explain_link(const link::LinkStatus& link, json::object& object) {
   const auto waiting = [&](flows::Reason reason, const std::string& what) {
     object = view_reason(reason);
@@ -59,7 +59,7 @@ void explain_link(const link::LinkStatus& link, json::object& object) {
     waiting(flows::reasons::link_down, "The link to the peer went down");
 }
 
-// Whoever reset it is what there is to say of a flow that was optimised until then.
+// If an optimised flow was reset, explains which party reset it.
 void explain_reset(flows::ResetBy by, json::object& object) {
   const flows::ResetText* const text = flows::text_of(by);
   if (text == nullptr) return;
@@ -91,7 +91,7 @@ Answer one_flow(const Controlled& daemon, std::string_view text) {
   return flow ? answer_json(*flow) : no_such_flow(*id);
 }
 
-// Before a flow exists, from any client.
+// Explains how a flow from any client to this server would be treated.
 Answer why_server(Controlled& daemon, std::string_view text) {
   const auto server = config::parse_host_port(text, config::HostKind::address_or_name);
   if (server.has_error()) return refusal(status::bad_request, in_quotes(text) + " " + server.error().message);

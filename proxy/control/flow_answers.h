@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers about one flow: its fields, and why it is or would be treated as it is.
+// Responses about one flow: its fields, and why it is treated as it is, or would be.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace longhaul::control {
 
 // `number`: as text.
 Answer one_flow(const Controlled& daemon, std::string_view number);
-// ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT. The target lives until this completes.
+// ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT. The target must live until this completes.
 boost::asio::awaitable<Answer> why(Controlled& daemon, const Target& target);
 
 }  // namespace longhaul::control

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the flow table by id. Ids only grow, so a walk that let the loop run continues after the id where it
-// stopped, whatever was added or removed meanwhile.
+// Walks the flow table by id. Ids only grow, so after the event loop ran, a walk continues after the last id
+// that it visited, even if flows were added or removed meanwhile.
 #include "proxy/control/flow_queries.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-// Between two turns of the loop: flows examined (tens of nanoseconds each) and flows written (microseconds
-// each).
+// Limits between two turns of the event loop: flows examined (tens of nanoseconds each) and flows written
+// (microseconds each).
 constexpr std::size_t kLooksPerSlice = 2048;
-constexpr std::size_t kSearchesPerSlice = 128;  // a text is made for each
+constexpr std::size_t kSearchesPerSlice = 128;  // each needs a text
 constexpr std::size_t kViewsPerSlice = 32;
-// One request examines no more than this; the next page continues from there.
+// One request examines at most this many; the next page continues after them.
 constexpr std::size_t kLooksPerPage = 65'536;
 
 asio::awaitable<void> let_the_loop_run() {
@@ -54,8 +54,8 @@ bool wanted(const FlowQuery& query, const flows::FlowRecord& flow) {
 
 }  // namespace
 
-// Text is appended flow by flow: a tree of a thousand flows would cost the loop milliseconds to write and to
-// free.
+// Text is appended flow by flow: writing and freeing a JSON tree of a thousand flows would block the event
+// loop for milliseconds.
 asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery query) {
   const auto& live = daemon.flows().live();
   const LinkFacts links{daemon.status()};
@@ -103,7 +103,7 @@ asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon
     if (matches(tuple, flow.client, flow.destination)) newest = flow.id;
   };
   co_await for_each_live(daemon, kLooksPerSlice, look);
-  if (newest && !daemon.flows().live().contains(*newest)) newest.reset();  // it ended while the loop ran
+  if (newest && !daemon.flows().live().contains(*newest)) newest.reset();  // it has ended meanwhile
   co_return newest;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries about many flows, answered page by page and in slices, so that ten thousand flows never block the
-// loop that carries them. api.cc parses the URL.
+// event loop. api.cc parses the URL.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <functional>
@@ -23,21 +23,22 @@ struct FlowQuery {
   std::optional<config::Network> client;
   std::optional<config::Network> server;
   std::optional<std::string> server_name;
-  std::string search;  // lower case, anywhere in what identifies a flow; empty: any
+  std::string search;  // lower case; matches anywhere in the addresses or names of a flow; empty: any
 };
 
-// JSON text: {"flows": […], "next": id or null, "live": n}. While "next" is an id there may be more after it;
-// a page may contain fewer flows than requested, or none, and still have a next.
+// JSON text: {"flows": […], "next": id or null, "live": n}. If "next" is an id, there may be more flows after
+// it; a page may contain fewer flows than requested, or none, and still have a next.
 boost::asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery query);
 
-// In slices of this many flows, between which the loop runs. A flow that ends meanwhile may be missed.
+// Calls `look` for each live flow, in slices of this many flows, between which the event loop runs. A flow
+// that ends meanwhile may be missed.
 boost::asio::awaitable<void> for_each_live(const Controlled& daemon, std::size_t per_slice,
                                            std::function<void(const flows::FlowRecord&)> look);
 
 // The newest live flow with these addresses.
 boost::asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon, flows::Tuple tuple);
 
-// The newest of the recently ended flows, or nothing.
+// The newest of the recently ended flows that match; null if there is none.
 const flows::FlowTable::Ended* find_ended(const flows::FlowTable& flows, const flows::Tuple& tuple);
 const flows::FlowTable::Ended* find_ended(const flows::FlowTable& flows, flows::FlowId id);
 

@@ -14,7 +14,7 @@ std::string endpoint_text(const boost::asio::ip::tcp::endpoint& endpoint) {
   return flows::Destination{{}, endpoint.address(), endpoint.port()}.to_text();
 }
 
-// A flow at the far side came over the link, whatever the listener on the near side was.
+// A flow at the far side arrived over the link; the near side's listener does not matter.
 std::string_view origin_text(const FlowRecord& flow) {
   if (flow.far_side) return "link";
   switch (flow.origin) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings, and their file: a line that names the format, numbers of eight bytes, and the checksum of all
-// before it.
+// The rings, and their file format: a line that names the format, numbers of eight bytes, and a checksum of
+// all preceding bytes.
 #include "proxy/control/history.h"
 
 #include <xxhash.h>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kFormat = "longhaul history 1\n";
-// In the year 2200 or so: a later time is a broken clock or a damaged file.
+// In about the year 2200: a later time indicates a broken clock or a damaged file.
 constexpr std::uint64_t kLatest = 7'258'118'400;
 
 void put(std::string& text, std::uint64_t number) {
@@ -31,8 +31,8 @@ auto numbers_of(auto& slot) {
 
 }  // namespace
 
-// Slots between the newest and `number` are empty; so are those that a clock which was set back has not
-// reached yet.
+// Slots between the newest and `number` are empty; so are the slots after the current time if the clock was
+// set back.
 void History::Series::move_to(std::uint64_t number) {
   const bool forward = number > newest_;
   const auto distance = forward ? number - newest_ : newest_ - number;

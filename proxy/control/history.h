@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes and flows over time, in three rings: seconds of the last ten minutes, minutes of a day, hours of
-// thirty days. Pure: the caller supplies the time of day and keeps the file.
+// thirty days. Pure: the caller supplies the time of day and stores the file.
 #pragma once
 #include <array>
 #include <chrono>
@@ -18,8 +18,8 @@ class History {
  public:
   struct Slot {
     flows::FlowBytes bytes;        // transferred in this interval
-    std::uint64_t most_flows = 0;  // live at the same time
-    std::uint64_t samples = 0;     // 0: no daemon was running
+    std::uint64_t most_flows = 0;  // largest number of live flows
+    std::uint64_t samples = 0;     // 0 if no daemon was running
     bool operator==(const Slot&) const = default;
   };
 
@@ -47,10 +47,10 @@ class History {
 
   History();
 
-  // A clock that was set back forgets the intervals that have not begun yet.
+  // If the clock was set back, intervals in its future are forgotten.
   void add(std::uint64_t unix_seconds, const Slot& sample);
   const std::array<Series, 3>& series() const { return series_; }
-  const Series* find(std::chrono::seconds step) const;  // null: there is none with that step
+  const Series* find(std::chrono::seconds step) const;  // null if none has that step
 
   // The content of a file, with a checksum.
   static constexpr std::size_t kMostBytes = 256 * 1024;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The history as JSON text. Written without a tree: a day of minutes is a hundred kilobytes.
+// The history as JSON text, written without a tree: a day of minutes takes a hundred kilobytes.
 #pragma once
 #include <string>
 

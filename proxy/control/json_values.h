@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of the API that may be absent: null instead of an empty text, a zero, or a round trip that was never measured.
+// Values of the API that may be absent: null instead of an empty text, a zero, or an unmeasured round trip.
 #pragma once
 #include <boost/json/value.hpp>
 #include <chrono>

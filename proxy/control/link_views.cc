@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link as JSON: its state, its UDP carrier and what reduction does on it. Other views are in views.cc.
+// A link as JSON: its state, its UDP carrier and its data reduction. Other views are in views.cc.
 #include <boost/json/array.hpp>
 
 #include "proxy/control/json_values.h"
@@ -96,7 +96,7 @@ json::object view(const reduction::BlockFigures& figures) {
   return object;
 }
 
-// Counts by upper bound of the length; null: longer than all of these.
+// Counts by upper bound of the length; null for longer ones.
 json::array view_hits(const reduction::EncoderCounters& encoder) {
   json::array hits;
   for (std::size_t i = 0; i < encoder.hits.size(); ++i)

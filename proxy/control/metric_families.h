@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metric families as they are collected for one scrape, and their text by prometheus-cpp.
+// Collects metric families for one scrape; prometheus-cpp writes them as text.
 #pragma once
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's counters as metrics. Every part keeps its own plain counters; this is the one place that reads them
-// all, at the moment when somebody asks.
+// The daemon's counters as metrics. Every part has its own plain counters; they are all read here, once per
+// scrape.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace longhaul::control {
 
-// Of the control API itself.
+// Counters of the control API itself.
 struct ApiCounters {
   std::uint64_t connections = 0;  // open now
   std::uint64_t accepted = 0;

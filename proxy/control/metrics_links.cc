@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of the links: sessions, the UDP carrier, and data reduction.
+// The metrics of links: sessions, the UDP carrier, and data reduction.
 #include <chrono>
 
 #include "proxy/control/metrics_parts.h"

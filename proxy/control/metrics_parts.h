@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations shared by the sources of the exporter, and by them alone.
+// Declarations shared only by the sources of the metrics.
 #pragma once
 #include "proxy/control/controlled.h"
 #include "proxy/control/metric_families.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of several paths to one peer ([[peer.path]]). Links without paths have none of them.
+// The metrics of several paths to one peer ([[peer.path]]). Omitted for links without paths.
 #include <chrono>
 
 #include "proxy/control/metrics_parts.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the status page (page/), which are part of the program. They are the same for every daemon;
-// their data comes from the API.
+// The files of the status page (page/), which are compiled into the program. They are the same for every
+// daemon; the page reads its data from the API.
 #pragma once
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes now: rates of the last seconds, from counters that are sampled once a second. Pure.
+// Current rates: the mean over the last seconds, from counters that are sampled once a second. Pure.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -28,7 +28,7 @@ class RecentRates {
   };
 
   void add(Sample sample);
-  // In bits per second; none before the second sample, or where the counters began anew meanwhile.
+  // In bits per second; nullopt before the second sample, or if the counters were reset meanwhile.
   std::optional<flows::FlowBytes> flows() const;
   std::optional<Link> link(const std::string& peer) const;
 

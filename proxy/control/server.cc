@@ -41,7 +41,7 @@ constexpr std::size_t kLoggedBodyBytes = 200;  // changes, for the log
 
 auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-// The error for an unreadable request; none if the client does not wait for one.
+// The response to an unreadable request; nullopt if the client does not wait for one.
 std::optional<Answer> refuse_unreadable(const error_code& error, const ServerLimits& limits) {
   using http::status;
   if (error == http::error::header_limit)
@@ -52,7 +52,7 @@ std::optional<Answer> refuse_unreadable(const error_code& error, const ServerLim
                    "the request's body is longer than " + std::to_string(limits.body_bytes) + " bytes");
   const bool malformed = error.category() == make_error_code(http::error::bad_method).category() &&
                          error != http::error::end_of_stream && error != http::error::partial_message;
-  if (!malformed) return std::nullopt;  // gone, or out of time: the stream is closed already
+  if (!malformed) return std::nullopt;  // the client is gone or timed out: the stream is already closed
   return refusal(status::bad_request, "the request is not HTTP/1.1: " + error.message());
 }
 
@@ -61,7 +61,7 @@ http::response<http::string_body> make_response(Answer answer, unsigned version)
   response.set(http::field::content_type, answer.content_type);
   response.set(http::field::cache_control, "no-store");
   // Needed by the status page, harmless otherwise: the page runs only its own script and cannot be framed,
-  // and other pages can neither embed nor read any answer.
+  // and other pages can neither embed nor read any response.
   response.set("X-Content-Type-Options", "nosniff");
   response.set(
       "Content-Security-Policy",
@@ -78,8 +78,8 @@ http::response<http::string_body> make_response(Answer answer, unsigned version)
   return response;
 }
 
-// A socket closed with unread bytes resets the connection, and the client loses the answer: so end the
-// sending direction first, then read a little of what arrives.
+// Closing a socket with unread bytes resets the connection, and the client loses the response. So this ends
+// the sending direction first, and then reads a limited number of bytes.
 asio::awaitable<void> close_gently(beast::tcp_stream& stream) {
   error_code error;
   stream.socket().shutdown(tcp::socket::shutdown_send, error);
@@ -95,7 +95,8 @@ Request make_request(const Header& header, const tcp::socket& socket) {
   Request request;
   request.method = header.method();
   request.target = header.target();
-  // With two Host headers two readers could see two hosts: RFC 9112, section 3.2 requires a refusal.
+  // Two Host headers could be interpreted differently by two readers: RFC 9112, section 3.2 requires a
+  // refusal.
   if (header.count(http::field::host) == 1) request.host = header[http::field::host];
   request.authorization = header[http::field::authorization];
   request.origin = header[http::field::origin];
@@ -209,7 +210,7 @@ void Server::stop() {
   changed_.cancel();
 }
 
-// Returns its place however it ends; `run` waits for the last one.
+// Always frees its place at the end; `run` waits for the last connection.
 asio::awaitable<void> Server::serve(Door& door, Streams::iterator place) {
   ++counters_.connections;
   ++door.connections;
@@ -260,7 +261,7 @@ asio::awaitable<void> Server::converse(AnyStream& stream, Stream& tcp) {
     error_code error;
     tcp.expires_after(limits_.header_time);
     co_await http::async_read_header(stream, buffer, parser, into(error));
-    if (error && (!parser.got_some() || stopping_)) break;  // the client has finished, or never began
+    if (error && (!parser.got_some() || stopping_)) break;  // the client has finished, or sent nothing
 
     std::optional<Answer> answer;
     Request request;

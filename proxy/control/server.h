@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control API's HTTP/1.1 listeners, on loopback and, if asked for, with TLS for other machines:
+// The control API's HTTP/1.1 listeners, on loopback and, if configured, with TLS for other machines:
 // connections, their limits in number, size and time, and their end. api.h interprets the requests.
 #pragma once
 #include <boost/asio/awaitable.hpp>
@@ -19,18 +19,18 @@
 namespace longhaul::control {
 
 struct ServerLimits {
-  std::size_t connections = 32;  // of each listener: strangers on the network do not shut out this machine
+  std::size_t connections = 32;  // per listener: other machines cannot block this machine's connections
   std::uint32_t header_bytes = 8 * 1024;
   std::size_t body_bytes = 16 * 1024;
   std::chrono::milliseconds header_time{
-      15'000};  // from the connection's start, or its last answer, to a complete header
+      15'000};  // from the connection's start, or its last response, to a complete header
   std::chrono::milliseconds body_time{5'000};
   std::chrono::milliseconds handshake_time{5'000};
-  std::chrono::milliseconds handshake_rest{50};   // between two of them: at most 20 signatures a second
-  std::chrono::milliseconds answer_time{15'000};  // to write one answer to a client that reads slowly
+  std::chrono::milliseconds handshake_rest{50};   // between two handshakes: at most 20 signatures per second
+  std::chrono::milliseconds answer_time{15'000};  // to write one response to a client that reads slowly
 };
 
-// Must outlive its own `run`. Lives on the loop that owns the flows.
+// Must outlive its own `run`. Used on the event loop that owns the flows.
 class Server {
  public:
   // Binds. Throws std::runtime_error with one clear sentence on failure.
@@ -39,10 +39,10 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // A second listener, at which everything but the page's own files needs the token. Before `run`; throws
-  // likewise. Returns where it listens.
+  // Adds a second listener, where everything except the page's own files requires the token. Call before
+  // `run`; throws like the constructor. Returns the address where it listens.
   boost::asio::ip::tcp::endpoint listen_tls(const config::HostPort& listen, identity::WebContext tls);
-  // A certificate for connections from now on.
+  // Sets the certificate for new connections.
   void use(identity::WebContext tls);
 
   // Completes after `stop`, when the last connection is closed.
@@ -61,7 +61,7 @@ class Server {
     boost::asio::ip::tcp::acceptor acceptor;
     boost::asio::ip::tcp::endpoint endpoint;
     boost::asio::steady_timer rest;
-    identity::WebContext tls;  // none: plain HTTP
+    identity::WebContext tls;  // null for plain HTTP
     std::size_t connections = 0;
   };
 
@@ -76,7 +76,7 @@ class Server {
   ServerLimits limits_;
   boost::asio::io_context& loop_;
   std::list<Door> doors_;              // the first is the plain one
-  std::size_t accepting_ = 0;          // doors whose coroutine runs
+  std::size_t accepting_ = 0;          // doors whose coroutine is running
   boost::asio::steady_timer changed_;  // cancelled when a connection or a door's coroutine ends
   Streams streams_;                    // a connection's coroutine owns its place
   ApiCounters counters_;

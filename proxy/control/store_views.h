@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dictionary and the stored responses on disk as JSON, and what `longhaul clear-cache` has removed. Names
+// The dictionary and the stored responses on disk as JSON, and the result of `longhaul clear-cache`. Names
 // and units of the fields are the API's contract (README.md in this folder).
 #pragma once
 #include <boost/json/object.hpp>
@@ -10,7 +10,7 @@
 
 namespace longhaul::control {
 
-// Null: there is none.
+// JSON null if there is none.
 boost::json::value view(const std::optional<cache::StoreCounters>& disk);
 boost::json::value view(const std::optional<cache::ObjectCounters>& objects);
 boost::json::object view(const Cleared& cleared);

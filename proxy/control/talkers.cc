@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the live flows once, in slices. A flow that begins or ends meanwhile may be missed until the next call.
+// Walks the live flows once, in slices. A flow that starts or ends meanwhile may be missed until the next
+// call.
 #include "proxy/control/talkers.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr std::size_t kFlowsPerSlice = 256;  // each costs a text and a look-up
+constexpr std::size_t kFlowsPerSlice = 256;  // each needs a text and a look-up
 
 struct Sum {
   std::uint64_t live = 0, ended = 0;
@@ -39,7 +40,7 @@ asio::awaitable<std::string> list_talkers(const Controlled& daemon, TalkersQuery
   std::map<std::string, Sum> sums;
   for (const auto& [name, sum] : daemon.recent_talkers().by(query.by, std::chrono::steady_clock::now()))
     sums[name] = {.ended = sum.flows, .bytes = sum.bytes};
-  // Named: g++ 12 destroys twice what is awaited inside an initialiser.
+  // A named variable: g++ 12 destroys an object twice that is created inside a co_await expression.
   std::function<void(const flows::FlowRecord&)> add = [&](const flows::FlowRecord& flow) {
     Sum& sum = sums[flows::talker_name(flow, query.by)];
     ++sum.live;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The users of the line: flows that are live, or ended in the last hour, summed by client, server, port or peer, the
-// largest first.
+// Traffic on the line: flows that are live, or ended in the last hour, summed by client, server, port or
+// peer, the largest first.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <optional>

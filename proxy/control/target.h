@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request is about: its path and parameters, and the queries that parameters make. Each mistake is
-// refused with a sentence. api.cc knows the paths.
+// A request's path and parameters, and the queries read from the parameters. Each mistake is refused with a
+// sentence. api.cc has the paths.
 #pragma once
 #include <boost/system/result.hpp>
 #include <charconv>
@@ -21,7 +21,7 @@ struct Target {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-// None: it is not a path.
+// Returns nullopt if the text is not a path.
 std::optional<Target> parse_target(std::string_view text);
 
 template <class Number>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates, reads and compares the token. A file that others may read or change is refused, not repaired: they
-// may have read it already.
+// Creates, reads and compares the token. A file that other users may read or change is refused, not repaired:
+// they may already have read it.
 #include "proxy/control/token.h"
 
 #include <openssl/crypto.h>
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTokenBytes = 32;       // as hex: 64 characters
-constexpr std::size_t kLeastCharacters = 32;  // of a token written by the operator
+constexpr std::size_t kLeastCharacters = 32;  // minimum for a token written by the operator
 constexpr std::size_t kMostCharacters = 512;
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
@@ -49,9 +49,9 @@ void make_directories(const fs::path& directory) {
     throw std::runtime_error("cannot create the directory " + directory.string() + ": " + reason_of(errno));
 }
 
-// Written under another name and linked into place, so that a reader sees the whole token or none, and of two
-// daemons that start at once only one creates it. Synced before it has its name: otherwise a power cut could
-// leave an empty token, with which a daemon refuses to start.
+// The file is written under another name and then linked, so that a reader sees the whole token or none, and
+// only one of two daemons that start at once creates it. It is synced before it is linked: otherwise a power
+// cut could leave an empty token, with which the daemon refuses to start.
 void make_token(const fs::path& file) {
   const auto fail = [&file](const std::string& reason) {
     throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason);

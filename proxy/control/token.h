@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The secret that allows changes: created once, kept in a file that only its owner can read, compared in
-// constant time. api.h knows which requests need it.
+// constant time. api.h decides which requests need it.
 #pragma once
 #include <boost/system/result.hpp>
 #include <filesystem>

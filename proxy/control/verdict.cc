@@ -21,7 +21,7 @@ std::uint64_t files_not_reported(const Status& status) {
   return waiting;
 }
 
-// A path is examined for some round trips before it is used.
+// A path is measured for some round trips before it is used.
 constexpr std::chrono::seconds kTrial{3};
 
 void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first line of every report: problems with their remedies, and the savings of the pair. Pure.
+// The verdict at the top of every report: problems with their remedies, and the savings. Pure.
 #pragma once
 #include <boost/json/object.hpp>
 #include <string>

@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 using config::Features;
 
-// As in the configuration file: true and 65535 are not strings, "auto" is.
+// As in the configuration file: true and 65535 are not strings, but "auto" is one.
 json::value feature_value(const std::string& text) {
   if (text == "true") return true;
   if (text == "false") return false;
@@ -115,7 +115,7 @@ json::object view_exports(const Status& status) {
   return {{"ipfix", std::move(flow_records)}, {"otlp", std::move(metrics)}, {"syslog", std::move(lines)}};
 }
 
-// What `longhaul set` has changed: the file's values, which a restart brings back.
+// For the features that `longhaul set` has changed: the file's values, which a restart restores.
 json::object view_set_by_hand(const Features& features, const Features& configured) {
   const json::object now = view(features);
   json::object changed;

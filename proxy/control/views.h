@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's state as JSON: features, links, lost writes and the whole. flow_views.h has flows,
-// store_views.h what is on disk. Names and units of the fields are the API's contract (README.md in this
+// The daemon's state as JSON: features, links, lost writes and the whole status. flow_views.h has flows,
+// store_views.h the stores on disk. Names and units of the fields are the API's contract (README.md in this
 // folder).
 #pragma once
 #include <boost/json/object.hpp>

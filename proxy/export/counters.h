@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exporters count, for the status and the metrics.
+// Counters of the exporters, for the status and the metrics.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,18 +7,18 @@
 namespace longhaul::exporting {
 
 struct FlowExportCounters {
-  std::uint64_t messages = 0;         // sent, those with templates included
-  std::uint64_t records = 0;          // of flows, sent
-  std::uint64_t dropped_records = 0;  // the queue was full
-  std::uint64_t failures = 0;         // a look-up or a send that failed
-  std::string last_error;             // of the last look-up or send; empty: it succeeded
+  std::uint64_t messages = 0;         // sent, including templates
+  std::uint64_t records = 0;          // records of flows sent
+  std::uint64_t dropped_records = 0;  // because the queue was full
+  std::uint64_t failures = 0;         // failed look-ups and sends
+  std::string last_error;             // of the last look-up or send; empty if it succeeded
 };
 
 struct MetricExportCounters {
-  std::uint64_t sent = 0;             // requests that were accepted
-  std::uint64_t failed = 0;           // requests that were not, or only in part
-  std::uint64_t rejected_points = 0;  // that the collector reported
-  std::string last_error;             // of the last request; empty: it was accepted
+  std::uint64_t sent = 0;             // accepted requests
+  std::uint64_t failed = 0;           // requests rejected at least in part
+  std::uint64_t rejected_points = 0;  // as reported by the collector
+  std::string last_error;             // of the last request; empty if it was accepted
 };
 
 }  // namespace longhaul::exporting

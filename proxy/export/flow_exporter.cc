@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kTick = 250ms;
-constexpr int kTicksToFlush = 4;  // a record waits a second at most for others to share its message
-constexpr auto kResend = 60s;     // templates, and the look-up of the collector's name
+constexpr int kTicksToFlush = 4;  // a record waits at most a second for others to share its message
+constexpr auto kResend = 60s;     // interval of templates and of look-ups of the collector's name
 constexpr auto kRetry = 10s;      // while there is no address
 constexpr auto kNameLimit = 10s;
 constexpr std::size_t kMostQueued = 1024;    // messages: 1.2 MiB, some 8,000 records
-constexpr std::size_t kMostAtOnce = 64;      // messages sent in one turn of the loop
-constexpr std::size_t kMostWalked = 1024;    // live flows looked at in one turn
+constexpr std::size_t kMostAtOnce = 64;      // messages sent in one turn of the event loop
+constexpr std::size_t kMostWalked = 1024;    // live flows examined in one turn
 
 std::uint64_t grown_by(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
@@ -44,7 +44,7 @@ tcp::endpoint server_of(const flows::FlowRecord& record) {
 std::uint32_t observation_domain(std::string_view site) {
   std::uint32_t hash = 2'166'136'261;  // FNV-1a
   for (const char c : site) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619;
-  return hash == 0 ? 1 : hash;  // 0 stands for none
+  return hash == 0 ? 1 : hash;  // 0 means no domain
 }
 
 FlowExporter::FlowExporter(asio::io_context& io, Settings settings, const flows::FlowTable& table,
@@ -104,7 +104,7 @@ bool FlowExporter::connect(const std::vector<asio::ip::address>& addresses) {
     if (!error) socket.non_blocking(true, error);
     if (error) continue;
     socket_ = std::move(socket);
-    waits_for_room_ = false;  // a wait on the old socket ends without a call of drain()
+    waits_for_room_ = false;  // a wait on the old socket ends without calling drain()
     to_ = to;
     return true;
   }
@@ -178,7 +178,7 @@ void FlowExporter::report(const flows::FlowRecord& record, FlowEnd end, Clock::t
 void FlowExporter::add(const FlowReport& report) {
   if (data_.add(report)) return;
   close_message();
-  (void)data_.add(report);  // an empty message has room
+  (void)data_.add(report);  // it always fits an empty message
 }
 
 void FlowExporter::close_message() {
@@ -212,7 +212,7 @@ void FlowExporter::drain() {
       return;
     }
     if (sent == Sent::failed) {
-      // Again with the next tick. A collector that starts needs the templates before the data.
+      // Try again at the next tick. A collector that has just started needs the templates before the data.
       templates_due_ = true;
       return;
     }

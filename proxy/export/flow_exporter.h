@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports flows to an IPFIX collector over UDP: each when it ends, long ones also meanwhile. Sends or drops,
-// never waits; ipfix.h makes the messages.
+// Reports flows to an IPFIX collector over UDP: each when it ends, long ones also periodically. Sends or
+// drops, never waits; ipfix.h encodes the messages.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -36,9 +36,9 @@ class FlowExporter {
   FlowExporter& operator=(const FlowExporter&) = delete;
 
   void begin();
-  // Before its record is destroyed.
+  // Call before its record is destroyed.
   void flow_ended(const flows::FlowRecord& record);
-  // Reports what is still live and sends what the socket takes at once.
+  // Reports the live flows, and sends as much as the socket accepts at once.
   void stop();
   const FlowExportCounters& counters() const { return counters_; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Section numbers without a document are those of RFC 7011; numbers of elements are IANA's registry of RFC 7012.
+// Section numbers without a document refer to RFC 7011; element numbers are those of IANA's registry for RFC
+// 7012.
 #include "proxy/export/ipfix.h"
 
 #include <algorithm>
@@ -18,14 +19,14 @@ constexpr std::uint16_t kTemplateSet = 2, kOptionsTemplateSet = 3;  // section 3
 constexpr std::uint16_t kIpv4 = 256, kIpv6 = 257, kElementTypes = 258;
 constexpr std::uint16_t kVariable = 65'535;        // section 7
 constexpr std::uint16_t kEnterpriseBit = 0x8000;   // section 3.2
-constexpr std::size_t kMostText = 254;             // with a length of one byte
+constexpr std::size_t kMostText = 254;             // the length fits one byte
 
 struct Element {
   std::uint16_t id;
   std::uint16_t size;
 };
 
-// The first two differ between the templates.
+// The first two elements differ between the templates.
 constexpr Element kSourceIpv4{8, 4}, kDestinationIpv4{12, 4}, kSourceIpv6{27, 16}, kDestinationIpv6{28, 16};
 constexpr std::array<Element, 10> kCommon{{{148, 8},    // flowId
                                            {7, 2},      // sourceTransportPort

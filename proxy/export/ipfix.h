@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes flows as IPFIX messages (RFC 7011): templates, the types of our own elements (RFC 5610), and data. Pure;
-// flow_exporter.h decides what is reported and when, and sends it.
+// Encodes flows as IPFIX messages (RFC 7011): templates, the types of our own elements (RFC 5610), and data.
+// Pure; flow_exporter.h decides what to report and when, and sends the messages.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -12,11 +12,11 @@
 
 namespace longhaul::exporting {
 
-// Of every message. `sequence`: data records sent before it, modulo 2^32.
+// The header of every message. `sequence`: data records sent before it, modulo 2^32.
 struct IpfixHeader {
   std::uint32_t export_time = 0;  // Unix time in seconds
   std::uint32_t sequence = 0;
-  std::uint32_t domain = 0;  // observation domain: which exporter of this host
+  std::uint32_t domain = 0;  // observation domain: identifies the exporter on this host
 };
 
 // Registry "flowEndReason".
@@ -35,9 +35,9 @@ struct FlowReport {
   std::string_view reason, peer, server_name, module;
 };
 
-// 1280 (the least MTU of IPv6) - 40 (IPv6) - 8 (UDP): passes everywhere without fragments.
+// 1280 (the minimum MTU of IPv6) - 40 (IPv6) - 8 (UDP): passes everywhere without fragmentation.
 inline constexpr std::size_t kMostIpfixBytes = 1232;
-// The number that RFC 5612 reserves for examples: this project has none of its own.
+// The number that RFC 5612 reserves for examples: this project has no number of its own.
 inline constexpr std::uint32_t kExampleEnterprise = 32'473;
 
 // The templates that a collector needs before it can read data: over UDP they are repeated.
@@ -50,22 +50,23 @@ IpfixTemplates ipfix_templates(std::uint32_t enterprise);
 // One message under construction.
 class IpfixData {
  public:
-  // False: it does not fit, and nothing was added. An empty message has room for any report.
+  // Returns false, and adds nothing, if the report does not fit. It always fits an empty message.
   bool add(const FlowReport& report);
   std::uint32_t records() const { return records_; }
-  // Empties this object. The header is still to be written.
+  // Returns the message and empties this object. The header must still be written.
   Buffer take();
 
  private:
   void close_set();
 
   Buffer message_;
-  std::size_t set_at_ = 0;  // the open set's header; 0: no set is open
+  std::size_t set_at_ = 0;  // position of the open set's header; 0 if no set is open
   std::uint16_t set_id_ = 0;
   std::uint32_t records_ = 0;
 };
 
-// Completes the first 16 bytes of a message when it is sent: dropped messages do not count.
+// Writes the first 16 bytes of a message. To be called when it is sent, so that dropped messages do not
+// count.
 void write_ipfix_header(Buffer& message, const IpfixHeader& header);
 
 }  // namespace longhaul::exporting

@@ -23,14 +23,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kPatience = 5s;  // for the name, to connect, to send, and for the answer, each
+constexpr auto kPatience = 5s;  // for each step: look-up, connecting, sending, and the response
 constexpr std::size_t kMostAnswerHead = 8 * 1024, kMostAnswerBytes = 64 * 1024;
 
 auto told_to(boost::system::error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
 using TlsStream = asio::ssl::stream<beast::tcp_stream&>;
 
-// The certificate must name the host as the configuration does (RFC 9110, section 4.3.4).
+// The certificate must contain the configured host name (RFC 9110, section 4.3.4).
 bool expect_name(SSL* tls, const std::string& host) {
   boost::system::error_code is_name;
   (void)asio::ip::make_address(host, is_name);
@@ -49,7 +49,7 @@ std::string why_no_tls(TlsStream& stream, const boost::system::error_code& error
          (unknown ? "; [export] otlp_ca names the file with its CA" : "");
 }
 
-// No result: the parser has the answer; otherwise the reason. One request for each connection.
+// Returns an empty text if the parser has the response, otherwise the reason. One request per connection.
 template <class Stream>
 asio::awaitable<std::string> exchange(Stream& stream, beast::tcp_stream& tcp, const http::request<http::string_body>& request,
                                       http::response_parser<http::string_body>& parser) {
@@ -62,7 +62,7 @@ asio::awaitable<std::string> exchange(Stream& stream, beast::tcp_stream& tcp, co
   parser.body_limit(kMostAnswerBytes);
   tcp.expires_after(kPatience);
   co_await http::async_read(stream, buffer, parser, told_to(error));
-  // TLS 1.3: a server that wants a certificate says so after the handshake.
+  // TLS 1.3: a server that requires a certificate reports that after the handshake.
   if (error) co_return "no answer: " + error.message();
   co_return std::string();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends the metrics to an OpenTelemetry collector at regular intervals, over HTTP or HTTPS. Failed requests
-// are not repeated: the next one has the same counters with newer values.
+// are not repeated: the next request has newer values of the same counters.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -25,9 +25,9 @@ class MetricExporter {
   struct Settings {
     config::HttpBase to;
     std::chrono::seconds interval{60};
-    identity::WebContext tls;  // where `to` is https
+    identity::WebContext tls;  // set if `to` is https
   };
-  // `collect` is called on the loop from begin() to stop(). All references outlive this object.
+  // `collect` is called on the event loop from begin() to stop(). All references outlive this object.
   MetricExporter(boost::asio::io_context& io, Settings settings, OtlpSource source,
                  std::function<control::Families()> collect, net::NameResolver& resolver);
   MetricExporter(const MetricExporter&) = delete;
@@ -39,7 +39,7 @@ class MetricExporter {
 
  private:
   boost::asio::awaitable<void> run();
-  // No result: it was accepted; otherwise the reason.
+  // Returns an empty text if it was accepted, otherwise the reason.
   boost::asio::awaitable<std::string> send(std::string body);
   std::string judge(unsigned status, std::string_view body);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON encoding is that of protobuf, with numbers of 64 bits as text and enumerations as numbers.
+// The JSON encoding follows protobuf: 64-bit numbers are texts, and enumerations are numbers.
 #include "proxy/export/otlp.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ json::object attribute(std::string_view key, std::string_view value) {
   return {{"key", key}, {"value", {{"stringValue", value}}}};
 }
 
-// UCUM, where the name has a unit.
+// The UCUM unit, if the name contains a unit.
 std::string_view unit_of(std::string_view name) {
   if (name.ends_with("_total")) name.remove_suffix(6);
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kUnits{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's connection as a listener passes it on: the socket, the destination, and the path by which it
-// came.
+// A client's connection as a listener passes it on: the socket, the destination, and the kind of listener
+// that accepted it.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Accepted {
   boost::asio::ip::tcp::endpoint client;
   Destination destination;
   Origin origin = Origin::forward;
-  // Bytes of the answer for this outcome, written to the client before anything else; empty function: none.
+  // Returns the proxy's reply for this outcome, written to the client before anything else. Empty function:
+  // no reply.
   std::function<std::string(ConnectOutcome)> answer{};
 };
 

@@ -7,7 +7,7 @@ namespace longhaul::flows {
 namespace asio = boost::asio;
 namespace {
 
-// All clients of this site share one part.
+// All clients of this site are one sharer, with an empty name.
 std::string sharer_of(const FlowRecord& record) { return record.far_side ? record.peer : std::string(); }
 
 }  // namespace
@@ -49,7 +49,7 @@ bool Admission::has_room_for_peer(const std::string& peer) const {
   return shares_.has_room(peer, config_.limits.flows, sharers());
 }
 
-// The peers, and this site's clients where it has any.
+// Counts the peers, and this site's clients if the configuration admits any.
 std::size_t Admission::sharers() const {
   const bool has_clients = config_.intercept.mode != config::Intercept::Mode::off ||
                            !config_.forwards.empty() || config_.socks.listen.has_value();

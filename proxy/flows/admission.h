@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many flows there may be: of one client, of one peer, and altogether. Every flow's record is added to
-// the table and removed from it here, so that the counts are right.
+// Limits the number of flows per client, per peer and in total. Every flow's record is added to the table and
+// removed from it here, so that the counts are right.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <functional>
@@ -16,7 +16,7 @@ namespace longhaul::flows {
 
 class Admission {
  public:
-  // Clients whose new flows bypass transparent mode, whenever that changes.
+  // Called with the clients whose new flows bypass transparent mode, whenever that set changes.
   using OnCrowded = std::function<void(const Crowded&)>;
   // `config` and `table` outlive this object.
   Admission(const config::Config& config, FlowTable& table, OnCrowded on_crowded);
@@ -26,9 +26,9 @@ class Admission {
   // The configuration's [limits] have changed.
   void limits_changed();
 
-  // Why one more flow of this site's client may not use a link. None: it may.
+  // Why one more flow of this site's client may not use a link; nullopt if it may.
   std::optional<Reason> limit_reached(const boost::asio::ip::address& client) const;
-  // Whether one more flow of this site's client is relayed, be it outside the link.
+  // Whether one more flow of this site's client may be relayed, over the link or outside it.
   bool has_room(const boost::asio::ip::address& client) const;
   // Whether one more flow of that peer's clients may begin.
   bool has_room_for_peer(const std::string& peer) const;

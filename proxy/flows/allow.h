@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which addresses this machine may connect to for others, from the `allow` list and its own
+// Decides which addresses this machine may connect to on behalf of others, from the `allow` list and its own
 // addresses. Pure; the dialer resolves names and provides the own addresses.
 #pragma once
 #include <boost/asio/ip/address.hpp>
@@ -9,7 +9,7 @@
 
 namespace longhaul::flows {
 
-// Addresses of this machine or its own cable, in any notation.
+// Addresses of this machine or of its own network segment. IPv4-mapped IPv6 addresses count as IPv4.
 bool is_loopback(const boost::asio::ip::address& address);
 bool is_link_local(const boost::asio::ip::address& address);
 // Invalid destinations: unspecified ("this machine" to Linux), multicast, broadcast.
@@ -27,7 +27,7 @@ bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& p
                    const std::vector<config::Network>& own_networks, const boost::asio::ip::address& client);
 
 // For a client that names its destination itself and may be a stranger to this machine: everything except
-// this machine's own addresses and cable, unless the client is on this machine too.
+// this machine's own addresses and link-local ones, unless the client is on this machine too.
 bool client_may_dial(const boost::asio::ip::address& client, const boost::asio::ip::address& wanted,
                      const std::vector<boost::asio::ip::address>& own);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which outputs of a module or guard have arrived at the host of the client, as the acknowledgements of that host
-// show: answers after which the client may be gone before it has read them (promises/telling.h).
+// Tracks which outputs of a module or guard the client's host has acknowledged: responses after which the
+// client may be gone before it has read them (promises/telling.h).
 #pragma once
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -13,7 +13,8 @@
 
 namespace longhaul::flows {
 
-// Bytes written to a connection that the other end's host has not acknowledged; where that is not known, all.
+// Bytes written to a connection that the other end's host has not acknowledged; the maximum if that is
+// unknown.
 inline std::size_t unacknowledged_bytes(int socket) {
   int bytes = 0;
   return ioctl(socket, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : ~std::size_t{0};
@@ -21,14 +22,15 @@ inline std::size_t unacknowledged_bytes(int socket) {
 
 class Arrivals {
  public:
-  // There were `awaited` of them so far, the last one before this offset of all output.
+  // So far there were `awaited` such outputs; the last one ends before this offset of all output.
   void sent(std::uint64_t awaited, std::uint64_t end_offset) {
     if (awaited == last_) return;
     last_ = awaited;
     waiting_.emplace_back(awaited, end_offset);
   }
   bool any() const { return !waiting_.empty(); }
-  // Everything before this offset has arrived. None: nothing new follows from that.
+  // All output before this offset has arrived. Returns the number of awaited outputs that arrived, nullopt if
+  // there are no new ones.
   std::optional<std::uint64_t> poll(std::uint64_t offset) {
     std::optional<std::uint64_t> arrived;
     for (; any() && waiting_.front().second <= offset; waiting_.pop_front()) arrived = waiting_.front().first;

@@ -27,7 +27,7 @@ void reset_client(tcp::socket& socket) {
   socket.close(ignored);
 }
 
-// A client that waits for an answer gets one; any other understands a reset.
+// A client that expects the proxy's reply receives one; any other receives a reset.
 void refuse_client(Accepted& accepted) {
   if (!accepted.answer) return reset_client(accepted.socket);
   std::string reply = accepted.answer(ConnectOutcome::not_allowed);
@@ -60,7 +60,8 @@ void BypassingFlows::start(Accepted accepted, FlowRecord& record, bool refused, 
     refuse_client(accepted);
     return admission_.remove(record.id, FlowTable::End::reset);
   }
-  // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
+  // A client of transparent mode keeps its address; for an explicit listener's client, the server sees this
+  // proxy's address.
   auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
   const FlowId id = record.id;
   // The signal outlives the operation that it cancels.
@@ -78,7 +79,7 @@ asio::awaitable<void> BypassingFlows::relay(Accepted accepted, FlowRecord& recor
       .client = accepted.client,
       .source = source,
       .check = accepted.origin == Origin::forward ? DialRequest::Check::nothing : DialRequest::Check::client};
-  // A name may turn out to be a destination that only the link may carry.
+  // A name may resolve to a destination that must not bypass the link.
   const auto client = accepted.client.address();
   request.may_dial = [this, client, port = request.destination.port](const asio::ip::address& server) {
     return paths_.may_leave(client, {.address = server, .port = port});
@@ -111,7 +112,7 @@ asio::awaitable<void> BypassingFlows::relay(Accepted accepted, FlowRecord& recor
   admission_.remove(record.id, end);
 }
 
-// Where it may not leave the link, a reset has to tell its client.
+// If the flow may not bypass the link, its client is notified by a reset.
 void BypassingFlows::start_guarded(Accepted accepted, FlowRecord& record, Reason why) {
   const bool refused = !paths_.may_leave(record.client.address(), record.destination);
   table_.leave_link(record, why);
@@ -119,8 +120,9 @@ void BypassingFlows::start_guarded(Accepted accepted, FlowRecord& record, Reason
   start(std::move(accepted), record, refused);
 }
 
-// As long as its module must report something to the client. No result: the plain relay has the rest, without
-// `first` if that has been sent, and holds `unguarded` until it ends.
+// Relays through a guard while the module must report something to the client. Returns nullopt if the plain
+// relay must carry the rest: `first` is then empty if it has been sent, and `unguarded` must be held until
+// the relay ends.
 asio::awaitable<std::optional<RelayEnd>> BypassingFlows::guard(
     tcp::socket& client, tcp::socket& server, FlowRecord& record, Buffer& first,
     std::vector<std::shared_ptr<void>>& unguarded) {
@@ -141,7 +143,8 @@ asio::awaitable<std::optional<RelayEnd>> BypassingFlows::guard(
   co_return end;
 }
 
-// Clients of a peer that may have ended. Seconds at most: then the peer has ended, or is heard again.
+// Waits if the client belongs to a peer that may have ended. At most seconds: then the peer has ended, or
+// responds again.
 asio::awaitable<void> BypassingFlows::wait_while_in_doubt(const FlowRecord& record) {
   if (!losses_.any_module_at(record.destination.port)) co_return;
   const modules::Ends ends = ends_of(record.client.address(), record.destination);

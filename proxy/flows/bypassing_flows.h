@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows outside the link: relayed unchanged, or through a module's guard, or refused.
+// Flows outside the link: relays them unchanged or through a module's guard, or refuses them.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -21,15 +21,15 @@ namespace longhaul::flows {
 
 class BypassingFlows {
  public:
-  // The server was not connected.
+  // Called if the server could not be connected.
   using OnNotConnected = std::function<void(const FlowRecord&)>;
   // All references outlive this object.
   BypassingFlows(boost::asio::io_context& io, FlowTable& table, Dialer& dialer, Admission& admission,
                  const Paths& paths, const ClientLosses& losses, const Doubt& doubt,
                  OnNotConnected on_not_connected);
 
-  // Of a client of this site; the record is removed at its end. `refused`: fail = closed. `first`: bytes
-  // already read from the client.
+  // Starts a flow of this site's client; its record is removed when it ends. `refused`: because of fail =
+  // closed. `first`: bytes already read from the client.
   void start(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
   // The same for a flow that would have used the link, but needs a guard.
   void start_guarded(Accepted accepted, FlowRecord& record, Reason why);

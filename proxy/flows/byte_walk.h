@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums the bytes of all flows in turns, so that the loop is not held up however many are live. Flows may come
-// and go between the turns: one that ends before it was visited is counted by the next walk.
+// Sums the bytes of all flows in several turns, so that many live flows do not block the loop. Flows may
+// start and end between the turns: one that ends before it was visited is counted by the next walk.
 #pragma once
 #include <cstddef>
 
@@ -12,9 +12,9 @@ class ByteWalk {
  public:
   static constexpr std::size_t kFlowsInTurn = 256;
 
-  // With what ended flows have carried.
+  // Starts with the bytes of flows that have ended.
   void begin(const FlowTable& table);
-  // True: the sum is complete.
+  // Returns true when the sum is complete.
   bool turn(const FlowTable& table);
   const FlowBytes& sum() const { return sum_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost writes that clients must be told of (modules/losses.h), by all modules that a flow may be for: whether
-// a flow needs a guard or a reset for that, and which guard.
+// Lost writes that must be reported to clients (modules/losses.h), for all modules that may handle a flow:
+// whether reporting needs a guard or a reset, and which guard.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <memory>
@@ -16,22 +16,22 @@ namespace longhaul::flows {
 
 class ClientLosses {
  public:
-  // What both refer to outlives this object.
+  // The objects that both refer to outlive this object.
   ClientLosses(modules::List modules, const ModuleSettings& settings)
       : modules_(modules), settings_(settings) {}
 
-  // Whether flows to this port may be for a module at all.
+  // Whether any module may handle flows to this port.
   bool any_module_at(std::uint16_t port) const;
-  // Why a flow that no half of a module reads needs a guard, and so bypasses the link: the client must be
-  // told of lost writes, or may have to be soon. None: it needs none.
+  // Why a flow that no half of a module reads needs a guard, and so bypasses the link: lost writes must be
+  // reported to the client, or may have to be soon. Returns nullopt if it needs none.
   std::optional<Reason> why_guarded(const boost::asio::ip::address& client,
                                     const Destination& destination) const;
   struct Guarding {
-    std::unique_ptr<modules::Guard> guard;  // null: none is needed
+    std::unique_ptr<modules::Guard> guard;  // null if none is needed
     modules::Memory* memory = nullptr;      // of the guard's module
   };
   Guarding make_guard(const modules::Ends& ends) const;
-  // To be held while neither a guard nor a half reads a flow between these.
+  // Tokens to hold while neither a guard nor a half reads a flow between these.
   std::vector<std::shared_ptr<void>> unguarded(const boost::asio::ip::address& client,
                                                const Destination& destination) const;
   // For a flow that neither a guard nor a half can read: whether its client must be notified by a reset,
@@ -39,7 +39,7 @@ class ClientLosses {
   bool told_by_reset(const modules::Ends& ends) const;
 
  private:
-  // Of modules that flows to this port may be for, and that promise something.
+  // The modules that may handle flows to this port and that make promises.
   std::vector<modules::Losses*> of(std::uint16_t port) const;
 
   modules::List modules_;

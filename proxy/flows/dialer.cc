@@ -60,7 +60,7 @@ error_code open_socket(tcp::socket& socket, const tcp::endpoint& server, const t
   socket.open(server.protocol(), error);
   if (error) return error;
   const int fd = socket.native_handle();
-  // Without CAP_NET_ADMIN there is no mark, and no interception either that could intercept the socket.
+  // Fails without CAP_NET_ADMIN; then there is no interception either that could intercept the socket.
   const std::uint32_t mark = net::kOwnSocketMark;
   ::setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark);
   set_flag(fd, SOL_SOCKET, SO_KEEPALIVE);
@@ -90,7 +90,7 @@ asio::awaitable<error_code> connect_within(tcp::socket& socket, tcp::endpoint se
   co_return connect_error;
 }
 
-// One attempt with one source; if the tuple is in use there is one more attempt with another port.
+// One attempt with one source address; if the tuple is in use, another attempt with another port.
 asio::awaitable<error_code> try_source(tcp::socket& socket, tcp::endpoint server, tcp::endpoint client,
                                        Shown shown, milliseconds limit) {
   error_code error = open_socket(socket, server, client, shown);
@@ -122,8 +122,7 @@ bool Dialer::may_dial(const DialRequest& request, const asio::ip::address& addre
   return false;
 }
 
-// A server trusts some addresses more than others (its own machine's, ours): those are never used for a
-// client.
+// A server may grant more to some addresses (its own machine's, ours): those are never used for a client.
 bool Dialer::can_show_client(const DialRequest& request, const asio::ip::address& server) {
   if (!can_show_clients_ || request.source == config::Source::proxy || !request.client) return false;
   const asio::ip::address client = config::unmapped(request.client->address());
@@ -139,7 +138,7 @@ asio::awaitable<void> Dialer::dial_address(const DialRequest& request, milliseco
   const bool automatic = request.source == config::Source::automatic;
   result.source_fallback = false;
   if (!can_show_client(request, server.address())) {
-    // source = client promises the client's address: a flow that cannot have it is not opened with another.
+    // source = client guarantees the client's address: if it cannot be used, the connection fails.
     result.error = request.source == config::Source::client
                        ? error_code(EADDRNOTAVAIL, boost::system::system_category())
                        : co_await try_source(result.socket, server, {}, Shown::proxy, limit);
@@ -148,10 +147,10 @@ asio::awaitable<void> Dialer::dial_address(const DialRequest& request, milliseco
   const Clock::time_point deadline = Clock::now() + limit;
   const SourceMemory::Known known = memory_.about(server.address(), Clock::now());
   if (!automatic || known != SourceMemory::Known::only_proxy_answered) {
-    // If servers have answered clients' addresses before, silence is due to the server or the line, not the
-    // route.
+    // If the server has answered a client's address before, a missing reply is due to the server or the line,
+    // not the route.
     const bool may_fall_back = automatic && known == SourceMemory::Known::nothing;
-    // A client without a port may be shown with any.
+    // If the client's port is not given, any port may be used.
     const Shown shown = request.client->port() == 0 ? Shown::client_address : Shown::client_address_and_port;
     result.error = co_await try_source(result.socket, server, *request.client, shown,
                                        may_fall_back ? std::min(limit, config_.client_address_limit) : limit);
@@ -161,7 +160,7 @@ asio::awaitable<void> Dialer::dial_address(const DialRequest& request, milliseco
       memory_.learn(server.address(), SourceMemory::Known::nothing, Clock::now());  // routes change
     const bool no_privilege = result.error == asio::error::no_permission;
     if (!automatic || !(no_privilege || (may_fall_back && is_silence(result.error)))) co_return;
-    // A cancelled coroutine must not start again.
+    // A cancelled coroutine must not try another address.
     if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
       co_return;
   }

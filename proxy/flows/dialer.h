@@ -22,18 +22,19 @@ struct DialerConfig {
   std::vector<config::Network> allow;               // [link] allow
   std::chrono::milliseconds name_limit{10'000};     // one look-up, all name servers
   std::chrono::milliseconds connect_limit{20'000};  // all addresses together; SYNs at 0, 1, 3, 7 and 15 s
-  // One of several addresses, while others are left: two SYNs, and a second round trip for the second.
+  // For one of several addresses, while others are left: time for two SYNs, and a round trip of 2 s for the
+  // second.
   std::chrono::milliseconds address_limit{3'000};
-  // How long an answer to the client's address may take before the proxy's own is tried (source = auto).
+  // How long to wait for a reply to the client's address before the proxy's own is tried (source = auto).
   std::chrono::milliseconds client_address_limit{3'000};
 };
 
 struct DialRequest {
   // The origin of a request, which determines the checks after names are resolved.
   enum class Check : std::uint8_t {
-    nothing,  // the configuration names the destination (forwards)
-    client,   // a client of this site named it (SOCKS5, transparent): not this machine's own addresses
-    peer,     // a peer named it: what [link] allow names
+    nothing,  // the destination is configured (forwards)
+    client,   // requested by this site's client (SOCKS5, transparent): not this machine's own addresses
+    peer,     // requested by a peer: only addresses in [link] allow
   };
   Destination destination{};
   std::optional<boost::asio::ip::tcp::endpoint> client{};  // needed by source client and auto; else unused
@@ -47,9 +48,9 @@ struct Dialled {
   explicit Dialled(const boost::asio::any_io_executor& executor) : socket(executor) {}
 
   ConnectOutcome outcome = ConnectOutcome::failed;
-  boost::asio::ip::tcp::socket socket;    // connected if the outcome says so, else closed
+  boost::asio::ip::tcp::socket socket;    // connected if the outcome is `connected`, else closed
   boost::asio::ip::tcp::endpoint server;  // the address connected to, or tried last
-  bool source_fallback = false;           // source = auto, and the server sees this proxy's address
+  bool source_fallback = false;           // source = auto, but the server sees this proxy's address
   boost::system::error_code error;        // the system's error behind the outcome, for logs
 
   bool connected() const { return outcome == ConnectOutcome::connected; }
@@ -64,13 +65,13 @@ class Dialer {
   // expression.
   boost::asio::awaitable<Dialled> dial(DialRequest request);
 
-  // By what is configured now, and by the request itself.
+  // Checks the current configuration and the request's own condition.
   bool may_dial(const DialRequest& request, const boost::asio::ip::address& address);
 
-  // Whether answers to clients' addresses return to this process: if no rules divert them, `auto` does not
-  // wait for them in vain, and `client` fails at once.
+  // Whether replies to clients' addresses return to this process. If no rules divert them, `auto` uses the
+  // proxy's address at once, and `client` fails at once.
   void show_clients(bool can) { can_show_clients_ = can; }
-  // What peers may have dialled from now on.
+  // Replaces the networks that peers may connect to.
   void allow(std::vector<config::Network> networks) { config_.allow = std::move(networks); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of peers that may have ended, to servers here: promises to such a client may be lost, and it may
-// return bypassing its peer before that is known. The caller knows which peers those are. Ports do not count:
-// a server is the same on ports 445 and 139.
+// Clients, with their servers here, of peers whose process may have ended: promises to such a client may be
+// lost, and it may reconnect around its peer before that is known. The caller decides which peers are
+// doubted. Ports are ignored: a server is the same on ports 445 and 139.
 #pragma once
 #include <functional>
 #include <map>
@@ -17,16 +17,16 @@ class Doubt {
   explicit Doubt(std::function<bool(const link::PeerLink&)> is_doubted)
       : is_doubted_(std::move(is_doubted)) {}
 
-  // For each flow over the link whose module may have promised something; removed as often.
+  // For each flow over the link whose module may have made promises. Each add() needs one remove().
   void add(const modules::Ends& ends, const link::PeerLink& link);
   void remove(const modules::Ends& ends, const link::PeerLink& link);
 
   bool about(const modules::Ends& ends) const;
-  // All clients for which about() is true, without ports: at most `most`, shared among the peers.
+  // All clients for which about() is true, without ports: at most `most`, shared fairly among the peers.
   std::vector<modules::Ends> all(std::size_t most) const;
 
  private:
-  using Flows = std::map<modules::Ends, std::size_t>;  // how many
+  using Flows = std::map<modules::Ends, std::size_t>;  // number of flows
   std::function<bool(const link::PeerLink&)> is_doubted_;
   std::map<const link::PeerLink*, Flows> links_;
 };

@@ -12,8 +12,8 @@ namespace {
 
 using AddressBytes = modules::Address;
 
-// Addresses of no host: 0100::/64 (RFC 6666) for servers by name; with a peer's number before the second
-// half, for its clients.
+// Addresses of no host in 0100::/64 (RFC 6666), for servers by name. For a peer's clients, the peer's number
+// precedes the second half.
 constexpr std::byte kDiscardPrefix{0x01};
 constexpr std::size_t kNumberAt = 4, kDigestAt = 8;
 

@@ -11,16 +11,16 @@
 
 namespace longhaul::flows {
 
-// The address in one of its fields; for a server given by name, an address without meaning.
+// The address in one of the fields of modules::Ends; meaningless for a server given by name.
 boost::asio::ip::address address_in(const std::array<std::byte, 16>& bytes);
-// In readable form. Of a name only the digest is known.
+// The address as text. For a server given by name, only the digest of the name is known.
 std::string address_text(const std::array<std::byte, 16>& address);
 
 // For a client that does not belong to a peer's networks (peer_may_show): records of that peer's clients with
 // this address concern no other site.
 modules::Ends ends_of_peers_client(const std::string& peer, const boost::asio::ip::address& client,
                                    const Destination& server);
-// The peer's index among those given; zero: none.
+// The peer number inside a client address made by ends_of_peers_client(); zero if there is none.
 std::uint32_t peer_number_in(const std::array<std::byte, 16>& client);
 std::uint32_t peer_number(const std::string& peer);
 

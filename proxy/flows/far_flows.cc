@@ -16,13 +16,13 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 namespace {
 
-// The answer to the near side about a flow that does not begin here, by reason.
+// The answer to the near side if the flow is refused here for this reason.
 ConnectOutcome outcome_of(Reason reason) {
   return reason == reasons::client_not_in_networks ? ConnectOutcome::client_not_allowed
                                                    : ConnectOutcome::failed;
 }
 
-// As the kernel measured it when it connected.
+// As the kernel measured it while connecting.
 std::chrono::microseconds round_trip_of(tcp::socket& server) {
   tcp_info state{};
   socklen_t size = sizeof state;
@@ -53,7 +53,7 @@ bool FarFlows::peer_speaks_for(const link::PeerLink& link, const asio::ip::addre
                        client);
 }
 
-// optimised: the flow begins.
+// Returns `optimised` if the flow may begin.
 Reason FarFlows::admit(const link::PeerLink& link, const link::OpenRequest& request) {
   if (!admission_.has_room_for_peer(link.peer().name)) return reasons::flow_limit;
   const bool shows_client = request.client && request.source != config::Source::proxy;
@@ -69,7 +69,7 @@ Reason FarFlows::decide(const link::PeerLink& link, const asio::ip::address& cli
   if (config_.intercept.source != config::Source::proxy && !peer_speaks_for(link, client))
     return reasons::client_not_in_networks;
   const auto server = address_of(destination);
-  if (!server) return reasons::optimised;  // names are judged after they were resolved
+  if (!server) return reasons::optimised;  // names are checked after they were resolved
   const bool leaves = paths_.leaves_again(client, *server, destination.port);
   const auto& own = own_.at(std::chrono::steady_clock::now());
   if (leaves || !peer_may_dial(config_.link.allow, config::unmapped(*server), own))
@@ -131,7 +131,7 @@ void FarFlows::refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRec
   admission_.remove(record.id, FlowTable::End::reset);
 }
 
-// A server that was not connected. What was not allowed is changed at this site, so this site's log says it.
+// The server was not connected. If it was not allowed, the remedy is at this site, so this site logs it.
 void FarFlows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool would_leave_again) {
   log::debug(
       "dial_failed",
@@ -154,7 +154,7 @@ const modules::ConnectAhead* FarFlows::connects_ahead(LinkedFlow& flow) {
   const link::OpenRequest& opened = flow.stream()->request();
   const auto* module = modules::find(modules_, opened.module, opened.module_version);
   const auto* ahead = module && opened.client ? module->descriptor.connect_ahead : nullptr;
-  // This site's setting counts also for a peer that does not know it, or does not care.
+  // This site's setting also applies to peers that lack this feature or leave it on.
   return ahead && config::without_idle_parts(config::meet(opened.features, features_))
                           .modules.value(ahead->feature) != 0
              ? ahead
@@ -193,9 +193,9 @@ asio::awaitable<void> FarFlows::serve(FlowId id, DialRequest request,
                                  ? ends_of(client, opened.destination)
                                  : ends_of_peers_client(flow.record().peer, client, opened.destination);
   const auto* module = modules::find(modules_, opened.module, opened.module_version);
-  // Resets a flow without a module if its client must be notified of lost writes. The near daemon may be
-  // another one than made the promises, and so have no record of them. The answer is "connected", then a
-  // reset. After any other answer the flows of all clients to this server would bypass the link for a while.
+  // Resets a flow without a module if its client must be notified of lost writes. The near daemon may have
+  // restarted since the promises were made, and so have no record of them. The answer is "connected", then a
+  // reset: after any other answer, the flows of all clients to this server would bypass the link for a while.
   if (!module && losses_.told_by_reset(ends)) co_return flow.refuse_far(ConnectOutcome::connected);
   if (module) {
     answer.module_accepted = true;
@@ -204,7 +204,8 @@ asio::awaitable<void> FarFlows::serve(FlowId id, DialRequest request,
     linked_.enter_doubt(flow, ends);
   }
   if (ahead) spares_.client_connected(key, request, round_trip_of(dialled.socket));
-  // Again, but no other address of that name: the module has seen what this server says.
+  // Connects the same address again, not another address of the name: the module has read responses of this
+  // server.
   request.destination = {.address = dialled.server.address(), .port = dialled.server.port()};
   flow.start_far(
       std::move(dialled.socket), answer,

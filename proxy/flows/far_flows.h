@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows of the peers' clients: whether one may begin, and its server.
+// Flows of the peers' clients: decides whether one may begin, and connects its server.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -25,10 +25,11 @@ class FarFlows {
            const ClientLosses& losses, LinkedFlows& linked);
 
   void on_opened(link::PeerLink& link, link::Stream& stream);
-  // For a flow that the peer would open for its client: whether and why not it would be dialled here.
+  // Why a flow that the peer would open for this client would not be dialled here; `optimised` if it would
+  // be.
   Reason decide(const link::PeerLink& link, const boost::asio::ip::address& client,
                 const Destination& destination);
-  // Connections to servers that are made ahead of the peers' clients.
+  // Connections to servers that are made before the peers' clients need them.
   Spares& spares() { return spares_; }
   const Spares& spares() const { return spares_; }
 
@@ -38,9 +39,9 @@ class FarFlows {
   void refuse_opened(link::PeerLink& link, link::Stream& stream, FlowRecord& record);
   void log_refused(const FlowRecord& record, std::string_view remedy);
   void on_not_dialled(FlowRecord& record, const Dialled& dialled, bool would_leave_again);
-  // Null: the near side gave up the flow meanwhile.
+  // Null if the near side gave up the flow meanwhile.
   LinkedFlow* open_flow(FlowId id) const;
-  // How the flow's protocol uses connections that were made ahead; null: this flow gets none.
+  // How the flow's protocol uses connections that were made ahead; null if this flow may not use any.
   const modules::ConnectAhead* connects_ahead(LinkedFlow& flow);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request,
                                      std::shared_ptr<const bool> leaves_again);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's line about the end of a flow, over the link or bypassing it.
+// Logs the end of a flow, over the link or bypassing it.
 #pragma once
 #include "proxy/flows/flow_table.h"
 #include "proxy/log/log.h"

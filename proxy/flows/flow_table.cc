@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the records of live flows and the sums of all flows. The flows themselves are elsewhere.
+// Keeps the records of live flows and the sums of all flows.
 #include "proxy/flows/flow_table.h"
 
 #include <cassert>

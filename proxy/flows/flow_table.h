@@ -31,7 +31,7 @@ struct FlowBytes {
 
 // The half of a module that runs, or ran, in a flow.
 struct ModuleRecord {
-  std::string_view name;     // from the list of modules: lives as long as the program
+  std::string_view name;     // refers to the list of modules, which lives as long as the program
   bool steps_aside = false;  // everything passes unchanged now
   modules::Counters counters;
   std::string detail;  // modules::Module::detail()
@@ -42,18 +42,18 @@ struct FlowRecord {
   boost::asio::ip::tcp::endpoint client;
   Destination destination;
   Origin origin = Origin::forward;
-  bool far_side = false;               // true on the proxy before the server
-  std::string peer;                    // empty: not over a link
-  Reason reason = reasons::optimised;  // changed by FlowTable::give_reason alone, which counts
+  bool far_side = false;               // true on the server's side of the link
+  std::string peer;                    // empty if the flow bypasses the link
+  Reason reason = reasons::optimised;  // changed only by FlowTable::give_reason, which counts
   config::Features features;
   std::chrono::steady_clock::time_point started;
-  ResetBy reset_by = ResetBy::nobody;  // the first that did
+  ResetBy reset_by = ResetBy::nobody;  // the first party that reset the flow
   FlowBytes bytes;
   link::BlockCounters blocks;
-  std::unique_ptr<ModuleRecord> module;  // none: bytes pass unchanged
+  std::unique_ptr<ModuleRecord> module;  // null if bytes pass unchanged
 };
 
-// Of all flows to one port.
+// Sums of all flows to one port.
 struct PortTotals {
   std::uint64_t started = 0;
   FlowBytes bytes;
@@ -61,7 +61,7 @@ struct PortTotals {
 };
 using TotalsByPort = std::map<std::uint16_t, PortTotals>;
 
-// Of all flows with one peer that have a module, by its name.
+// Sums of all flows with one peer and one module.
 struct ModuleTotals {
   std::uint64_t flows = 0;
   std::uint64_t live = 0;
@@ -71,18 +71,18 @@ using TotalsByModule = std::map<std::pair<std::string, std::string_view>, Module
 
 struct FlowTotals {
   std::uint64_t started = 0;
-  std::uint64_t ended = 0;  // the reset ones among them
+  std::uint64_t ended = 0;  // including the reset ones
   std::uint64_t reset = 0;
-  CountByParty reset_by{};  // the reset ones, where it is known
+  CountByParty reset_by{};  // the reset ones, where the party is known
   FlowBytes bytes;          // of ended flows; `bytes_so_far` counts the live ones too
-  CountByReason by_reason;  // how often a flow was given the reason: at its start, and when it changed
+  CountByReason by_reason;  // how often the reason was given to a flow: at its start, and when it changed
   CountByReason live_by_reason;
 };
 
 class FlowTable {
  public:
-  // The table gives the id; ids count up from 1 and are never used twice. The record's address is good until
-  // `remove`.
+  // The table assigns the id; ids count up from 1 and are never reused. The record's address stays valid
+  // until `remove`.
   FlowRecord& add(FlowRecord record);
   void give_reason(FlowRecord& record, Reason reason);
   // The flow continues outside the link, without its module.
@@ -90,7 +90,7 @@ class FlowTable {
 
   enum class End : std::uint8_t { closed, reset };
   void remove(FlowId id, End end);
-  // Called with each record that is being removed.
+  // Called with each record before it is removed.
   std::function<void(const FlowRecord&)> on_removed;
 
   // The flows that ended most recently, oldest first, so that short flows can be explained afterwards.
@@ -103,9 +103,10 @@ class FlowTable {
 
   const std::map<FlowId, FlowRecord>& live() const { return live_; }
   const FlowTotals& totals() const { return totals_; }
-  // Of ended and live flows: never decreases. One walk over the live flows.
+  // Sum over ended and live flows: never decreases. Walks over all live flows once.
   FlowBytes bytes_so_far() const;
-  // The same by port of the destination, for the first that many ports seen; 0: all others.
+  // The same by port of the destination, for the first kPortsKept ports seen; port 0 holds the sum of all
+  // others.
   static constexpr std::size_t kPortsKept = 128;
   TotalsByPort by_port_so_far() const;
   // The same by peer and module.

@@ -47,7 +47,8 @@ void Flows::remember_unreachable(const FlowRecord& record) {
   tell_refused(record);
 }
 
-// The client was accepted before the server was asked; its next attempt must get the server's own answer.
+// The client was accepted before the server was connected; its next attempt must receive the server's own
+// response.
 void Flows::tell_refused(const FlowRecord& record) {
   if (record.origin == Origin::tproxy && on_server_refused && record.destination.host.empty())
     on_server_refused({record.destination.address, record.destination.port});
@@ -67,7 +68,7 @@ void Flows::apply_features_to(LinkedFlow& flow) {
   link::PeerLink& link = flow.link();
   const auto policy = paths_.policy_for(record.client.address(), record.destination);
   config::Features features = config::meet(policy.features, link.session().incoming().peer_allowed());
-  // A flow's path was decided at its start.
+  // A running flow keeps its path.
   features.transport = record.features.transport;
   if (flow.is_private()) features.dedup_memory = features.dedup_disk = false;
   record.features = features;

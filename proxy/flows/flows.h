@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All flows of a daemon, and what happens to them: what its listeners, its links and its operator call. Each
-// part has a class of its own, which this one puts together.
+// All flows of a daemon, as its listeners, its links and its operator use them. Each part has a class of its
+// own; this class puts them together.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <functional>
@@ -29,59 +29,60 @@ class Flows {
         modules::List modules);
   ~Flows();
 
-  // Of a client of this site. Never fails, never blocks.
+  // Starts a flow of this site's client. Never fails, never blocks.
   void start(Accepted accepted) { near_.start(std::move(accepted)); }
-  // Of a client of the peer's site.
+  // A flow of the peer's client was opened.
   void on_opened(link::PeerLink& link, link::Stream& stream) { far_.on_opened(link, stream); }
-  // The link cannot be used now: our clients' flows that the server cannot have received a byte of are
-  // decided again, as if they began now.
+  // The link cannot be used now: flows of this site's clients of which the server cannot have received a byte
+  // are decided again, as if they began now.
   void on_link_lost(const link::PeerLink& link) { lost_links_.on_link_lost(link); }
-  // Whether that is still under way.
+  // Whether on_link_lost() is still in progress for this link.
   bool decides_anew(const link::PeerLink& link) const { return lost_links_.decides_anew(link); }
-  // The peer's process has ended: its unanswered requests will not be answered.
+  // The peer's process has ended: it will not answer pending requests to connect.
   void on_peer_gone(const link::PeerLink& link) { lost_links_.on_peer_gone(link); }
-  // Clients of peers that may have ended, to servers here: promises to such a client may be lost, and it may
-  // return bypassing its peer before that is known. Its bypassing flows wait until that is settled. At most
-  // `most` of them, without ports.
+  // Clients, with their servers here and without ports, of peers whose process may have ended: promises to
+  // such a client may be lost, and it may reconnect around its peer before that is known. Its bypassing flows
+  // wait until that is settled. Returns at most `most` of them.
   std::vector<modules::Ends> in_doubt(std::size_t most) const { return doubt_.all(most); }
-  // Features in force changed, on all links or on this one: running flows of this site's clients change soon,
-  // at the next block.
+  // The features in force have changed, on all links (null) or on this one: running flows of this site's
+  // clients change at the next block.
   void apply_features(const link::PeerLink* link = nullptr);
-  // Modules of our clients whose state was changed by other flows act on it, soon.
+  // Modules of this site's flows whose state was changed by other flows will soon run.
   void run_modules();
   const Sweeps::Counters& sweeps() const { return sweeps_.counters(); }
-  // Connections to servers that are made ahead of the peers' clients.
+  // Connections to servers that are made before the peers' clients need them.
   Spares& spares() { return far_.spares(); }
   const Spares& spares() const { return far_.spares(); }
-  // In force at once: bypassing flows that are no longer allowed are reset.
+  // Takes effect at once: resets bypassing flows that are no longer allowed.
   void set_closed(Closed closed);
   // The configuration's [limits] have changed.
   void limits_changed();
-  // Every flow is reset; for the end of the daemon.
+  // Resets every flow, when the daemon ends.
   void cut_all();
 
   Decision decide(const boost::asio::ip::address& client, const Destination& destination) const {
     return paths_.decide(client, destination);
   }
-  // The same for a flow that the peer would open for its client: whether and why not it would be dialled
-  // here.
+  // Why a flow that the peer would open for this client would not be dialled here; `optimised` if it would
+  // be.
   Reason decide_for_peer(const link::PeerLink& link, const boost::asio::ip::address& client,
                          const Destination& destination) {
     return far_.decide(link, client, destination);
   }
-  // Bypassing the link, as far as fail = closed is concerned.
+  // Whether the flow may bypass the link, as far as fail = closed is concerned.
   bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const {
     return paths_.may_leave(client, destination);
   }
-  // For explicit listeners, whose clients cannot bypass this proxy: whether one more flow is relayed outside
-  // the link.
+  // For explicit listeners, whose clients cannot bypass this proxy: whether one more flow may be relayed
+  // outside the link.
   bool has_room(const boost::asio::ip::address& client) const { return admission_.has_room(client); }
 
-  // Clients whose new flows bypass transparent mode, whenever that changes.
+  // Called with the clients whose new flows bypass transparent mode, whenever that set changes.
   std::function<void(const Crowded&)> on_crowded;
-  // After on_peer_gone(): all of that peer's clients are settled.
+  // Called after on_peer_gone(), when all of that peer's clients are settled.
   std::function<void()> on_doubt_settled;
-  // A server refused, or is unreachable: the next connections to it bypass transparent mode.
+  // Called when a server refused or is unreachable: the next connections to it should bypass transparent
+  // mode.
   std::function<void(const boost::asio::ip::tcp::endpoint&)> on_server_refused;
 
  private:

@@ -24,7 +24,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kGuardedRead = 64 << 10;
-// A side is read while less than this waits for the other.
+// A side is read while less than this is queued for the other.
 constexpr std::size_t kGuardedWaiting = 256 << 10;
 // How much is moved before the loop serves other flows.
 constexpr std::size_t kGuardedTurn = 4 << 20;
@@ -34,7 +34,7 @@ struct GuardedSide {
   std::uint64_t& bytes_in;
   std::uint64_t& bytes_out;
   SliceQueue out{};
-  bool ended = false;  // it sends nothing more
+  bool ended = false;  // it will send nothing more
   bool told = false;   // the end of the other side
 };
 
@@ -82,11 +82,11 @@ class GuardedRelay {
   modules::Memory& memory_;
   std::size_t counted_ = 0;  // in memory_
   std::size_t turn_ = 0;
-  Arrivals arrivals_;  // of the guard's outputs to the client
+  Arrivals arrivals_;  // of the guard's output to the client
   std::optional<RelayEnd> end_;
 };
 
-// Its bytes, or its end where there are none.
+// Passes the side's bytes to the guard, or its end if they are empty.
 void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
   modules::Guard::Out out;
   const bool is_client = &from == &client_;
@@ -99,7 +99,8 @@ void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
     is_client ? guard_.client_ended(out) : guard_.server_ended(out);
   else
     is_client ? guard_.from_client(std::move(bytes), out) : guard_.from_server(std::move(bytes), out);
-  // Without memory for large frames the flow cannot be read, and unread its client could miss a report.
+  // Without memory for large frames the guard cannot read the flow, and an unread flow's client could miss a
+  // report.
   if (memory_.is_short() && guard_.held_bytes() > kGuardedRead && !guard_.give_up(out)) out.reset = true;
   if (out.reset) end_ = RelayEnd::cancelled;
   for (Slice& slice : out.to_client) client_.out.push(std::move(slice));
@@ -107,7 +108,7 @@ void GuardedRelay::say(const GuardedSide& from, Slice bytes) {
   arrivals_.sent(guard_.awaited(), client_.out.end_offset());
 }
 
-// True: it has said something.
+// Returns true if bytes or the end were passed to the guard.
 bool GuardedRelay::read(GuardedSide& from, const GuardedSide& to) {
   if (end_ || !may_read(from, to)) return false;
   std::byte buffer[kGuardedRead];
@@ -144,7 +145,7 @@ bool GuardedRelay::write(GuardedSide& to) {
 
 void GuardedRelay::pass_end(const GuardedSide& from, GuardedSide& to) {
   if (!from.ended || to.told || !to.out.empty()) return;
-  error_code gone;  // then reading reports it, too
+  error_code gone;  // reading reports the error, too
   to.socket.shutdown(tcp::socket::shutdown_send, gone);
   to.told = true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay for a flow outside the link that a module's guard reads (proxy/modules/guard.h): passes bytes
-// through the guard until it steps aside; the plain relay carries the rest.
+// Relays a flow outside the link that a module's guard reads (proxy/modules/guard.h): passes bytes through
+// the guard until it steps aside; the plain relay carries the rest.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -13,9 +13,9 @@
 
 namespace longhaul::flows {
 
-// Like Relay::run. No result: the guard has stepped aside, all its output is with the kernel, and both
-// sockets are as they were; the next reader sees earlier ends of the client or the server again. Bytes that
-// the guard holds count in `memory`.
+// Like Relay::run. Returns nullopt if the guard has stepped aside: then the kernel has all its output, and
+// both sockets are still open; the next reader sees an earlier end of the client or the server again. Bytes
+// that the guard holds count in `memory`.
 boost::asio::awaitable<std::optional<RelayEnd>> relay_guarded(boost::asio::ip::tcp::socket& client,
                                                               boost::asio::ip::tcp::socket& server,
                                                               FlowBytes& bytes, Bytes first,

@@ -7,10 +7,10 @@ namespace {
 
 // If the modules' memory is used up: how much a flow may still hold, so that small frames continue; how often
 // the host checks whether there is room again; after how long a stalled flow that holds parts of a frame
-// continues without its module; and how often a flow with frames that wait for answers takes one more piece
+// continues without its module; and how often a flow with frames that wait for responses reads one more piece
 // from the stream.
 constexpr std::size_t kHeldInAnyCase = 64 * 1024;
-// The same for a module's state about the connection: some thousand open files.
+// The same for a module's state about the connection: a few thousand open files.
 constexpr std::size_t kStateInAnyCase = 1024 * 1024;
 constexpr auto kLookAgainAfter = 50ms;
 constexpr auto kPatienceWithoutMemory = 1s;
@@ -35,9 +35,9 @@ bool HeldMemory::take_piece(TimePoint now) {
   return true;
 }
 
-// First nothing more is read from the LAN. That alone could last for ever, since parts of frames are useless:
-// a flow with nothing else to wait for continues without its module. So does one with a large state about its
-// connection, which is read meanwhile: only the LAN can report what is closed.
+// First, reading from the LAN stops. That alone could last for ever, because incomplete frames are useless,
+// so a flow that waits for nothing else continues without its module. The same applies to a flow with a large
+// state about its connection; it is read meanwhile, because only the LAN reports closed files.
 bool HeldMemory::must_leave_after(TimePoint now, const Run& run) {
   const bool held_back = run.reads_lan && lan_is_held_back();
   const bool knows_much = run.reads_lan && is_short() && counted_.state > kStateInAnyCase;

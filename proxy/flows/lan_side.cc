@@ -79,8 +79,8 @@ void LanSide::watch_for_failure() {
     if (!*self) return;
     LanSide& lan = **self;
     lan.watching_ = false;
-    // `running` between two events: held back. Otherwise the next read reports the error, and asking for it
-    // here would clear it.
+    // A pump that is `running` between two events is held back. In any other state the next read reports the
+    // error, and querying it here would clear it.
     if (error || lan.up != Pump::running) return;
     int failure = 0;
     socklen_t size = sizeof failure;
@@ -101,7 +101,7 @@ bool LanSide::make_stale() {
   return true;
 }
 
-// Whatever the server answers now, nothing reads it.
+// Nothing reads a further response of the server.
 void LanSide::drop_stale() { trial_->all_said().empty() ? close_gently() : reset(); }
 
 bool LanSide::replace(tcp::socket socket) {
@@ -160,15 +160,14 @@ void LanSide::end_output() {
 
 bool LanSide::has_delivered() const {
   const int fd = const_cast<tcp::socket&>(socket_).native_handle();
-  // A client that has reset the connection gets nothing any more, and the kernel still counts what it has not
-  // got.
+  // After a reset by the client nothing more is delivered, but the kernel still counts the undelivered bytes.
   tcp_info state{};
   socklen_t size = sizeof state;
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &state, &size) == 0 && state.tcpi_state == TCP_CLOSE)
     return true;
   int undelivered = 0;
   ioctl(fd, SIOCOUTQ, &undelivered);
-  // A FIN that waits for its acknowledgement counts as one byte there.
+  // An unacknowledged FIN counts as one byte.
   return undelivered <= 1;
 }
 

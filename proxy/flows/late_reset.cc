@@ -23,7 +23,7 @@ void LateReset::in_the_end(Do reset) {
   timer_ = std::make_unique<boost::asio::steady_timer>(lan_.executor());
   timer_->expires_after(kTries * 10ms);
   timer_->async_wait([alive = lan_.alive(), reset = std::move(reset)](boost::system::error_code error) {
-    // The timer was set again if all was delivered before.
+    // after_delivery() may have replaced the timer.
     if (*alive && !error) reset();
   });
 }

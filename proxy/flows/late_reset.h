@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a connection is reset after its last data: a reset discards what the kernel has not delivered yet, so
-// it waits for that, within limits.
+// Resets a connection after its last data: a reset discards data that the kernel has not delivered yet, so it
+// waits for delivery, within limits.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -12,20 +12,21 @@ namespace longhaul::flows {
 
 class LateReset {
  public:
-  // Resets the connection; called once, perhaps at once. It may destroy this object's owner later, not from
-  // within.
+  // Resets the connection; called once, possibly immediately. It may destroy this object's owner, but only
+  // after it has returned.
   using Do = std::function<void()>;
   // `lan` outlives this object.
   explicit LateReset(LanSide& lan) : lan_(lan) {}
 
-  // As soon as all that was written has been delivered.
+  // As soon as all written data has been delivered.
   void after_delivery(Do reset);
-  // When the client still has not read everything by the end of the limit.
+  // At the end of the limit, whether or not the client has read everything. A later after_delivery() replaces
+  // it.
   void in_the_end(Do reset);
   bool waits() const { return timer_ != nullptr; }
 
  private:
-  // Of 10 ms: how long a client that reads slowly delays its own reset.
+  // Tries every 10 ms: how long a client that reads slowly can delay its own reset.
   static constexpr int kTries = 1000;
   void try_to(Do reset, int tries);
 

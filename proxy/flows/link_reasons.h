@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reasons that follow from the state of a link, and from the far side's answer. Pure.
+// The reasons that follow from the state of a link and from the far side's answer. Pure.
 #pragma once
 #include "proxy/flows/reason.h"
 #include "proxy/link/destination.h"

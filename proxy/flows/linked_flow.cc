@@ -54,7 +54,7 @@ void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, s
   wan_.kick();
 }
 
-// The connection to the server was made ahead, and is of no use. The client's bytes go to a new one.
+// The connection to the server was made ahead and has failed. The client's bytes are sent on a new one.
 void LinkedFlow::renew_server() {
   if (!finished_) redial_.for_trial();
 }
@@ -63,7 +63,7 @@ void LinkedFlow::start_again(tcp::socket server) {
   if (finished_) return;
   const ServerRedial::For whom = redial_.dialled(module_.redials());
   if (whom == ServerRedial::For::module) module_.use_new_lan();
-  if (peer_stopped_) server = tcp::socket(lan_.executor());  // it is of no use any more
+  if (peer_stopped_) server = tcp::socket(lan_.executor());  // it is no longer needed
   if (!redial_.use(std::move(server), whom)) return lan_failed();
   move_on();
 }
@@ -76,7 +76,7 @@ void LinkedFlow::move_on() {
 void LinkedFlow::refuse_far(ConnectOutcome outcome) {
   party_.note(outcome == ConnectOutcome::refused ? ResetBy::server : ResetBy::far);
   wan_.stream()->give_answer({.outcome = outcome});
-  // The answer and then the abort, in this order: the near side resets its client.
+  // The answer, then the abort: the near side resets its client.
   wan_.stream()->abort();
   finish(End::reset);
 }
@@ -88,7 +88,7 @@ void LinkedFlow::on_answer() {
   if (answer.outcome != ConnectOutcome::connected) {
     party_.note(answer.outcome == ConnectOutcome::refused ? party_.other_end() : party_.other_proxy());
     if (module_.has(Way::to_lan) && (record_.bytes.lan_out > 0 || module_.has_bytes_for_lan())) {
-      module_.abort();  // the client has its answer first, which needed no server
+      module_.abort();  // after the client has received its response, which needed no server
       wan_.stream()->abort();
       return run_module();
     }
@@ -96,8 +96,8 @@ void LinkedFlow::on_answer() {
     wan_.stream()->abort();
     return finish(End::reset);
   }
-  // It has one of this name and version, otherwise the flow would not have been opened with it: without that
-  // half the data already sent would be meaningless to it.
+  // The peer has a module of this name and version, otherwise the flow would not have been opened with it.
+  // Without that half, the peer could not read the data already sent.
   if (!wan_.stream()->request().module.empty() && !answer.module_accepted) return cut(party_.other_proxy());
   if (lan_.up == Pump::held) {
     lan_.up = Pump::running;
@@ -107,7 +107,7 @@ void LinkedFlow::on_answer() {
 }
 
 std::optional<NearOpening::Client> LinkedFlow::take_back() {
-  // A module may have changed its input; an end that the server may know of would be sent twice.
+  // A module may have changed its input, and an end that the server may have received would be sent twice.
   if (!unanswered() || !wan_.stream() || lan_.up == Pump::done ||
       (module_.is_there() && record_.bytes.lan_in > 0))
     return std::nullopt;
@@ -141,7 +141,7 @@ void LinkedFlow::move_down() {
   if (module_.has(Way::to_lan)) return run_module();
   if (lan_.down != Pump::running || finished_) return;
   if (lan_.has_preface() && !lan_.send_preface()) return lan_failed();
-  wan_.count();  // also where the client reads more slowly than the line brings
+  wan_.count();  // also if the client reads more slowly than the line delivers
   const link::Duration round_trip = wan_.round_trip();
   const MovedDown moved = pump_down(lan_, *wan_.stream(), round_trip);
   if (lan_.is_stale()) renew_server();
@@ -155,7 +155,7 @@ void LinkedFlow::move_down() {
   stream_ended();
 }
 
-// Handles what follows the stream's bytes, if anything.
+// Handles the end or reset after the stream's bytes, if it was reached.
 void LinkedFlow::stream_ended() {
   switch (wan_.stream()->reader().state()) {
     case ReadState::open:
@@ -179,7 +179,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::answered:
       return on_answer();
     case EventKind::readable:
-      // The other end's connection was reset. This side's client learns it even if it does not read earlier
+      // The other end's connection was reset. This side's client is reset even if it does not read earlier
       // data.
       if (lan_.down == Pump::waiting && wan_.stream()->reader().state() == ReadState::aborted &&
           !late_reset_.waits() && !module_.has(Way::to_lan)) {
@@ -195,7 +195,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::stopped:
       return on_stopped();
     case EventKind::reset:
-      module_.twin_lost();  // a reset overtakes what was sent before it
+      module_.twin_lost();  // a reset may overtake earlier messages
       wan_.count();
       party_.note(party_.of(wan_.stream()->reset_code()));
       lan_.reset();
@@ -205,7 +205,8 @@ void LinkedFlow::on_stream_event(EventKind kind) {
   }
 }
 
-// The other end's connection is closed for good. Its earlier data still comes; then this side's is reset.
+// The other end's connection is closed. Its earlier data is still delivered; then this side's connection is
+// reset.
 void LinkedFlow::on_stopped() {
   peer_stopped_ = true;
   party_.note(party_.other_end());
@@ -229,7 +230,7 @@ void LinkedFlow::suspect_peer() {
 
 void LinkedFlow::run_module() {
   if (finished_ || aborting_) return;
-  // What comes before the far side's answer is the module's own: the server has not said anything yet.
+  // Output before the far side's answer is made by the module: the server has not sent anything yet.
   const bool replies_first = opening_ && opening_->replies_first();
   const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
   const ModuleSide::Ran ran = module_.run(wan_.link().session(), wan_.link().session_id(), to_client);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Its
-// life: how it starts, and how an answer, an end or a failure of either side affects the other. plain_pump.h
-// and module_side.h move bytes between lan_side.h and wan_side.h; paths.h decides which flows use the link,
-// and far_flows.h which servers are dialled.
+// One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Handles
+// its life cycle: how it starts, and how an answer, an end or a failure of either side affects the other.
+// plain_pump.h and module_side.h move bytes between lan_side.h and wan_side.h; paths.h decides which flows
+// use the link, and far_flows.h which servers are dialled.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,7 +23,7 @@ namespace longhaul::flows {
 class LinkedFlow final : public link::StreamUser, private LanSide::User {
  public:
   enum class End : std::uint8_t { closed, reset };
-  // Called once, from the loop; destroys the flow.
+  // Called once, from the event loop; destroys the flow.
   using OnEnd = std::function<void(LinkedFlow&, End)>;
 
   LinkedFlow(boost::asio::ip::tcp::socket socket, link::PeerLink& link, link::Stream& stream,
@@ -32,7 +32,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   LinkedFlow(const LinkedFlow&) = delete;
   LinkedFlow& operator=(const LinkedFlow&) = delete;
 
-  // This side's half of a module, before the flow is started: it sees every byte until it steps aside.
+  // Sets this side's half of a module, before the flow is started: it reads every byte until it steps aside.
   using TellReason = ModulePump::TellReason;
   void use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half, TellReason tell);
 
@@ -40,42 +40,43 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   enum class Begin : std::uint8_t { at_once, after_answer };
   void start_near(Begin begin, NearOpening opening);
 
-  // Far side, after the server was dialled. `redial` connects it again, where a module asks for that or a
-  // trial has failed, and calls start_again(): with a closed socket if that failed. `trial`: of a connection
-  // that was made before the client asked (trial.h); null: it was made for this flow.
+  // Far side, after the server was dialled. `redial` connects it again, where a module requires that or a
+  // trial has failed, and then calls start_again(), with a closed socket on failure. `trial`: for a
+  // connection that was made before the client connected (trial.h); null if it was made for this flow.
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer,
                  std::function<void()> redial, const modules::ConnectAhead* trial = nullptr);
   void start_again(boost::asio::ip::tcp::socket server);
-  // The server is connected again because a trial has failed.
+  // Whether the server is being connected again because a trial has failed.
   bool renews_server() const { return redial_.renews(); }
   void refuse_far(ConnectOutcome outcome);
 
-  // Near side, when the link is lost: returns the client if the link got only the request to connect. No
-  // result: the server may have some of its bytes, or the flow was answered. Afterwards the flow is over and
-  // must be destroyed; it does not call OnEnd.
+  // Near side, when the link is lost: returns the client if only the request to connect was sent. Returns
+  // nullopt if the server may have received bytes of it, or the flow was answered. After a client was
+  // returned, the flow is over and must be destroyed; it does not call OnEnd.
   std::optional<NearOpening::Client> take_back();
   bool unanswered() const { return opening_ != nullptr && !finished_; }  // near side
 
-  // Cuts off both directions now: this side's connection is reset, and the peer is informed.
+  // Aborts both directions now: resets this side's connection, and notifies the peer.
   void cut(ResetBy by);
-  // The peer's process seems to have ended. The flow continues: if it has not ended, the peer will report.
+  // The peer's process seems to have ended. The flow continues, in case the peer is still alive and responds
+  // later.
   void suspect_peer();
 
   FlowRecord& record() { return record_; }
-  link::Stream* stream() { return wan_.stream(); }  // none after a reset
+  link::Stream* stream() { return wan_.stream(); }  // null after a reset
   link::PeerLink& link() const { return wan_.link(); }
-  // The features in force have changed, and the stream knows.
+  // The features in force have changed, and the stream was updated.
   void features_changed();
-  // Its module has said that nothing of it may go into a dictionary.
+  // Whether its module has forbidden to store any of its bytes in a dictionary.
   bool is_private() const { return wan_.is_private(); }
 
   void on_stream_event(link::EventKind kind) override;
 
-  // Owned by LinkedFlows: the client and server whose promises are in doubt if the peer has ended.
+  // Set by LinkedFlows: the client and server whose promises are in doubt if the peer has ended.
   std::optional<modules::Ends> doubted;
-  // Owned by NearFlows: held while neither a guard nor a module reads the client's bytes (modules/losses.h).
+  // Set by NearFlows: held while neither a guard nor a module reads the client's bytes (modules/losses.h).
   std::vector<std::shared_ptr<void>> unguarded;
-  // Called once, when the module has stepped aside from the client. None: it does not matter.
+  // Called once, when the module has stepped aside from the client's bytes. May be empty.
   std::function<void()> on_unread;
 
  private:
@@ -112,7 +113,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   ResetParty party_{record_};
   ModuleSide module_{lan_, record_};
   ServerRedial redial_{lan_};
-  bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
+  bool aborting_ = false;      // the module has given up, but its last bytes are still being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
   bool finished_ = false;
 };

@@ -34,7 +34,7 @@ LinkedFlow::TellReason LinkedFlows::tell_reason() {
   };
 }
 
-// Only where the module knows more than the reason says.
+// Only if the module can give more detail than the reason.
 void LinkedFlows::log_reason(const FlowRecord& record) {
   if (record.reason == reasons::optimised || record.module->detail.empty()) return;
   const std::string client = record.client.address().to_string();
@@ -52,7 +52,7 @@ void LinkedFlows::enter_doubt(LinkedFlow& flow, const modules::Ends& ends) {
   doubt_.add(ends, flow.link());
 }
 
-// Once: when its module has stepped aside, or else when it ends.
+// Called once: when the flow's module has stepped aside, or else when the flow ends.
 void LinkedFlows::leave_doubt(LinkedFlow& flow) {
   if (flow.doubted) doubt_.remove(*flow.doubted, flow.link());
   flow.doubted.reset();

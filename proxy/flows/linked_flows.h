@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live flows over links, of both sides' clients: owns them, and ends their records with them.
-// near_flows.h and far_flows.h begin them.
+// Owns the live flows over links, of both sides' clients, and removes their records when they end.
+// near_flows.h and far_flows.h start them.
 #pragma once
 #include <memory>
 
@@ -14,22 +14,23 @@ namespace longhaul::flows {
 
 class LinkedFlows {
  public:
-  // All outlive this object.
+  // All references outlive this object.
   LinkedFlows(FlowTable& table, Admission& admission, Doubt& doubt)
       : table_(table), admission_(admission), doubt_(doubt) {}
 
-  // Not started yet. With its end, the record is removed.
+  // Adds a flow that is not started yet. The record is removed when the flow ends.
   LinkedFlow& add(boost::asio::ip::tcp::socket socket, link::PeerLink& link, link::Stream& stream,
                   FlowRecord& record);
-  // Null: it has ended.
+  // Null if it has ended.
   LinkedFlow* find(FlowId id) const;
-  // After LinkedFlow::take_back(): the record stays, for the flow continues outside the link.
+  // After LinkedFlow::take_back(): the record stays, because the flow continues outside the link.
   void taken_back(FlowId id) { flows_.erase(id); }
-  // For the halves of modules that flows use.
+  // The callback for LinkedFlow::use_module().
   LinkedFlow::TellReason tell_reason();
-  // Promises between these may be lost with the peer, until the flow's module steps aside or the flow ends.
+  // Promises between these two would be lost with the peer, until the flow's module steps aside or the flow
+  // ends.
   void enter_doubt(LinkedFlow& flow, const modules::Ends& ends);
-  // Every flow is reset.
+  // Resets every flow.
   void cut_all();
 
   const Sweeps::FlowsById& by_id() const { return flows_; }

@@ -27,10 +27,10 @@ bool LostLinks::decides_anew(const link::PeerLink& link) const {
   return sweeps_.under_way(Sweeps::Kind::decide_anew, link);
 }
 
-// A flow that began shortly before the link was known to be lost. Stream::take_back() knows whether the
-// server can have received a byte of it. If so, the flow waits for the link like every live one: its first
-// bytes on a second connection could be a second order, and contracts allow a reset, but never a second
-// attempt. A connection to the server without a byte, which a live peer may have made, is no attempt.
+// A flow that began shortly before the link was known to be lost. Stream::take_back() reports whether the
+// server can have received a byte of it. If so, the flow waits for the link like every live flow: sending its
+// first bytes on a second connection could repeat a request, and module contracts allow a reset, but never a
+// repetition. A connection without any bytes, which a live peer may have made to the server, does no harm.
 void LostLinks::decide_anew(FlowId id, LinkedFlow& flow) {
   count_work(Sweeps::kWorkPerVisit);
   FlowRecord& record = flow.record();
@@ -51,9 +51,9 @@ void LostLinks::decide_anew(FlowId id, LinkedFlow& flow) {
   bypassing_.start(std::move(accepted), record, decision.refused, std::move(client->bytes));
 }
 
-// A client that is reset at once tries again, bypassing the link; one that waits would wait for a minute, and
-// then be reset. Flows that were answered keep that minute: they have more to lose, if the suspicion is
-// wrong. Their modules' outstanding promises are recorded now: their clients may return bypassing the peer.
+// A client that is reset at once connects again, bypassing the link; otherwise it would wait for a minute and
+// then be reset. Answered flows do wait for that minute: they have more to lose if the peer turns out to be
+// alive. Their modules' outstanding promises are recorded now: their clients may return bypassing the peer.
 void LostLinks::on_peer_gone(const link::PeerLink& link) {
   const auto visit = [](FlowId, LinkedFlow& flow) {
     if (!flow.unanswered() && !flow.record().far_side) return;

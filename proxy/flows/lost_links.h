@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to flows when the link or the peer is lost: decided again, reset, or in doubt. Flows take
-// turns (sweeps.h).
+// Handles flows when the link or the peer is lost: they are decided again, reset, or in doubt. Works in
+// several turns (sweeps.h).
 #pragma once
 #include <functional>
 
@@ -13,17 +13,17 @@ namespace longhaul::flows {
 
 class LostLinks {
  public:
-  // All references outlive this object. `on_settled`: after on_peer_gone(), when all of that peer's clients
-  // are settled.
+  // All references outlive this object. `on_settled` is called after on_peer_gone(), when all of that peer's
+  // clients are settled.
   LostLinks(modules::List modules, FlowTable& table, const Paths& paths, LinkedFlows& linked, Sweeps& sweeps,
             BypassingFlows& bypassing, std::function<void()> on_settled);
 
-  // The link cannot be used now: our clients' flows that the server cannot have received a byte of are
-  // decided again, as if they began now.
+  // The link cannot be used now: flows of this site's clients of which the server cannot have received a byte
+  // are decided again, as if they began now.
   void on_link_lost(const link::PeerLink& link);
-  // Whether that is still under way.
+  // Whether on_link_lost() is still in progress for this link.
   bool decides_anew(const link::PeerLink& link) const;
-  // The peer's process has ended: its unanswered requests will not be answered.
+  // The peer's process has ended: it will not answer pending requests to connect.
   void on_peer_gone(const link::PeerLink& link);
 
  private:

@@ -9,7 +9,8 @@ ModuleAgreement agree_on(const modules::Listed* module, AtPeer at_peer, const co
     return features.modules.value(module->descriptor.name) != 0;
   };
   if (!module || !is_on(wanted)) return {};
-  // A peer that does not have the module does not know its features either: that is not its choice.
+  // A peer without the module does not have its features either; that does not mean that they are switched
+  // off there.
   if (at_peer == AtPeer::absent) return {.why_none = reasons::module_not_at_peer};
   if (!is_on(in_force)) return {};
   if (module->memory->is_short()) return {.why_none = reasons::memory_limit};

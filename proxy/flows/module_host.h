@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one half of a module between a socket and a stream: feeds it within backpressure and credit, takes its
-// output, and lets bytes pass after it has stepped aside. output_queue.h has the output to the stream,
+// output, and lets bytes pass after it has stepped aside. output_queue.h handles the output to the stream,
 // held_memory.h the module's memory, linked_flow.h the sockets, timers and the end of the flow.
 #pragma once
 #include <algorithm>
@@ -30,7 +30,7 @@ class ModuleHost {
     link::Token session{};
   };
 
-  // The stream outlives this object. `memory`: that of all flows.
+  // The stream outlives this object. `memory` is shared by all flows.
   ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream,
              std::shared_ptr<modules::Memory> memory)
       : module_(std::move(module)), stream_(stream), to_stream_(stream), memory_(std::move(memory)) {}
@@ -38,12 +38,12 @@ class ModuleHost {
   ModuleHost& operator=(const ModuleHost&) = delete;
 
   // Continues everything that does not need the LAN: time, the stream's input and output. Call after events
-  // of the stream, at next_timeout(), and after each of the calls below. True: the stream was written to or
-  // consumed.
+  // of the stream, at next_timeout(), and after each of the calls below. Returns true if the stream was
+  // written to or read.
   bool run(TimePoint now, const Line& line);
   std::optional<TimePoint> next_timeout() const;
 
-  // ---- From the LAN. Bytes only while they are taken; a slice of at most 64 KiB.
+  // ---- From the LAN. Bytes may be passed only while takes_lan(), in slices of at most 64 KiB.
   bool takes_lan() const;
   void from_lan(TimePoint now, Slice bytes);
   void lan_ended(TimePoint now, Ending ending);
@@ -54,17 +54,17 @@ class ModuleHost {
     to_lan_.drop_until(to_lan_.begin_offset() + bytes);
     count_memory();
   }
-  // The module wants to know whether its output has arrived: of what the kernel took, all but so many bytes were
-  // acknowledged. Before from_lan() and lan_ended().
+  // Whether the module needs to be notified when its output has arrived. lan_arrived() reports how many of
+  // the bytes that the kernel took are unacknowledged; to be called before from_lan() and lan_ended().
   bool awaits_arrival() const { return arrivals_.any(); }
   void lan_arrived(std::size_t unacknowledged) {
     const std::uint64_t taken = to_lan_.begin_offset();
     if (const auto arrived = arrivals_.poll(taken - std::min<std::uint64_t>(taken, unacknowledged)))
       module_->arrived(*arrived);
   }
-  bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it must be shut down
+  bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; shut down its output
 
-  // The server must be connected again; until redialled() the LAN has no connection, and must not be asked.
+  // The server must be connected again; until redialled() the LAN has no connection and must not be used.
   bool redials() const { return redial_ == Redial::asked; }
   void redialled() { redial_ = Redial::done; }
 
@@ -72,27 +72,26 @@ class ModuleHost {
   void features_changed() { surroundings_at_.reset(); }
   void twin_lost() { module_->twin_lost(); }
   void stream_stopped() { to_stream_.stop(); }  // EventKind::stopped
-  // Nothing may be written to the stream any more: it was ended or aborted, or has no reader.
+  // Nothing may be written to the stream any more: it has ended or was aborted, or has no reader.
   bool stream_is_over() const { return to_stream_.is_over(); }
 
-  // The plain pump moves this direction from now on; this host does not write the end of the one to the
-  // stream.
+  // Whether the plain pump moves this direction from now on, and also passes on its end.
   bool passes(modules::Way way) const {
     return way == modules::Way::to_stream ? to_stream_.passes() : to_lan_passes_ && to_lan_.empty();
   }
-  // It takes nothing more from the LAN; what it held may not have passed yet.
+  // It takes nothing more from the LAN; bytes that it held may still wait to be written.
   bool has_left_lan() const { return to_stream_.has_stepped_aside(); }
-  // For the plain pump of the direction to the LAN while the other one is the module's: passes on the
-  // messages before the readable bytes. True: there were some.
+  // For the plain pump of the direction to the LAN while the module still has the other direction: passes on
+  // messages that precede the readable bytes. Returns true if there were any.
   bool take_messages(TimePoint now, link::Duration round_trip);
 
-  // The stream has no reader, and never had one: as if the module had given up after its output.
+  // The stream has no reader and never had one: ends as if the module had given up after its output.
   void abort() { take(link::Clock::now(), modules::Abort{}); }
-  // Both connections must be reset, this side's after to_lan().
+  // Both connections must be reset, this side's after to_lan() was written.
   bool aborts() const { return aborts_ && to_stream_.empty(); }
-  bool gave_up() const { return gave_up_; }  // the end has taken too long: at once
+  bool gave_up() const { return gave_up_; }  // the end took too long: reset both at once
 
-  // For what it reports of itself.
+  // For its counters and details.
   const modules::Module& module() const { return *module_; }
   Reason reason() const { return aside_reason_ ? *aside_reason_ : module_->reason(); }
 

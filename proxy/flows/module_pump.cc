@@ -23,7 +23,7 @@ bool ModulePump::run(const link::Session& session, const link::Token& session_id
   return any;
 }
 
-// True: something was delivered, or the socket failed.
+// Returns true if something was delivered, or the socket failed.
 bool ModulePump::deliver(std::size_t& bytes_left) {
   if (lan_.down != Pump::running || host_.redials()) return false;
   if (lan_.has_preface() && !lan_.send_preface()) return lose_lan(), true;
@@ -47,7 +47,7 @@ bool ModulePump::deliver(std::size_t& bytes_left) {
   return moved;
 }
 
-// True: something was read, or the socket has ended.
+// Returns true if something was read, or the socket has ended.
 bool ModulePump::read(int& reads_left) {
   if (lan_.up != Pump::running || host_.redials()) return false;
   if (!host_.takes_lan()) {

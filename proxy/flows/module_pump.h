@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a flow's bytes through the half of a module: whatever woke the flow, it continues everything
-// possible. linked_flow.h decides what follows when the module steps aside, or gives up the flow.
+// Moves a flow's bytes through the half of a module: each run continues everything possible, whatever event
+// caused it. linked_flow.h decides what follows when the module steps aside or gives up the flow.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -29,22 +29,22 @@ class ModulePump {
   ModuleHost& host() { return host_; }
   const ModuleHost& host() const { return host_; }
 
-  // A SOCKS client hears first whether the server was reached.
+  // A SOCKS client must receive the proxy's reply first.
   enum class ToClient : std::uint8_t { waits, open };
-  // True: the module ran, so its stream may have something to send.
+  // Returns true if the module ran, so that its stream may have data to send.
   bool run(const link::Session& session, const link::Token& session_id, ToClient to_client);
-  // The socket was reset: the module may have promises to keep, and decides when the other end must be reset.
+  // The socket was reset: the module may have promises to keep, so it decides when the other end is reset.
   void lose_lan();
   bool lan_lost() const { return lan_lost_; }
-  // The server is connected again: as if the old connection had never been.
+  // The server was connected again; the old connection is forgotten.
   void use_new_lan() {
     lan_lost_ = false;
     host_.redialled();
   }
 
-  // Counters and reason of the module.
+  // Copies the module's counters and reason into the record.
   void report(FlowRecord& record);
-  // It has stepped aside in both directions.
+  // Call when it has stepped aside in both directions.
   void report_end(FlowRecord& record);
   // Directions that the module has left since the last call: the plain pump takes them over.
   struct Left {
@@ -52,12 +52,12 @@ class ModulePump {
   };
   Left newly_left();
 
-  // Calls `wake` at the module's next deadline, unless it will be called before that anyway.
+  // Calls `wake` at the module's next deadline, unless an earlier call is already scheduled.
   template <class Wake>
   void arm(Wake wake) {
     auto at = host_.next_timeout();
     if (!at || (timer_at_ && *timer_at_ <= *at)) return;
-    // A deadline that has passed was reported to the module a moment ago.
+    // The module has just run, so a deadline in the past was already reported to it.
     at = std::max(*at, link::Clock::now() + std::chrono::milliseconds(1));
     timer_at_ = at;
     timer_.expires_at(*at);
@@ -75,7 +75,7 @@ class ModulePump {
   std::optional<link::TimePoint> timer_at_;
   TellReason tell_;
   Reason told_ = reasons::optimised;
-  Left left_;  // as in the plain pumps
+  Left left_;  // directions that the plain pumps have
   bool lan_lost_ = false;
 };
 

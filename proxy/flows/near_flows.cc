@@ -13,8 +13,7 @@ namespace longhaul::flows {
 namespace asio = boost::asio;
 namespace {
 
-// Beyond this number a flow begins without a module, so that silent connections cannot accumulate here
-// without limit.
+// At this number, a flow starts without a module, so that silent connections cannot accumulate without limit.
 constexpr std::size_t kMostRecognising = 1024;
 
 }  // namespace
@@ -56,7 +55,7 @@ void NearFlows::start(Accepted accepted) {
   Decision decision = paths_.decide(accepted.client.address(), accepted.destination);
   if (!decision.link) return start_bypassing(std::move(accepted), decision);
   const modules::Listed* module = module_at(modules_, config_.modules, accepted.destination.port);
-  // A client that must first learn whether the server is reachable sends nothing before.
+  // A client that expects the proxy's reply sends nothing before it.
   if (!module && !accepted.answer && recognising_ < kMostRecognising) {
     auto candidates = recognisers(modules_, config_.modules, decision.policy.features);
     std::erase_if(candidates, [&](const modules::Listed* each) {
@@ -104,7 +103,7 @@ void NearFlows::start_linked(Accepted accepted, Decision decision, const modules
       agree_on(module, has_peer ? AtPeer::present : AtPeer::absent, decision.policy.features, features);
   if (agreed.why_none) table_.give_reason(record, *agreed.why_none);
   module = agreed.module;
-  // Without the module nothing would tell the client of writes that it has lost on another connection.
+  // Without the module, lost writes of another connection could not be reported to the client.
   if (!module)
     if (const auto why = losses_.why_guarded(record.client.address(), record.destination))
       return bypassing_.start_guarded(std::move(accepted), record, *why);
@@ -124,8 +123,8 @@ void NearFlows::start_linked(Accepted accepted, Decision decision, const modules
                        module->instance->make_near(ends_of(record.client.address(), record.destination)),
                        linked_.tell_reason());
   }
-  // While an answer of the peer is overdue the client's bytes stay here: if the link turns out to be lost the
-  // flow bypasses it, and otherwise it has lost a round trip.
+  // While a response of the peer is overdue, the client's bytes stay here: if the link turns out to be lost,
+  // the flow bypasses it; otherwise this costs a round trip.
   const bool at_once = features.fast_connect && !link.session().liveness().overdue(link::Clock::now());
   started.start_near(at_once ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
                      {std::move(accepted.answer),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows of this site's clients: how they begin, over the link or bypassing it, and the effects of the far
-// side's answer.
+// Starts the flows of this site's clients, over the link or bypassing it, and handles the far side's answer.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -17,7 +16,7 @@ namespace longhaul::flows {
 
 class NearFlows {
  public:
-  // The far side could not connect the server, and new flows to it may bypass the link; the record has the
+  // The far side could not connect the server, so new flows to it may bypass the link; the record has the
   // reason.
   using OnUnreachable = std::function<void(const FlowRecord&)>;
   // All references outlive this object.
@@ -29,7 +28,7 @@ class NearFlows {
   void start(Accepted accepted);
 
  private:
-  // `module`: handles the flow's protocol, if there is one.
+  // `module`: for the flow's protocol; null if there is none.
   void start_linked(Accepted accepted, Decision decision, const modules::Listed* module);
   boost::asio::awaitable<void> start_recognised(Accepted accepted, Candidates candidates);
   void start_bypassing(Accepted accepted, const Decision& decision);
@@ -46,7 +45,7 @@ class NearFlows {
   LinkedFlows& linked_;
   BypassingFlows& bypassing_;
   OnUnreachable on_unreachable_;
-  std::size_t recognising_ = 0;  // accepted, and waiting for their first bytes
+  std::size_t recognising_ = 0;  // flows that wait for their first bytes
 };
 
 }  // namespace longhaul::flows

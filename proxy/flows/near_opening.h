@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's flow until the far side has answered: what the client hears of the answer, and the way back if
-// the link is lost before. linked_flow.h decides what follows.
+// A client's flow until the far side has answered: what the client receives, and how it is returned if the
+// link is lost before the answer. linked_flow.h decides what follows.
 #pragma once
 #include <functional>
 #include <optional>
@@ -15,9 +15,9 @@ class LinkedFlow;
 
 class NearOpening {
  public:
-  // What a client hears first, by the outcome; empty: nothing, as a client that knows of no proxy.
+  // The proxy's reply to the client, by the outcome. Empty for a client that is not aware of the proxy.
   using Reply = std::function<std::string(link::ConnectOutcome)>;
-  // The far side's answer to the connect; before any byte of the server.
+  // Called with the far side's answer to the connect, before any byte of the server.
   using OnAnswer = std::function<void(LinkedFlow&, const link::OpenAnswer&)>;
 
   NearOpening(Reply reply, OnAnswer on_answer) : reply_(std::move(reply)), on_answer_(std::move(on_answer)) {}
@@ -27,14 +27,14 @@ class NearOpening {
     if (reply_) lan.set_preface(reply_(answer.outcome));
     if (on_answer_) on_answer_(flow, answer);
   }
-  // The server was not reached: a SOCKS client gets an answer, any other client a reset.
+  // The server was not reached: a SOCKS client receives a reply, any other client a reset.
   static void turn_away(LanSide& lan) {
     if (!lan.has_preface() || !lan.send_preface()) return lan.reset();
     lan.end_output();
     lan.close_gently();
   }
 
-  // A client that is returned, with what was read of it.
+  // A client that is returned, with the bytes read from it.
   struct Client {
     boost::asio::ip::tcp::socket socket;
     Reply reply;

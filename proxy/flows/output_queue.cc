@@ -62,7 +62,7 @@ bool OutputQueue::flush() {
   return moved;
 }
 
-// True: all of it is written.
+// Returns true when all of it is written.
 bool OutputQueue::flush_raw(Item& item) {
   const std::size_t room = stream_.writer().may_write();
   if (room < item.bytes.size()) {
@@ -76,8 +76,8 @@ bool OutputQueue::flush_raw(Item& item) {
   return true;
 }
 
-// True: all of it is written. If credit is short a message is sent in pieces, so that a window smaller than
-// the message cannot block it for ever.
+// Returns true when all of it is written. If credit is short, a message is sent in pieces, so that a window
+// smaller than the message cannot block it for ever.
 bool OutputQueue::flush_record(Item& item) {
   constexpr std::size_t kCost = link::message_cost(modules::kTwinRecordHead);
   for (;;) {
@@ -85,7 +85,7 @@ bool OutputQueue::flush_record(Item& item) {
     const std::size_t size = item.bytes.size();
     const std::size_t whole = std::min(size, modules::kMaxTwinPiece);
     const std::size_t fits = room > kCost ? std::min(whole, room - kCost) : 0;
-    // A piece for every few bytes of room would cost more than it gains.
+    // Very small pieces would cost more than they gain.
     if (room < kCost || (fits < whole && fits < kMinPiece)) {
       stream_.writer().wait_for_room();
       return false;

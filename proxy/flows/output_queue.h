@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a half of a module outputs to the stream: raw bytes, messages for its twin, the notice that it steps
-// aside, and the end. Keeps their order while they wait for credit, and frames what is not raw
+// The output of a module's half to the stream: raw bytes, messages for its twin, the notice that it steps
+// aside, and the end. Keeps their order while they wait for credit, and frames everything that is not raw
 // (proxy/modules/twin_records.h). module_host.h decides what may be output.
 #pragma once
 #include <cstdint>
@@ -16,28 +16,28 @@ class OutputQueue {
   // The stream outlives this object.
   explicit OutputQueue(link::Stream& stream) : stream_(stream) {}
 
-  // ---- Output, behind all earlier output. What has no reader is dropped.
+  // ---- Output, after all earlier output. Output without a reader is dropped.
   void write(Slice bytes);
   void write_message(Slice message);
-  void step_aside();  // once; what is written afterwards, the half has held before
+  void step_aside();  // once; only bytes that the half held before may follow
   void end();         // once
 
-  // Writes as much to the stream as that accepts now. True: it was written to.
+  // Writes as much to the stream as it accepts now. Returns true if anything was written.
   bool flush();
 
-  // ---- What waits.
+  // ---- Pending output.
   bool empty() const { return items_.empty(); }
   std::size_t size_bytes() const { return bytes_; }
 
   // ---- The state of this direction.
-  void stop() { stopped_ = true; }  // the other end reads no more
+  void stop() { stopped_ = true; }  // the other end no longer reads
   bool is_stopped() const { return stopped_; }
   bool has_reader() const { return !stopped_ && stream_.writer().is_open(); }
   bool has_ended() const { return ended_; }
-  // Nothing may be written to the stream any more: it was ended or aborted, or has no reader.
+  // Nothing may be written to the stream any more: it has ended or was aborted, or has no reader.
   bool is_over() const { return (ended_ || !has_reader()) && items_.empty(); }
   bool has_stepped_aside() const { return aside_; }
-  // And all that was output before and directly after that is written.
+  // It has stepped aside, and all pending output is written.
   bool passes() const { return aside_ && items_.empty(); }
 
  private:

@@ -10,7 +10,7 @@ namespace ip = boost::asio::ip;
 void OwnAddresses::ask(Clock::time_point now) {
   if (asked_ != Clock::time_point{} && now - asked_ < std::chrono::seconds(1)) return;
   const std::vector<net::Interface> all = net::interfaces();
-  if (all.empty()) return;  // out of memory or descriptors: what was known still holds
+  if (all.empty()) return;  // out of memory or descriptors: keep the previous list
   asked_ = now;
   addresses_.clear();
   networks_.clear();

@@ -13,10 +13,10 @@ namespace longhaul::flows {
 class OwnAddresses {
  public:
   using Clock = std::chrono::steady_clock;
-  // A query costs some 20 µs, too much for each of thousands of dials a second; a new address is known a
-  // second later.
+  // A query takes about 20 µs, too long for each of thousands of connects per second. So a new address is
+  // noticed up to a second late.
   const std::vector<boost::asio::ip::address>& at(Clock::time_point now);
-  // The networks of the addresses, by their prefixes: what this machine reaches without a router.
+  // The networks of these addresses, by their prefixes, which this machine reaches without a router.
   const std::vector<config::Network>& networks_at(Clock::time_point now);
 
  private:

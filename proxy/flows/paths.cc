@@ -56,9 +56,8 @@ Decision Paths::decide(const asio::ip::address& client, const Destination& desti
   // Only features that both sides allow are in force, so the peer can switch the transport off, too.
   if ((*link)->session_if_any()->incoming().peer_allowed().transport == config::Transport::off)
     return past(reasons::transport_off);
-  // A flow that may not bypass the link gains nothing by that: the far side is asked again. The same holds
-  // while the client must be told of lost writes: over the link the module can report them even in signed or
-  // encrypted sessions.
+  // A flow that may not bypass the link is sent to the far side again. So is a flow whose client must be
+  // notified of lost writes: over the link the module can report them even in signed or encrypted sessions.
   const auto known =
       closed ? std::nullopt : unreachable_.reason_for(destination, UnreachableServers::Clock::now());
   if (known && !losses_.why_guarded(client, destination)) return past(*known);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which path a new flow of this site's client takes: over the link to a peer, bypassing it, or none because
-// fail = closed applies. Decides only; near_flows.h and bypassing_flows.h act on it. The packet rules (intercept/) let
-// some connections bypass the daemon before this; lost_links.h decides again when a link is lost.
+// fail = closed applies. Only decides; near_flows.h and bypassing_flows.h act on it. The packet rules
+// (intercept/) let some connections bypass the daemon before this; lost_links.h decides again when a link is
+// lost.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <memory>
@@ -18,13 +19,14 @@ namespace longhaul::flows {
 
 struct Decision {
   config::FlowPolicy policy;
-  link::PeerLink* link = nullptr;  // the peer whose link is used; none: bypass
-  std::string peer;                // that has the destination, whether its link is used or not
+  link::PeerLink* link = nullptr;  // the peer's link; null to bypass
+  std::string peer;                // the destination's peer, whether its link is used or not
   Reason reason = reasons::optimised;
   bool refused = false;  // fail = closed, and the link cannot be used
 };
 
-// fail = closed, as configured. Lifted: by the operator's command, until it is enforced again.
+// Whether fail = closed applies as configured, or was lifted by the operator's command until it is enforced
+// again.
 enum class Closed : std::uint8_t { enforced, lifted };
 
 class Paths {
@@ -37,7 +39,7 @@ class Paths {
   void set_closed(Closed closed) { closed_ = closed; }
 
   Decision decide(const boost::asio::ip::address& client, const Destination& destination) const;
-  // Bypassing the link, as far as fail = closed is concerned.
+  // Whether the flow may bypass the link, as far as fail = closed is concerned.
   bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   // For a peer's client: whether its bytes would leave this site again without a link, which fail = closed
   // forbids.
@@ -58,7 +60,7 @@ class Paths {
   Closed closed_ = Closed::enforced;
 };
 
-// None: a name, which is resolved elsewhere.
+// Returns nullopt for a name, which is resolved elsewhere.
 inline std::optional<boost::asio::ip::address> address_of(const Destination& destination) {
   return destination.host.empty() ? std::optional(destination.address) : std::nullopt;
 }

@@ -13,7 +13,7 @@ void PeerShares::remove(const std::string& sharer) {
 bool PeerShares::has_room(const std::string& sharer, std::uint32_t most, std::size_t sharers) const {
   const std::uint64_t part = most / 2 / std::max<std::size_t>(sharers, 1);
   std::uint64_t live = 0, own = 0, reserved = 0;
-  std::size_t others = 0;  // that have flows
+  std::size_t others = 0;  // other sharers that have flows
   for (const auto& [name, flows] : flows_) {
     live += flows;
     if (name == sharer) {

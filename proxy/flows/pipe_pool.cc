@@ -7,7 +7,8 @@
 namespace longhaul::flows {
 
 namespace {
-// A pipe this small costs more calls than reading and writing; the kernel gives it to users over their quota.
+// Below this size a pipe costs more calls than reading and writing. The kernel gives such pipes to users over
+// their quota.
 constexpr int kUsefulBytes = 64 << 10;
 }  // namespace
 

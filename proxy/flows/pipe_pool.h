@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel pipes for splice(2), lent while bytes are under way and returned empty, so that idle flows hold
-// none. The relay uses them.
+// Kernel pipes for splice(2), lent while bytes are in transit and returned empty, so that idle flows hold
+// none. Used by the relay.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace longhaul::flows {
 
-// Both ends of one pipe, non-blocking. Closed with the object, and then no longer counted.
+// Both ends of one pipe, non-blocking. The destructor closes it and uncounts it.
 class Pipe {
  public:
   Pipe() = default;
@@ -42,18 +42,19 @@ class Pipe {
 
 class PipePool {
  public:
-  // A few flows get large pipes, which are a tenth faster. Together with the small ones of the other flows
-  // the relay's 128 stay within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, the limit per user.
+  // A few flows get large pipes, which are 10 % faster. Together with the small ones of the other flows the
+  // relay's 128 stay within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, the limit per user.
   static constexpr std::size_t kLargeBytes = 1 << 20, kSmallBytes = 256 << 10;
   static constexpr std::size_t kLarge = 32;
   static constexpr std::size_t kKept = 16;  // empty pipes kept for the next flows
 
-  // At most that many at once; each may hold its bytes in kernel memory while a reader is slow.
+  // At most `most` pipes at once; each may hold bytes in kernel memory while a reader is slow.
   explicit PipePool(std::size_t most) : most_(most) {}
 
-  // An empty result if all are lent, or the process may have no more descriptors or pipe memory.
+  // Returns an empty Pipe if all are lent, or the process has reached its limit of descriptors or pipe
+  // memory.
   Pipe lend();
-  // Only empty pipes are returned; the holder destroys one with bytes in it.
+  // Only empty pipes may be returned; a pipe with bytes in it must be destroyed.
   void take_back(Pipe pipe);
 
  private:

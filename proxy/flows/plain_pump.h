@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a flow's bytes between its socket and its stream unchanged, until one of the two has nothing more, or
-// no room. linked_flow.h decides what follows.
+// Moves a flow's bytes between its socket and its stream unchanged, until one of the two has no more bytes,
+// or no room. linked_flow.h decides what follows.
 #pragma once
 #include "proxy/flows/lan_side.h"
 
 namespace longhaul::flows {
 
-// Why no more was moved.
+// Why the pump stopped.
 enum class UpStop : std::uint8_t {
-  lan_empty,  // or the limit was reached, and other flows have their turn
+  lan_empty,  // or the limit per turn was reached
   no_room,    // the stream signals when there is room again
   lan_ended,
   lan_failed,
 };
 struct MovedUp {
   UpStop stop;
-  bool wrote;  // something to the stream
+  bool wrote;  // wrote to the stream
 };
 MovedUp pump_up(LanSide& lan, link::Stream& stream);
 

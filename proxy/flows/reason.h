@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a flow uses the link or bypasses it: the reasons that this folder gives. A flow's record may also hold
-// a reason of its module, from the module's descriptor. docs/troubleshooting.md prints them all; a test keeps
-// the two equal.
+// Why a flow uses the link or bypasses it: the reasons of this folder. A flow's record may also hold a reason
+// from its module's descriptor. docs/troubleshooting.md lists them all; a test keeps that list equal.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -71,7 +70,7 @@ inline constexpr ReasonText module_not_at_peer{
     "trips are not saved.",
     "run the same version of longhaul at both sites"};
 
-// Said by `why` alone: no flow that reaches this proxy has it.
+// Only reported by `why`: no flow that reaches this proxy has this reason.
 inline constexpr ReasonText not_intercepted{
     "not_intercepted",
     "The connection would not reach this proxy: interception is down, or the client's or the server's address is one "
@@ -86,11 +85,11 @@ inline constexpr std::array kOwn{
 
 }  // namespace reasons
 
-// The general ones, then each module's.
+// All reasons that flows can have: the general ones, then each module's.
 std::vector<Reason> all_reasons();  // that flows are given
 std::optional<Reason> reason_of(std::string_view code);
 
-using CountByReason = std::map<Reason, std::uint64_t>;  // reasons that were never given are missing
+using CountByReason = std::map<Reason, std::uint64_t>;  // without reasons that were never given
 inline std::uint64_t count(const CountByReason& counts, Reason reason) {
   const auto found = counts.find(reason);
   return found == counts.end() ? 0 : found->second;

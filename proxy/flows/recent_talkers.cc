@@ -32,8 +32,8 @@ void RecentTalkers::add(const FlowRecord& ended, TimePoint now) {
     add_to(intervals_.back().names[static_cast<std::size_t>(by)], talker_name(ended, by), ended.bytes);
 }
 
-// A new name takes the place of the smallest if it is larger. Sums only grow, so `least` stays a bound: many
-// small flows to ever new names are turned away without a search.
+// A new name replaces the smallest one if it is larger. Sums only grow, so `least` stays a lower bound: many
+// small flows with ever new names are rejected without a search.
 void RecentTalkers::add_to(Names& names, std::string name, const FlowBytes& bytes) {
   auto found = names.sums.find(name);
   if (found == names.sums.end()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used the line in the last hour: ended flows summed by client, server, port and peer. Bounded, whatever
-// the flows are: where there are too many names, the smallest are left out.
+// Traffic of the last hour: sums of ended flows by client, server, port and peer. Bounded: if there are too
+// many names, the smallest are omitted.
 #pragma once
 #include <array>
 #include <chrono>
@@ -20,10 +20,10 @@ std::string talker_name(const FlowRecord& flow, TalkersBy by);
 class RecentTalkers {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  // An interval is dropped as a whole: what is known goes back an hour, and up to ten minutes more.
+  // An interval is dropped as a whole, so the sums cover the last hour and up to ten minutes more.
   static constexpr std::chrono::minutes kInterval{10};
   static constexpr std::size_t kIntervals = 7;
-  static constexpr std::size_t kNames = 512;  // in an interval, of each kind
+  static constexpr std::size_t kNames = 512;  // per interval and TalkersBy
 
   struct Sum {
     std::uint64_t flows = 0;

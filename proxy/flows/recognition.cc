@@ -17,7 +17,8 @@ using modules::Recognised;
 namespace {
 
 constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
-// Bytes that are too few to tell stay in the socket, which therefore stays readable.
+// If the first bytes are too few to decide, they stay in the socket, which therefore stays readable: wait
+// this long for more.
 constexpr std::chrono::milliseconds kForMoreBytes{2};
 
 const config::ModuleSettings* settings_of(const modules::Listed& module, const ModuleSettings& settings) {
@@ -36,7 +37,7 @@ bool at_any_port(const modules::Listed& module, const ModuleSettings& settings) 
   return own && own->any_port && module.descriptor.recognise;
 }
 
-// What the candidates say of the bytes that have come. Those that cannot be meant are removed.
+// Shows the received bytes to the candidates, and removes those that do not match.
 const modules::Listed* ask(Candidates& candidates, Bytes first) {
   std::erase_if(candidates, [&](const modules::Listed* each) {
     return each->descriptor.recognise(first) == Recognised::no;
@@ -73,7 +74,7 @@ asio::awaitable<const modules::Listed*> recognise(tcp::socket& client, Candidate
   asio::steady_timer timer(client.get_executor());
   std::array<std::byte, modules::kMostFirstBytes> first;
   timer.expires_at(until);
-  // Whichever comes first; the result says nothing that recv() does not.
+  // Waits for the first of both; recv() reports the result.
   (void)co_await (client.async_wait(tcp::socket::wait_read, kNoThrow) || timer.async_wait(kNoThrow));
   while (!candidates.empty()) {
     const ssize_t size = ::recv(client.native_handle(), first.data(), first.size(), MSG_PEEK | MSG_DONTWAIT);

@@ -32,7 +32,7 @@ namespace {
 constexpr auto kWait = asio::as_tuple(asio::use_awaitable);
 // How much is moved for one flow before the loop serves others: about a millisecond of copying.
 constexpr std::size_t kTurnBytes = 8 << 20;
-// How long bytes already taken from a side that reset may still travel to the other before the reset follows.
+// How long bytes already read from a side that reset may take to reach the other before the reset follows.
 constexpr auto kDrainLimit = 1s;
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -45,10 +45,10 @@ bool has_failed(tcp::socket& socket) {
   return error != 0;
 }
 
-// The content of a pipe is sent at once when there is room again, a third of the socket's buffer, and a long
-// line's queue may not hold that much: paced by the kernel, at twice the window in a round trip, it does. On
-// a LAN pacing would only cost; and a client that waits for each block would wait for the pacing, which
-// spreads a block that is smaller than the window over half a round trip. True: it is decided.
+// When the socket has room again, the content of a pipe is sent as a burst of a third of the socket's buffer,
+// which may overflow the queue of a long line. Pacing by the kernel, at twice the window per round trip,
+// avoids that. On a LAN it would only cost time: it spreads a block that is smaller than the window over half
+// a round trip, which delays a client that waits for each block. Returns true when it is decided.
 bool pace_on_wan(tcp::socket& socket) {
   constexpr std::uint32_t kLanMicroseconds = 300;
   constexpr int kManyBytes = 128 << 10;
@@ -59,7 +59,7 @@ bool pace_on_wan(tcp::socket& socket) {
   socklen_t size = sizeof info;
   if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return true;
   if (info.tcpi_rtt < kLanMicroseconds) return true;
-  // Any bound but "none" makes the kernel pace (socket(7)); this one no line reaches.
+  // Any limit except "none" makes the kernel pace (socket(7)); no line reaches this one.
   const std::uint64_t bytes_per_second = 1'000'000'000'000;
   ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
                sizeof bytes_per_second);
@@ -92,11 +92,11 @@ struct Relay::Direction {
   std::uint64_t& bytes_out;
   const RelayEnd from_reset;
   const RelayEnd to_reset;
-  Bytes first{};       // goes before what is read
+  Bytes first{};       // sent before the bytes that are read
   bool ended = false;  // the end has been passed on
   bool pacing_settled = false;
   bool watches_source =
-      true;  // an error event on `from` means an error; not so with urgent data or after its end
+      true;  // an error event on `from` means an error (but not with urgent data, or after its end)
 };
 
 struct Relay::Join {
@@ -120,7 +120,8 @@ namespace {
 
 enum class Moved { some, nothing_there, no_room, end_of_stream, source_failed, sink_failed };
 
-// Copies without keeping a byte: peeks at the data, sends it, and removes the sent part from the queue.
+// Copies without holding bytes: peeks at the data, sends it, and removes the sent part from the receive
+// queue.
 Moved copy_once(int from, int to, std::byte* buffer, std::size_t size, std::size_t& moved) {
   moved = 0;
   const ssize_t seen = ::recv(from, buffer, size, MSG_PEEK);
@@ -160,8 +161,9 @@ Moved empty(const Pipe& pipe, int to, std::size_t held, std::size_t& moved) {
 
 }  // namespace
 
-// One direction, until its end, a reset of either side, or the end of the whole. When the other direction has
-// seen a reset of `from`, earlier data of `from` is still passed on as far as that needs no waiting.
+// Relays one direction, until its end, a reset of either side, or the end of the relay. When the other
+// direction has seen a reset of `from`, earlier data of `from` is still passed on as far as possible without
+// waiting.
 asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
   co_await asio::this_coro::throw_if_cancelled(false);
   const int from = direction.from.native_handle();
@@ -181,7 +183,8 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
       what = Moved::end_of_stream;
       if (pipe) what = fill(from, pipe, held);
       direction.bytes_in += held;
-      // Splice stops before an urgent byte as if there was no data or the end; a read shows which.
+      // Before an urgent byte, splice behaves as if there were no data, or as at the end; a read shows which
+      // it is.
       if (what == Moved::end_of_stream || (what == Moved::nothing_there && woken)) {
         if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
         what = copy_once(from, to, buffer_.get(), kBufferBytes, moved);
@@ -217,7 +220,7 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
         if (!direction.watches_source) {
           std::tie(error) = co_await direction.to.async_wait(tcp::socket::wait_write, kWait);
           break;
-        } else {  // `from` is not read meanwhile, so its reset would go unnoticed
+        } else {  // `from` is not read meanwhile, so watch for its reset
           const auto [order, room_error, source_error] =
               co_await asio::experimental::make_parallel_group(
                   direction.to.async_wait(tcp::socket::wait_write, asio::deferred),
@@ -235,7 +238,7 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
         }
         break;
       case Moved::end_of_stream: {
-        if (join.end) co_return;  // the reset that another call has seen already looks like this afterwards
+        if (join.end) co_return;  // a reset that another call has consumed looks like this
         error_code gone;          // then the other direction sees it too
         direction.to.shutdown(tcp::socket::shutdown_send, gone);
         direction.ended = true;

@@ -15,20 +15,20 @@ namespace longhaul::flows {
 
 enum class RelayEnd : std::uint8_t {
   finished,      // both sides have ended, and everything was passed to the kernel
-  client_reset,  // or its host no longer answers; the server has been reset
+  client_reset,  // or its host no longer responds; the server was reset
   server_reset,  // the other way round
   cancelled,     // by the caller; both were reset
 };
 
-// A reset discards the kernel's unsent data, which without the proxy would have arrived before it: that data
-// is given a second to leave.
+// A reset discards the kernel's unsent data, which without the proxy would have arrived before it, so this
+// waits up to a second until that data is sent.
 boost::asio::awaitable<void> close_with_reset(boost::asio::ip::tcp::socket& socket);
 
-// One per loop: it holds what its flows share, the spare pipes and a buffer for when there are no pipes.
+// One per event loop: holds what its flows share, the spare pipes and a buffer that is used without pipes.
 class Relay {
  public:
-  // Flows that move bytes beyond the first `most_pipes` are copied, which costs three times the CPU and holds
-  // no memory for slow readers.
+  // If more than `most_pipes` flows move bytes, the others are copied, which costs three times the CPU, but
+  // holds no memory for slow readers.
   explicit Relay(std::size_t most_pipes = 128) : pipes_(most_pipes) {}
 
   // Both sockets are connected; both are closed when it completes. Counts in `bytes`: lan_* towards the

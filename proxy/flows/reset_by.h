@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which party reset a flow: what `why` and the counters say of a flow that did not end with both ends' FIN.
-// Who finds it out is linked_flow.h and flows.h.
+// Which party reset a flow that did not end with both ends' FIN, for `why` and the counters. linked_flow.h
+// and flows.h determine it.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which party reset this flow, as one of the proxies sees it: its own end and the other one, its own proxy
-// and the other one, and what the code of a reset stream says of them. reset_by.h has the parties' names.
+// Which party reset this flow, from the view of one proxy: its own end or the other one, its own proxy or the
+// other one, and the party that the code of a reset stream stands for. reset_by.h has the parties' names.
 #pragma once
 #include "proxy/flows/flow_table.h"
 #include "proxy/link/types.h"
@@ -15,8 +15,8 @@ class ResetParty {
   ResetBy other_end() const { return record_.far_side ? ResetBy::client : ResetBy::server; }
   ResetBy this_proxy() const { return record_.far_side ? ResetBy::far : ResetBy::near; }
   ResetBy other_proxy() const { return record_.far_side ? ResetBy::near : ResetBy::far; }
-  // By the code that the peer sent. A module at the other side that gives a flow up looks like a reset of its
-  // end.
+  // The party for the code that the peer sent. A module at the other side that gives up a flow looks like a
+  // reset by its end.
   ResetBy of(link::ResetCode code) const {
     switch (code) {
       case link::ResetCode::connection_reset:
@@ -31,7 +31,7 @@ class ResetParty {
     return ResetBy::link;
   }
 
-  // The first event counts: those after it are its effects.
+  // Only the first event counts: later ones are its effects.
   void note(ResetBy party) {
     if (record_.reset_by == ResetBy::nobody) record_.reset_by = party;
   }

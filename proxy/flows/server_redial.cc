@@ -10,7 +10,7 @@ void ServerRedial::for_module() {
   lan_.reset();
   lan_.up = lan_.down = Pump::held;
   const Dial dial = std::exchange(dial_, nullptr);
-  if (renews_) return;  // the new connection serves for this
+  if (renews_) return;  // the new connection serves this purpose, too
   lan_.end_trial();
   dial();
 }

@@ -18,21 +18,21 @@ struct Crowded {
   bool operator==(const Crowded&) const = default;
 };
 
-// A source is an address, and beside it the /64 of an IPv6 address, which may have twice as many flows: a
-// host chooses its addresses in there as it likes, but others live there as well.
+// A source is an address, and also the /64 of an IPv6 address. The /64 may have twice as many flows: a host
+// can use any address in it, but shares it with other hosts.
 class SourceLimits {
  public:
   explicit SourceLimits(const config::Limits& limits) : limits_(limits) {}
   // After a change of the limits: the counts stay.
   void limits_changed();
 
-  // One flow more, one flow less. True if `crowded()` has changed.
+  // Counts one flow more or less. Returns true if `crowded()` has changed.
   bool add(const boost::asio::ip::address& client);
   bool remove(const boost::asio::ip::address& client);
 
   // Whether the client has `times` its permitted number of flows, by its address or its /64.
   bool at_limit(const boost::asio::ip::address& client, std::uint32_t times = 1) const;
-  // A source stays in here until it is an eighth below the limit, so that the rules rarely change.
+  // A source stays in this list until it is an eighth below the limit, so that the rules rarely change.
   std::vector<config::Network> crowded() const;
 
  private:

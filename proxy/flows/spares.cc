@@ -14,7 +14,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 namespace {
 
-// The server has neither closed it nor said anything.
+// The server has neither closed the connection nor sent anything.
 bool is_untouched(tcp::socket& socket) {
   char byte = 0;
   const ssize_t size = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -42,14 +42,14 @@ std::optional<Dialled> Spares::take(const Key& key, const DialRequest& request) 
 
 void Spares::client_connected(Key key, DialRequest request, std::chrono::microseconds round_trip) {
   if (round_trip < kFarAway || !is_likely_used(key) || spares_.contains(key) || !has_room(key)) return;
-  // The client chooses its next port itself.
+  // The client's next port is not known.
   if (request.client) request.client->port(0);
   const std::uint64_t number = next_number_++;
   spares_.emplace(key, io_).first->second.number = number;
   asio::co_spawn(io_, make(self_, std::move(key), number, std::move(request)), asio::detached);
 }
 
-// After a connection that was not used, the client has to show that it connects often.
+// After an unused connection, one is made only for a client that connects often.
 bool Spares::is_likely_used(const Key& key) {
   const auto now = Clock::now();
   if (habits_.size() >= kMostHabits && !habits_.contains(key)) {

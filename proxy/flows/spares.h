@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections to servers that are made before their clients ask for them: one for a client that has just
-// connected to a server that takes long to reach. Nothing is said on a spare connection until a flow takes
-// it; trial.h says what the flow may then say.
+// Connections to servers that are made before a client needs them: one more for a client that has just
+// connected to a distant server. Nothing is sent on a spare connection until a flow takes it; trial.h limits
+// what the flow may then send.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,15 +20,16 @@ namespace longhaul::flows {
 class Spares {
  public:
   using Clock = std::chrono::steady_clock;
-  // Less than servers wait for a first request (Apache: 20 s, nginx: 60 s).
+  // Shorter than the time for which servers wait for a first request (Apache: 20 s, nginx: 60 s).
   static constexpr std::chrono::seconds kLifetime{5};
-  // A server that is nearer than this gains nothing that a client would notice.
+  // Minimum round trip to the server: below it, a client would not notice the gain.
   static constexpr std::chrono::microseconds kFarAway{2000};
   static constexpr std::size_t kMost = 256, kMostOfClient = 8, kMostOfServer = 16;
   static constexpr std::size_t kMostHabits = 4096;
   static constexpr std::chrono::minutes kHabitsKept{10};
 
-  // Who connects to what. The server sees the client's address, so no two clients share a connection.
+  // The client and server of a connection. The server sees the client's address, so clients never share a
+  // connection.
   struct Key {
     std::string peer;
     boost::asio::ip::address client;
@@ -40,28 +41,28 @@ class Spares {
 
   struct Counters {
     std::uint64_t made = 0;      // connected
-    std::uint64_t used = 0;      // of these: taken by a flow
-    std::uint64_t replaced = 0;  // of these: the flow needed a connection of its own after all
+    std::uint64_t used = 0;      // of those made: taken by a flow
+    std::uint64_t replaced = 0;  // of those used: the flow needed a new connection after all
     std::uint64_t unused = 0;    // of those made: closed after kLifetime
-    std::uint64_t lost = 0;      // of those made: the server closed them, or spoke
+    std::uint64_t lost = 0;      // of those made: the server closed them or sent bytes
   };
 
-  // Both outlive this object.
+  // Both references outlive this object.
   Spares(boost::asio::io_context& io, Dialer& dialer)
       : io_(io), dialer_(dialer), self_(std::make_shared<Spares*>(this)) {}
   ~Spares() { *self_ = nullptr; }
   Spares(const Spares&) = delete;
   Spares& operator=(const Spares&) = delete;
 
-  // A connection to where the request would go now, or nothing.
+  // A connection to the address that the request would connect to now, or nullopt.
   std::optional<Dialled> take(const Key& key, const DialRequest& request);
-  // A flow of that client has a connection that was made with this request, at this distance from the server.
-  // Makes one for the next flow if that is likely to be used.
+  // A flow of that client was connected with this request, at this round trip to the server. Makes a
+  // connection for the next flow if it is likely to be used.
   void client_connected(Key key, DialRequest request, std::chrono::microseconds round_trip);
   void replaced() { ++counters_.replaced; }
-  // Closes all of them, for the descriptors. False: there were none.
+  // Closes all of them, to free descriptors. Returns false if there were none.
   bool clear();
-  // What they depend on has changed: closes all of them, and forgets the habits of clients, too.
+  // The configuration that they depend on has changed: closes all of them, and forgets the habits of clients.
   void start_anew() {
     clear();
     habits_.clear();
@@ -74,11 +75,11 @@ class Spares {
   struct Spare {
     explicit Spare(boost::asio::io_context& io) : timer(io) {}
     std::uint64_t number = 0;
-    std::optional<Dialled> dialled;  // none: being connected
+    std::optional<Dialled> dialled;  // nullopt while connecting
     boost::asio::steady_timer timer;
   };
   using Held = std::map<Key, Spare>;
-  // What is known of a client and a server.
+  // How a client used a server so far.
   struct Habit {
     Clock::time_point last_connected{};
     bool left_one_unused = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a server that was made before its client asked, until the server has answered: remembers
-// what the server was told, and decides whether that may be told again on a new connection, of which the
-// client notices nothing.
+// A connection to a server that was made before its client connected, until the server has answered: keeps
+// the bytes that were sent, and decides whether they may be sent again on a new connection without the client
+// noticing.
 #pragma once
 #include <string>
 
@@ -13,19 +13,19 @@ namespace longhaul::flows {
 
 class Trial {
  public:
-  // What a new connection takes at once.
+  // A new connection accepts this much at once.
   static constexpr std::size_t kMostBytes = 8 * 1024;
 
   explicit Trial(const modules::ConnectAhead& rule) : rule_(rule) {}
 
-  // False: these bytes must go to a new connection, and everything before them again.
+  // Returns false if these bytes must be sent on a new connection, after all earlier bytes.
   bool may_say(const SliceQueue& queue) const;
-  void said(const SliceQueue& queue, std::size_t bytes);  // of its front
+  void said(const SliceQueue& queue, std::size_t bytes);  // sent from its front
   void ended() { has_ended_ = true; }                     // the client's direction
   bool is_passed_by(Bytes first) const { return rule_.is_answer(first); }
 
-  // The connection is of no use. False: the server was asked for nothing, so its end is as good as
-  // any answer.
+  // The connection has failed. Returns false if nothing was sent to the server, so that its end is a valid
+  // answer.
   bool fail() { return has_failed_ = !has_ended_ || !said_.empty(); }
   bool has_failed() const { return has_failed_; }
 

@@ -22,7 +22,7 @@ TextError not_an_end(std::string_view text, const TextError& why) {
   return {in_quotes(text) + " " + why.message + std::string(kForm)};
 }
 
-// With brackets or without, where no port follows.
+// An address without a port, with or without brackets.
 std::optional<boost::asio::ip::address> parse_bare_address(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']')) {
     const auto inner = text.substr(1, text.size() - 2);

@@ -11,7 +11,7 @@
 namespace longhaul::flows {
 
 struct Tuple {
-  boost::asio::ip::tcp::endpoint client;  // port 0: any
+  boost::asio::ip::tcp::endpoint client;  // port 0 matches any
   Destination destination;
 };
 

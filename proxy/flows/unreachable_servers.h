@@ -14,9 +14,9 @@ namespace longhaul::flows {
 class UnreachableServers {
  public:
   using Clock = std::chrono::steady_clock;
-  // The same as the packet rules' own memory, so that both modes behave alike.
+  // The same as the timeout in the packet rules, so that both modes behave alike.
   static constexpr std::chrono::seconds kRemembered{10};
-  // Beyond this number none is added until others have expired.
+  // At this number, none is added until others have expired.
   static constexpr std::size_t kMost = 4096;
 
   void remember(const link::Destination& destination, Reason reason, Clock::time_point now);

@@ -31,7 +31,8 @@ void WanSide::keep_private() {
   if (stream_) leave_dictionaries();
 }
 
-// Each side for what it sends. The near side's word counts for both, and may arrive later.
+// Each side does this for the bytes that it sends. The near side's decision applies to both, and may arrive
+// later.
 void WanSide::leave_dictionaries() {
   config::Features features = stream_->request().features;
   if (!features.dedup_memory && !features.dedup_disk) return;

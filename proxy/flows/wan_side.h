@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream of a flow, until the flow releases it: what the flow's record counts of it, and the features
-// that it uses. lan_side.h is the other side; linked_flow.h reads and writes the stream.
+// The stream of a flow, until the flow releases it: updates the flow's record from it, and its features.
+// lan_side.h is the other side; linked_flow.h reads and writes the stream.
 #pragma once
 #include "proxy/flows/flow_table.h"
 #include "proxy/link/io/peer_link.h"
@@ -9,24 +9,24 @@ namespace longhaul::flows {
 
 class WanSide {
  public:
-  // All outlive this object, the stream until release().
+  // `link` and `record` outlive this object, `stream` lives until release().
   WanSide(link::PeerLink& link, link::Stream& stream, FlowRecord& record)
       : link_(link), stream_(&stream), record_(record) {}
 
   link::PeerLink& link() const { return link_; }
-  link::Stream* stream() const { return stream_; }  // none after release()
+  link::Stream* stream() const { return stream_; }  // null after release()
   void kick() { link_.kick(); }
   link::Duration round_trip() const { return link_.session().liveness().smoothed_rtt(); }
 
   // Copies the stream's counters into the record.
   void count();
-  // The same for the last time, as the flow has ended: bytes that are still to be sent count, too.
+  // The same for the last time, when the flow has ended: includes bytes that are still to be sent.
   void count_everything();
   void release();
 
   // ---- Features.
-  void on_features();  // they have changed
-  // Nothing of the flow may go into a dictionary, from what is encoded next.
+  void on_features();  // the features have changed
+  // From the next block on, nothing of the flow may be stored in a dictionary.
   void keep_private();
   bool is_private() const { return is_private_; }
 

@@ -7,11 +7,11 @@
 
 namespace longhaul::identity {
 
-// With the site's name and a validity of 20 years, for the certificate file. Throws std::runtime_error if
-// OpenSSL fails.
+// A certificate with the site's name and a validity of 20 years, for the certificate file. Throws
+// std::runtime_error if OpenSSL fails.
 CertificatePtr named_certificate(EVP_PKEY* key, const std::string& name);
-// For the handshake, where strangers see it: without a name, with fixed serial number and dates, so that it
-// reveals only the key. Throws std::runtime_error if OpenSSL fails.
+// A certificate for the handshake, where strangers can see it: without a name, with fixed serial number and
+// dates, so that it reveals only the key. Throws std::runtime_error if OpenSSL fails.
 CertificatePtr nameless_certificate(EVP_PKEY* key);
 
 }  // namespace longhaul::identity

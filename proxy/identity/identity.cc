@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads PEM files through OpenSSL, with a remedy for each way in which they can be wrong.
+// Reads PEM files through OpenSSL; each error message has a remedy.
 #include "proxy/identity/identity.h"
 
 #include <openssl/err.h>
@@ -40,7 +40,7 @@ int no_passphrase(char*, int, int, void* asked) {
   return -1;
 }
 
-// Why peers would not accept the key: the handshake knows two signatures (link/tls_engine.cc).
+// Why peers would not accept the key: the handshake allows two signature algorithms (link/io/tls_engine.cc).
 std::string unusable_kind(const EVP_PKEY* key) {
   if (EVP_PKEY_is_a(key, "ED25519") == 1) return {};
   const char* name = EVP_PKEY_get0_type_name(key);
@@ -75,7 +75,7 @@ Identity load(const config::Identity& files) {
   if (!identity.certificate) fail(files.certificate, "this is not a certificate in PEM format.");
 
   const FilePtr key_file = open(files.private_key, "private key");
-  std::setvbuf(key_file.get(), nullptr, _IONBF, 0);  // no copy of the key stays behind in a buffer
+  std::setvbuf(key_file.get(), nullptr, _IONBF, 0);  // leaves no copy of the key in a buffer
   bool asked = false;
   identity.private_key.reset(PEM_read_PrivateKey(key_file.get(), nullptr, no_passphrase, &asked));
   if (!identity.private_key)
@@ -97,7 +97,7 @@ Identity load(const config::Identity& files) {
   if (!fingerprint) fail(files.certificate, "the certificate's key cannot be encoded.");
   identity.fingerprint = *std::move(fingerprint);
 
-  // Peers pin the key, so the link continues; the warning is for people who read the dates.
+  // Peers pin the key, so the link still works; the warning prevents confusion about the date.
   if (X509_cmp_current_time(X509_get0_notAfter(identity.certificate.get())) < 0)
     identity.warnings.push_back("The certificate " + files.certificate.string() +
                                 " has expired; the link works nevertheless, because peers check only its key.");

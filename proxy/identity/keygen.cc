@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key and certificate through OpenSSL, files through O_EXCL; identity.cc reads them back.
+// Creates key and certificate with OpenSSL, and files with O_EXCL; identity.cc reads them.
 #include "proxy/identity/keygen.h"
 
 #include <fcntl.h>
@@ -61,14 +61,14 @@ std::string pem_of(X509* certificate) {
   return pem(memory);
 }
 
-// Root creates the key, and a daemon started by root reads it again at a reload, without root's rights.
+// Root creates the key, but the daemon reads it again at a reload, after it has dropped root's privileges.
 void give_to_daemon(int file) {
   if (::geteuid() != 0) return;
   const std::string user = config::Process{}.user;
   if (const passwd* entry = ::getpwnam(user.c_str())) (void)!::fchown(file, entry->pw_uid, entry->pw_gid);
 }
 
-// Removes the files it made unless told to keep them.
+// Removes the files that it created, unless keep() is called.
 class NewFiles {
  public:
   ~NewFiles() {
@@ -84,7 +84,7 @@ class NewFiles {
     }
     made_.push_back(file);
     if (owner == Owner::daemon) give_to_daemon(descriptor);
-    const bool written = ::fchmod(descriptor, mode) == 0 &&  // whatever the umask is
+    const bool written = ::fchmod(descriptor, mode) == 0 &&  // independent of the umask
                          ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
                          ::fsync(descriptor) == 0;
     const int error = errno;

@@ -10,7 +10,7 @@
 namespace longhaul::identity {
 namespace {
 
-// Two digits for each byte, an end of line, and one more to see that nothing follows.
+// Two digits per byte, a line end, and one more byte to detect a longer file.
 constexpr SecretKind kPresharedKey{.name = "preshared key",
                                    .remedy = "create one with `openssl rand -hex 32`, copy it to both sites",
                                    .most_bytes = 80};

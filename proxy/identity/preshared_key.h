@@ -13,7 +13,7 @@
 namespace longhaul::identity {
 
 using PresharedKey = Secret<32>;
-// By the peer's name; a peer without a preshared key is missing.
+// By the peer's name; contains only peers with a preshared key.
 using PresharedKeys = std::map<std::string, std::shared_ptr<const PresharedKey>>;
 
 // 64 hexadecimal digits, as `openssl rand -hex 32` prints them, in a file that only its owner may read.

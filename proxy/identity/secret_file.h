@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a file with a secret, which only its owner may be able to read. What it contains is its caller's to
-// judge.
+// Reads a file with a secret, which must be readable only by its owner. The caller interprets its content.
 #pragma once
 #include <filesystem>
 #include <string_view>
@@ -11,8 +10,8 @@ namespace longhaul::identity {
 
 struct SecretKind {
   std::string_view name;    // "preshared key", for messages
-  std::string_view remedy;  // how to make one: the end of the sentence that says it cannot be read
-  std::size_t most_bytes;   // what follows is not read
+  std::string_view remedy;  // how to create one: the end of the error message
+  std::size_t most_bytes;   // further bytes are not read
 };
 
 // Throws config::ConfigError, which names the file.

@@ -14,7 +14,7 @@
 namespace longhaul::identity {
 namespace {
 
-// The keytab of a whole domain with 50,000 accounts.
+// Enough for the keytab of a whole domain with 50,000 accounts.
 constexpr SecretKind kServerSecret{
     .name = "secret", .remedy = "docs/configuration.md says how to make one", .most_bytes = 16 << 20};
 
@@ -42,7 +42,7 @@ modules::ServerFile read_public_file(const std::string& key, const std::filesyst
 
 constexpr SecretKind kPin{.name = "PIN", .remedy = "write it into that file", .most_bytes = 257};
 
-// The file's content without the end of its line, followed by a zero byte.
+// The file's content without the line end, followed by a zero byte.
 SecretBytes read_pin(const std::filesystem::path& file) {
   const SecretBytes content = read_secret(file, kPin);
   const Bytes bytes = content;
@@ -57,7 +57,7 @@ SecretBytes read_pin(const std::filesystem::path& file) {
 
 modules::ServerFile held_key(const std::string& key, const std::string& uri) {
   auto parsed = TokenUri::parse(uri);
-  // Not the query, where a PIN may be.
+  // Omit the query, which may contain a PIN.
   if (!parsed)
     throw config::ConfigError(key + " = \"" + uri.substr(0, uri.find('?')) + "\" " + parsed.error().message +
                               '.');

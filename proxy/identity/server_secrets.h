@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the files that the tables [[NAME_server]] name, and has each module make of them what it uses.
+// Reads the files that the tables [[NAME_server]] name, and passes them to each module, which parses them.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace longhaul::identity {
 
-// By the module's name; one without such a table is missing.
+// By the module's name; contains only modules with such a table.
 using ServerSecrets = std::map<std::string, std::shared_ptr<const modules::Secrets>, std::less<>>;
 
 // Both throw config::ConfigError, which names the file.

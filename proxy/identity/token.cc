@@ -14,12 +14,12 @@ std::string words_of(CK_RV result) { return p11_kit_strerror(result); }
 
 CK_UTF8CHAR* chars(Bytes pin) { return reinterpret_cast<CK_UTF8CHAR*>(const_cast<std::byte*>(pin.data())); }
 
-// Without the zero byte.
+// The length without the zero byte.
 CK_ULONG length(Bytes pin) { return pin.empty() ? 0 : pin.size() - 1; }
 
 }  // namespace
 
-// One module, or all that this host has registered, initialized.
+// One initialized module, or all that this host has registered.
 struct Token::Modules {
   CK_FUNCTION_LIST* one = nullptr;
   CK_FUNCTION_LIST** all = nullptr;
@@ -81,12 +81,12 @@ struct Slot {
   CK_TOKEN_INFO about;
 };
 
-// Of the tokens that are present, those that the URI describes.
+// The slots of present tokens that match the URI.
 std::vector<Slot> slots_of(const std::vector<CK_FUNCTION_LIST*>& modules, P11KitUri* uri) {
   std::vector<Slot> found;
   for (CK_FUNCTION_LIST* const module : modules) {
     CK_ULONG count = 0;
-    // Without a list, modules look which tokens there are now.
+    // Called without a list, modules update their list of tokens.
     if (module->C_GetSlotList(CK_TRUE, nullptr, &count) != CKR_OK || count > 4096) continue;
     std::vector<CK_SLOT_ID> numbers(count);
     if (module->C_GetSlotList(CK_TRUE, numbers.data(), &count) != CKR_OK) continue;
@@ -137,7 +137,7 @@ std::unique_ptr<Token> Token::open(const TokenUri& uri, Bytes pin, Failure& fail
 }
 
 bool Token::log_in(const CK_TOKEN_INFO& about, Failure& failure) {
-  if (pin_.empty()) return true;  // some keys need none; for others, find() finds nothing
+  if (pin_.empty()) return true;  // some keys need no PIN; others are not found by find()
   failure.is_final = true;
   if ((about.flags & CKF_USER_PIN_LOCKED) != 0)
     failure.why = "the token is locked after too many wrong PINs; its administrator can unlock it";

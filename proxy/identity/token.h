@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session with a PKCS#11 token in which one private key has been found. Every call blocks; for one thread
-// at a time.
+// A session with a PKCS#11 token in which one private key has been found. Every call blocks; used by one
+// thread at a time.
 #pragma once
 #include <p11-kit/p11-kit.h>
 
@@ -17,15 +17,17 @@ class Token {
  public:
   struct Failure {
     std::string why;        // the end of a sentence
-    bool is_final = false;  // another try could lock the token
+    bool is_final = false;  // another attempt could lock the token
   };
-  // Null: `failure` says why. `pin` ends with a zero byte, which is not part of it; empty: no login.
+  // Returns null on failure, with the reason in `failure`. `pin` ends with a zero byte that is not part of
+  // the PIN; if it is empty, there is no login.
   static std::unique_ptr<Token> open(const TokenUri& uri, Bytes pin, Failure& failure);
   ~Token();
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
 
-  // Empty: done, and the first `size` bytes of `out` are the signature.
+  // Returns the reason of a failure; empty on success: then the first `size` bytes of `out` are the
+  // signature.
   std::string sign(CK_MECHANISM_TYPE mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size);
 
  private:
@@ -35,12 +37,12 @@ class Token {
   bool find(const TokenUri& uri, Failure& failure);
 
   std::unique_ptr<Modules> modules_;
-  Bytes pin_;  // its owner outlives this
+  Bytes pin_;  // its owner outlives this object
   CK_FUNCTION_LIST* module_ = nullptr;
   CK_SESSION_HANDLE session_ = 0;
   bool has_session_ = false;
   CK_OBJECT_HANDLE key_ = 0;
-  bool asks_each_time_ = false;  // for the PIN (CKA_ALWAYS_AUTHENTICATE)
+  bool asks_each_time_ = false;  // the key requires the PIN for each use (CKA_ALWAYS_AUTHENTICATE)
 };
 
 }  // namespace longhaul::identity

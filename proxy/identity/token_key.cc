@@ -32,7 +32,7 @@ CK_MECHANISM_TYPE mechanism_of(Signer::Kind kind) {
   }
 }
 
-// Never destroyed: threads that a token keeps may outlive everything else.
+// Never destroyed: threads that a token blocks may outlive everything else.
 struct Threads {
   std::mutex mutex;
   std::condition_variable ended;
@@ -52,18 +52,18 @@ struct TokenKey::Shared final : Signer {
   const SecretBytes pin;
   EvpKey public_key;  // not changed after the thread's start
 
-  std::mutex mutex;  // for the next four
+  std::mutex mutex;  // guards the next four members
   std::condition_variable asked;
   std::deque<Work> waiting;
   bool has_thread = false;
-  bool closed = false;  // nothing is logged or run any more
+  bool closed = false;  // nothing is logged or run from now on
 
-  // The thread's.
+  // Used only by the thread.
   std::unique_ptr<Token> token;
   EvpKey key;
   Token::Failure failure;
-  std::optional<Clock::time_point> tried;  // to open it
-  std::string logged;                      // the failure that the log has
+  std::optional<Clock::time_point> tried;  // when it was last opened
+  std::string logged;                      // the failure last logged
 
   bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) override {
     failure.why = token ? token->sign(mechanism_of(kind), data, out, size) : "the token is not open";
@@ -116,7 +116,7 @@ struct TokenKey::Shared final : Signer {
       self->open();
       const bool is_open = self->token && self->failure.why.empty();
       work(is_open ? self->key.get() : nullptr, self->failure.why);
-      work = {};  // without the lock: it may be the last user of the TokenKey
+      work = {};  // without the lock: it may hold the last reference to the TokenKey
       ERR_clear_error();
       self->note();
       lock.lock();
@@ -165,7 +165,7 @@ bool TokenKey::run(Work work) {
     std::thread(Shared::work, shared_)
         .detach();  // a call to a token cannot be interrupted, so the thread is not joined
     return true;
-  } catch (const std::system_error&) {  // the host allows no further thread
+  } catch (const std::system_error&) {  // the host allows no more threads
     const std::lock_guard one_less(threads().mutex);
     --threads().count;
     shared_->waiting.clear();

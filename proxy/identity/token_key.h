@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private key in a PKCS#11 token, opened and used by a thread of its own: a token that does not answer
-// holds up what needs this key, and nothing else. Opened again when it fails, but never after its PIN was
-// refused: tokens lock.
+// A private key in a PKCS#11 token, opened and used by a thread of its own: a token that does not respond
+// delays only the users of this key. A failed token is opened again, but never after its PIN was refused,
+// because it could lock.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -16,9 +16,9 @@ class TokenKey final : public modules::HeldKey {
  public:
   static constexpr std::chrono::seconds kRetryAfter{10};
 
-  // `pin`: as Token::open() takes it.
+  // `pin`: as for Token::open().
   TokenKey(TokenUri uri, SecretBytes pin);
-  // The thread ends when the call that it is in returns; it holds all that it needs.
+  // The thread ends when its current call returns; it shares ownership of everything that it needs.
   ~TokenKey() override;
 
   void belongs_to(EVP_PKEY* public_key) override;
@@ -31,8 +31,8 @@ class TokenKey final : public modules::HeldKey {
   std::shared_ptr<Shared> shared_;
 };
 
-// Before the process ends, after the last TokenKey: sessions are closed then, unless a token does not answer
-// in that time. False: a thread still runs, so nothing that it uses may be destroyed.
+// Call before the process ends, after the last TokenKey: waits until all sessions are closed. Returns false
+// if a token did not respond in time: a thread still runs, so nothing that it uses may be destroyed.
 bool wait_for_token_threads(std::chrono::milliseconds limit);
 
 }  // namespace longhaul::identity

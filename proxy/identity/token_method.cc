@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// With the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but has: the provider that would replace
-// them is several times as much code. RSA-PSS is padded by OpenSSL, so a token must sign padded data
+// Uses the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but still has: a provider would need
+// several times as much code. OpenSSL does the padding of RSA-PSS, so a token must sign padded data
 // (CKM_RSA_X_509).
 #include "proxy/identity/token_method.h"
 
@@ -57,7 +57,7 @@ ECDSA_SIG* sign_ec(const unsigned char* digest, int size, const BIGNUM*, const B
   const auto half = static_cast<std::size_t>((EC_GROUP_order_bits(EC_KEY_get0_group(key)) + 7) / 8);
   std::vector<unsigned char> out(2 * half);
   std::size_t made = 0;
-  // The leftmost bits alone count (FIPS 186-4, section 6.4); tokens differ in whether they cut.
+  // Only the leftmost bits count (FIPS 186-4, section 6.4); not all tokens truncate the digest.
   const auto used = std::min(static_cast<std::size_t>(size), half);
   if (!signer->sign(Signer::Kind::ecdsa, std::as_bytes(std::span(digest, used)), out, made) ||
       made % 2 != 0 || made == 0)
@@ -85,7 +85,7 @@ const EC_KEY_METHOD* ec_method() {
 
 }  // namespace
 
-// The method is set before the EVP_PKEY gets the key: OpenSSL then knows that it cannot have it exported.
+// The method must be set before the EVP_PKEY gets the key, so that OpenSSL does not try to export the key.
 EvpKey key_of(Signer& signer, const EVP_PKEY* public_key) {
   EvpKey made(EVP_PKEY_new());
   if (!made) return nullptr;

@@ -27,9 +27,10 @@ class Signer {
   virtual bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) = 0;
 };
 
-// The private key to `public_key`; null: of another kind. The signer outlives every use of it.
+// The private key for `public_key`; null if that is neither RSA nor EC. The signer outlives every use of the
+// key.
 EvpKey key_of(Signer& signer, const EVP_PKEY* public_key);
-// Signs as TLS does and verifies: whether the signer has the private key to `public_key`.
+// Whether the signer has the private key for `public_key`: signs as TLS does, and verifies the signature.
 bool fits(EVP_PKEY* key, EVP_PKEY* public_key);
 
 }  // namespace longhaul::identity

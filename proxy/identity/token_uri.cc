@@ -7,7 +7,7 @@
 namespace longhaul::identity {
 namespace {
 
-// RFC 7512, section 2.4, knows a file as "file:/path" or as a path; "|program" is not run.
+// In RFC 7512, section 2.4, a file is "file:/path" or a path; "|program" is not run.
 std::filesystem::path file_of(std::string_view source) {
   if (source.starts_with("file://"))
     source.remove_prefix(7);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a private key in a PKCS#11 token (RFC 7512), as a configuration has it, and where its PIN is.
+// The URI of a private key in a PKCS#11 token (RFC 7512), as written in a configuration, and the file of its
+// PIN.
 #pragma once
 #include <p11-kit/uri.h>
 
@@ -17,8 +18,8 @@ class TokenUri {
   static config::TextResult<TokenUri> parse(const std::string& text);
 
   const std::string& text() const { return text_; }                    // without the query, for messages
-  const std::filesystem::path& pin_file() const { return pin_file_; }  // empty: the token needs no PIN
-  const std::filesystem::path& module() const { return module_; }  // empty: all that this host has registered
+  const std::filesystem::path& pin_file() const { return pin_file_; }  // empty if the token needs no PIN
+  const std::filesystem::path& module() const { return module_; }  // empty for all registered ones
   P11KitUri* get() const { return uri_.get(); }
 
  private:

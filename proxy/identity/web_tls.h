@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS of the daemon's two HTTP ends: the control API for other machines, and an OpenTelemetry collector.
-// Reads their files, as root alone may at the start. Links have TLS of their own (link/io/tls_engine.h).
+// TLS for the control API for other machines, and for an OpenTelemetry collector. Reads their files at the
+// start, when the daemon may still be root. Links have TLS of their own (link/io/tls_engine.h).
 #pragma once
 #include <memory>
 
@@ -15,8 +15,8 @@ namespace longhaul::identity {
 using WebContext = std::shared_ptr<boost::asio::ssl::context>;
 
 struct WebTls {
-  WebContext control;    // none: [control] tls_listen is not set
-  WebContext collector;  // none: [export] otlp is not https
+  WebContext control;    // null if [control] tls_listen is not set
+  WebContext collector;  // null if [export] otlp is not https
 };
 
 // Throws config::ConfigError, which names the file.

@@ -52,7 +52,7 @@ TextResult<std::string> ClosedDoor::listing(std::uint16_t port) {
   return nft_.ask("list table inet " + closed_table_name(port) + "\n");
 }
 
-// --------------------------------------------------------------------------------------------- what is left
+// --------------------------------------------------------------------------------------------- leftovers
 
 namespace {
 

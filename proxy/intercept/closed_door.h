@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps fail = "closed" in force in the kernel, in a table that outlives every process: installed before
 // flows are accepted, replaced without a gap, and removed only by the operator. closed_rules.h defines which
-// packets it stops.
+// packets it drops.
 #pragma once
 #include <string>
 
@@ -15,12 +15,12 @@ class ClosedDoor {
  public:
   enum class Change : std::uint8_t { none, put_in, taken_out };
 
-  // Enforces the configuration in one transaction: installs its table, or removes it. A host on which this
-  // process may not see packet rules has none of ours, so a failed removal is no error there.
+  // Enforces the configuration in one transaction: installs its table, or removes it. A failed removal is no
+  // error if this process may not access packet rules: then the host has none of ours.
   config::TextResult<Change> enforce(const config::Config& config);
-  // Rules as they were once kept (kept_rules.h).
+  // Installs stored rules (kept_rules.h).
   config::TextResult<void> enforce_text(const std::string& commands) { return nft_.run(commands); }
-  // For the operator's command. False: there was nothing to remove.
+  // For the operator's command. Returns false if there was nothing to remove.
   config::TextResult<bool> remove(std::uint16_t port);
   // Whether the kernel has the table.
   config::TextResult<bool> is_in_place(std::uint16_t port);
@@ -35,9 +35,9 @@ class ClosedDoor {
 };
 
 // Removes the routing rule and route that a killed daemon left in the kernel and, if the port was changed
-// since, the table for the old port. A file in state_dir records that port, so that other daemons' rules
-// stay; nothing happens while a daemon with that port runs. Then the file gets the current port. Errors are
-// only logged, because the remains do no harm.
+// since, the table for the old port. A file in state_dir records that port, so that other daemons' rules are
+// kept; nothing is removed while a daemon with that port runs. Then the current port is written to the file.
+// Errors are only logged, because the remains do no harm.
 config::TextResult<void> take_over_leftovers(const config::Config& config);
 
 }  // namespace longhaul::intercept

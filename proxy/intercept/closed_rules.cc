@@ -23,16 +23,16 @@ struct Family {
   const char* peers;       // the set of the peers' networks
   const char* type;        // of that set's elements
   const char* any;         // every packet of the family
-  const char* later_part;  // fragments but the first: they have no ports
+  const char* later_part;  // fragments except the first: they have no ports
 };
 constexpr Family kIpFamilies[] = {
     {true, "ip", "@peers4", "ipv4_addr", "meta nfproto ipv4", "ip frag-off & 0x1fff != 0"},
     {false, "ip6", "@peers6", "ipv6_addr", "meta nfproto ipv6", "frag frag-off != 0"}};
 
-// The role of a packet's sender in the flow. A SYN comes from the client. Any other packet may come from
-// either side, which cannot be known without tracking connections.
+// The role of a packet's sender in the flow. A SYN is sent by the client. The sender of any other packet is
+// unknown without connection tracking.
 enum class Sender : std::uint8_t { client, server };
-enum class Anyone : std::uint8_t { no, yes };  // whether the client may be anywhere, or only at a peer's site
+enum class Anyone : std::uint8_t { no, yes };  // yes: the client may be anywhere; no: only at a peer's site
 
 // Prefixes are nested or disjoint; nested ones are redundant, and nftables rejects them.
 std::vector<Network> without_nested(std::vector<Network> networks) {
@@ -60,7 +60,7 @@ std::string elements(const std::vector<Network>& networks, const Family& family)
   return joined_list(without_nested(own), [](const Network& network) { return config::to_text(network); });
 }
 
-// "ip daddr { … } ", nothing for an empty list, which means everywhere; no value if the rule does not concern
+// "ip daddr { … } "; empty for an empty list, which means everywhere; nullopt if the rule does not concern
 // the family.
 std::optional<std::string> address_match(const std::vector<Network>& networks, const Family& family,
                                          std::string_view field) {
@@ -92,7 +92,7 @@ class Lines {
       ports =
           fmt::format("tcp {} {{ {} }} ", forth ? "dport" : "sport",
                       joined_list(rule.to_ports, [](std::uint16_t port) { return std::to_string(port); }));
-    // A SYN passes only by its own role, so that closed flows cannot pass as answers.
+    // A SYN may pass only in the role of the client, so that closed flows cannot pass as replies.
     if (!forth && !closed) not_new = "tcp flags & (fin | syn | rst | ack) != syn ";
     bool both_at_once = false;
     for (const Family& family : kIpFamilies) {
@@ -107,11 +107,11 @@ class Lines {
       if (!both_at_once) text_ += fmt::format("    {}{}{}{}\n", ends, ports, not_new, verdicts_.of(rule));
       if (closed && !ports.empty())
         text_ += fmt::format("    {}{} {}\n", ends, family.later_part, verdicts_.closed);
-      both_at_once = ends.empty();  // nothing in the line is about a family
+      both_at_once = ends.empty();  // nothing in the line depends on a family
     }
   }
 
-  // Flows without a matching rule: those between here and the peers' sites.
+  // Adds the flows without a matching rule: those between this site and the peers' sites.
   void add_otherwise(std::string_view field, std::string_view closed) {
     if (rules_.otherwise != Fail::closed) return;
     for (const Family& family : kIpFamilies)
@@ -209,7 +209,7 @@ std::string closed_table_text(const ClosedRules& rules) {
   }
   text += "  }\n";
   text += judge(rules, "leaving", "daddr", "goto refuse", Sender::client);
-  // An answer to what came from the WAN would be a packet outside the link.
+  // A reply to a packet from the WAN would bypass the link.
   text += judge(rules, "arriving", "saddr", "goto discard", Sender::server);
   text += chain("refuse", "    counter reject with tcp reset\n    drop\n");
   text += chain("discard", "    counter drop\n");

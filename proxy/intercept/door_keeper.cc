@@ -37,7 +37,7 @@ config::TextResult<void> DoorKeeper::enforce() {
                                      {"effect", "not installed at boot if the configuration cannot be read then"}});
   const State before = state_;
   state_ = *done == ClosedDoor::Change::put_in ? State::enforced : State::not_configured;
-  if (begun_ && state_ != before) log_change(*done, config_);  // done and logged at the start
+  if (begun_ && state_ != before) log_change(*done, config_);  // at the start the caller logs it
   return {};
 }
 

@@ -10,7 +10,7 @@
 
 namespace longhaul::intercept {
 
-// A line in the log.
+// Writes a line to the log.
 void log_change(ClosedDoor::Change change, const config::Config& config);
 
 class DoorKeeper {
@@ -25,7 +25,7 @@ class DoorKeeper {
   // `config` outlives this object. Nothing happens before begin().
   DoorKeeper(boost::asio::io_context& io, const config::Config& config) : config_(config), timer_(io) {}
 
-  // At the start, and after each change of the configuration: enforces it from now on.
+  // Enforces the configuration. Call at the start and after each change of the configuration.
   config::TextResult<void> begin();
   // The operator's commands.
   config::TextResult<void> lift();
@@ -37,7 +37,7 @@ class DoorKeeper {
   // The kernel's table; empty if there is none, or it cannot be read.
   std::string listing();
 
-  // The longest gap after another program's `nft flush ruleset`; it matters only if this daemon dies within
+  // The longest gap after another program's `nft flush ruleset`; it only matters if this daemon dies during
   // it.
   static constexpr std::chrono::seconds kLookEvery{2};
 

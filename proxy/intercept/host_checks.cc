@@ -26,7 +26,7 @@ std::string value_of(const fs::path& file) {
   return value;
 }
 
-// A table under another name, added and deleted in one transaction, so that it never sees a packet.
+// A table under another name, added and deleted in one transaction, so that no packet passes through it.
 std::string tried_and_removed(std::string text, const std::string& name) {
   const std::string other = "longhaul_probe_" + std::to_string(::getpid());
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + other.size()))
@@ -44,7 +44,7 @@ void probe_nftables(const config::Config& config, std::vector<Finding>& findings
          "The kernel rejects the packet rules of transparent mode: " + done.error().message + ".",
          "modprobe -a nf_tables nft_tproxy nft_socket nft_fib_inet"});
   const auto closing = closed_rules(config);
-  if (!closing || !closing->close_something()) return;  // a wrong name is reported below
+  if (!closing || !closing->close_something()) return;  // an invalid name is reported below
   const auto done =
       table.run(tried_and_removed(closed_table_text(*closing), closed_table_name(closing->port)));
   if (!done)
@@ -80,7 +80,7 @@ std::vector<Finding> interface_findings(const config::Intercept& intercept, cons
 std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const fs::path& root) {
   std::vector<Finding> findings;
   const fs::path net = root / "proc/sys/net";
-  // Only traffic that is not intercepted needs it: refused and older flows, everything but TCP.
+  // Only needed for traffic that is not intercepted: refused and older flows, and protocols other than TCP.
   if (value_of(net / "ipv4/ip_forward") == "0")
     findings.push_back(
         {Weight::warns,
@@ -105,7 +105,7 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
                         "The accept queue of a listener holds only " + somaxconn +
                             " connections, so a burst of new flows can overflow it.",
                         "sysctl -w net.core.somaxconn=" + std::to_string(net::kBacklog)});
-  // The larger of the two counts (ip-sysctl).
+  // The larger of the two values applies (ip-sysctl).
   const std::string all = value_of(net / "ipv4/conf/all/rp_filter");
   for (const std::string& name : intercept.interfaces) {
     if (!is_interface_name(name)) continue;

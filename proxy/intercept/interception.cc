@@ -33,7 +33,7 @@ Interception::Interception(asio::io_context& io, const config::Intercept& config
              .fast_connect = fast_connect,
              .new_flows_per_source = new_flows_per_source,
              .crowded = {}},
-      // The mark is a number that no other program uses, so it serves as the table's number too.
+      // No other program uses the number of the mark, so it is also the table's number.
       route_{.mark = net::divert_mark(config.port), .table = net::divert_mark(config.port)},
       change_timer_(io) {}
 
@@ -57,7 +57,7 @@ config::TextResult<void> Interception::reach(State wanted) {
         return config::TextError{"\"" + name + "\" is not a valid interface name"};
     if (auto listening = listen(); !listening) return listening;
   }
-  // Only for guarded flows: without it they pass, like all others.
+  // This is only for guarded flows: on failure they are not intercepted, like all others.
   if (wanted == State::diverting && !listener_ && !rules_.guarded.empty()) {
     if (const auto listening = listen(); !listening) warn_unguarded(listening.error());
   }
@@ -140,8 +140,8 @@ void Interception::guard(std::vector<GuardedFlows> flows) {
 
 void Interception::change_soon() {
   if (std::exchange(change_is_due_, true)) return;
-  // However many changes clients cause, they take a small share of the loop's time. The first change after a
-  // pause is made without that delay: a client that must be notified may reconnect within 0.2 s.
+  // Limits the share of the loop's time for changes caused by clients. The first change after a pause is made
+  // without that delay: a client that must be notified may reconnect within 0.2 s.
   constexpr int kShare = 20;
   change_timer_.expires_at(std::max(std::chrono::steady_clock::now() + kChangeDelay,
                                     last_change_at_ + kShare * last_change_took_));
@@ -158,8 +158,7 @@ void Interception::change() {
   const auto began = std::chrono::steady_clock::now();
   if (std::exchange(guarded_changed_, false)) change_guarded();
   if (!refused.empty() && state_ == State::up) {
-    // If it fails, the next connection is intercepted and refused again, and the one after it has another
-    // chance.
+    // If it fails, the next connection is intercepted and refused again, which repeats the attempt.
     if (const auto done = table_.run(refuse_text(rules_, refused)); !done)
       log::warn("intercept", {{"reason", done.error().message},
                               {"effect", "destinations that just refused a connection are not bypassed"},

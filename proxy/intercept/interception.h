@@ -28,39 +28,40 @@ class Interception {
   Interception(const Interception&) = delete;
   Interception& operator=(const Interception&) = delete;
 
-  // Intercepts new flows from now on. On failure everything is as before and the error is a sentence.
+  // Intercepts new flows from now on. On failure the state is unchanged, and the error is a sentence.
   config::TextResult<void> up();
-  // Intercepts no new flows, but still gets the packets of existing ones: the effect of `intercept down`, and
-  // a requirement for a far side that dials with clients' addresses (source = client or auto).
+  // Intercepts no new flows, but still receives the packets of existing ones: the effect of `intercept down`,
+  // and required on a far side that connects with clients' addresses (source = client or auto).
   config::TextResult<void> divert();
-  // Removes everything. Flows that were intercepted, or dialled with a client's address, are cut off.
+  // Removes everything. Flows that were intercepted, or connected with a client's address, are cut off.
   void close();
   bool is_up() const { return state_ == State::up; }
-  // Answers to clients' addresses arrive here.
+  // Whether replies to clients' addresses arrive here.
   bool is_diverting() const { return state_ != State::closed; }
-  // SYNs that the rules let pass because of a limit, in the order of kBypassCounters, since the start.
+  // Numbers of SYNs since the start that bypassed the proxy because of a limit, in the order of
+  // kBypassCounters.
   std::vector<std::uint64_t> bypassed() const;
   // The rules in the syntax of nft(8): the current ones or, if they are not installed, those that up() would
   // install.
   std::string rules_text() const;
 
   // A server that refused or is unreachable: the next connections to it bypass the proxy for kRefusedFor.
-  // Entries are made together after kChangeDelay; no client retries sooner.
+  // Entries are collected and installed after kChangeDelay; no client retries sooner.
   void refuse(const boost::asio::ip::tcp::endpoint& server);
-  // Clients whose new flows are not intercepted. In force after kChangeDelay, too.
+  // Sets the clients whose new flows are not intercepted. Takes effect after kChangeDelay, too.
   void leave_alone(const flows::Crowded& crowded);
-  // Flows that are intercepted whatever their interface and limits, even if no others are. In force after
-  // kChangeDelay, too.
+  // Sets the flows that are always intercepted, regardless of interfaces and limits, even if no others are.
+  // Takes effect after kChangeDelay, too.
   void guard(std::vector<GuardedFlows> flows);
-  // In force at once.
+  // These take effect at once.
   config::TextResult<void> set_fast_connect(bool on);
   config::TextResult<void> set_new_flows_per_source(std::uint32_t flows);
   config::TextResult<void> set_peers(std::vector<boost::asio::ip::address> peers);
-  // Chains of closed_flows_text, or none.
+  // The chains of closed_flows_text, or an empty text.
   config::TextResult<void> set_closed_flows(std::string chains);
 
   static constexpr std::chrono::milliseconds kChangeDelay{5};
-  static constexpr std::size_t kRefuseAtOnce = 1000;  // waiting for the delay; more are dropped
+  static constexpr std::size_t kRefuseAtOnce = 1000;  // entries that wait for the delay; more are dropped
 
  private:
   enum class State : std::uint8_t { closed, diverting, up };
@@ -74,14 +75,14 @@ class Interception {
   boost::asio::io_context& io_;
   flows::FlowStarter start_;
   net::AcceptLoop::HasRoom has_room_;
-  RuleSet rules_;                               // as up() makes them
-  std::vector<std::uint64_t> bypassed_before_;  // of tables that no longer exist
+  RuleSet rules_;                               // as up() installs them
+  std::vector<std::uint64_t> bypassed_before_;  // counted by earlier tables
   PolicyRoute route_;
   State state_ = State::closed;
   std::optional<TproxyListener> listener_;
   NftTable table_;
-  std::vector<boost::asio::ip::tcp::endpoint> refused_;     // not entered yet
-  bool crowded_changed_ = false, guarded_changed_ = false;  // not in force yet
+  std::vector<boost::asio::ip::tcp::endpoint> refused_;     // not installed yet
+  bool crowded_changed_ = false, guarded_changed_ = false;  // not installed yet
   boost::asio::steady_timer change_timer_;
   bool change_is_due_ = false;
   std::chrono::steady_clock::time_point last_change_at_{};

@@ -27,7 +27,7 @@ TextResult<void> keep_rules(const fs::path& state_dir, const ClosedRules& rules)
     return {};
   }
   const std::string text = std::string(kKeptHead) + std::to_string(rules.port) + "\n" + replace_closed_text(rules);
-  // Waiting for the disk is only worth it where something has changed.
+  // Do not wait for the disk if nothing has changed.
   if (const auto before = process::read_private_file(file, kMostKept); before && before->text == text) return {};
   if (const auto written = process::replace_private_file(file, text, process::Durable::yes); !written)
     return TextError{file.string() + " cannot be written: " + process::reason_of(written.error())};

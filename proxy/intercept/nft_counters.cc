@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request of nfnetlink, NFT_MSG_GETOBJ, and its answer (linux/netfilter/nf_tables.h).
+// Sends one nfnetlink request, NFT_MSG_GETOBJ, and reads the reply (linux/netfilter/nf_tables.h).
 #include "proxy/intercept/nft_counters.h"
 
 #include <arpa/inet.h>
@@ -80,7 +80,7 @@ std::vector<std::uint64_t> counted_packets(const std::string& table,
     const std::string message = request_for(table, counters[i]);
     std::array<char, 1024> answer;
     if (::send(socket, message.data(), message.size(), 0) < 0) break;
-    // The kernel has answered before send returns.
+    // The reply is available when send returns.
     const ssize_t size = ::recv(socket, answer.data(), answer.size(), MSG_DONTWAIT);
     if (size > 0) counts[i] = packets_in({answer.data(), static_cast<std::size_t>(size)});
   }

@@ -62,7 +62,8 @@ std::string guarded_rules() {
   return text;
 }
 
-// Few sources reach their limit of flows, and rarely others, so they are written into the rules themselves.
+// Few sources reach their limit of flows, and they rarely change, so they are written into the rules
+// themselves.
 std::vector<std::string> limit_rules(const flows::Crowded& crowded) {
   std::vector<std::string> rules;
   if (crowded.everyone) rules.emplace_back("counter name flow_limit goto plain");
@@ -98,11 +99,11 @@ std::string peer_rules(const RuleSet& rules, bool v4) {
                      list);
 }
 
-// Before every later check of a SYN.
+// The rules that precede all other checks of a SYN.
 std::string first_rules(const RuleSet& rules) {
   return "    fib daddr type { local, broadcast, anycast, multicast } accept\n" + peer_rules(rules, true) +
          peer_rules(rules, false) +
-         // A SYN that is sent again may meet the socket that it created.
+         // A retransmitted SYN may match the socket that it created.
          "    socket transparent 1 goto take\n" +
          (rules.closed_flows.empty() ? "" : "    jump closed_flows\n");
 }
@@ -163,10 +164,10 @@ std::string table_text(const RuleSet& rules) {
   text +=
       "  chain prerouting {\n"
       "    type filter hook prerouting priority mangle; policy accept;\n"
-      // The link's own datagrams pass here: they cost one comparison, not the whole chain.
+      // The link's own datagrams pass here, after one comparison instead of the whole chain.
       "    meta l4proto udp accept\n"
-      // Before the diverting rule: a SYN may meet the TIME_WAIT of an older flow, which only tproxy can
-      // reopen.
+      // This precedes the diverting rule: a SYN may match the TIME_WAIT socket of an older flow, which only
+      // tproxy can reopen.
       "    tcp flags & (fin | syn | rst | ack) == syn goto new_flows\n";
   if (!rules.fast_connect) {
     text +=
@@ -176,10 +177,10 @@ std::string table_text(const RuleSet& rules) {
         " update @answered6 { ip6 saddr . tcp sport }\n";
   }
   const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", net::divert_mark(rules.port));
-  // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
+  // ICMP errors ("unreachable", "too big") about packets sent with a client's address are also diverted.
   text += "    meta l4proto { tcp, icmp, icmpv6 } socket transparent 1 " + mark;
   text += "    jump strays\n";
-  // If the queue of half-open connections was full the kernel answered with a SYN cookie and kept no state:
+  // If the queue of half-open connections was full, the kernel answered with a SYN cookie and kept no state:
   // only the listener can create a socket from the client's next packet.
   if (!quoted.empty()) {
     text += "    iifname != { " + joined(quoted) + " } accept\n";
@@ -190,8 +191,8 @@ std::string table_text(const RuleSet& rules) {
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
   if (!rules.closed_flows.empty()) text += guarded_rules();
   text += first_rules(rules);
-  // Before the check whether the SYN is a repetition: a client whose flow was refused may begin the next one
-  // from the same port.
+  // This precedes the check for a retransmitted SYN: a client whose flow was refused may use the same port
+  // for its next flow.
   text +=
       "    ip daddr . tcp dport @refused4 goto plain\n"
       "    ip6 daddr . tcp dport @refused6 goto plain\n";
@@ -264,7 +265,7 @@ std::string guarded_text(const RuleSet& rules) {
   return text;
 }
 
-// Separate from the table's text, so that a kernel without `reject` can still install the table.
+// Separate from table_text(), so that a kernel without `reject` can still install the table.
 std::string strays_text(const RuleSet& rules) {
   const std::string chain = "inet " + table_name(rules) + " strays";
   std::string text = "flush chain " + chain + "\n";

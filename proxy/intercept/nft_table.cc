@@ -21,7 +21,7 @@ config::TextResult<void> NftTable::run(const std::string& commands) {
 }
 
 config::TextResult<std::string> NftTable::ask(const std::string& commands) {
-  // The library would print a line of its own to standard error.
+  // Otherwise the library would print a line to standard error.
   if (!process::has_net_admin()) return config::TextError{"packet rules need root or CAP_NET_ADMIN"};
   if (!context_) {
     context_.reset(nft_ctx_new(NFT_CTX_DEFAULT));
@@ -30,12 +30,11 @@ config::TextResult<std::string> NftTable::ask(const std::string& commands) {
     nft_ctx_buffer_error(context_.get());
   }
   const int failed = nft_run_cmd_from_buffer(context_.get(), commands.c_str());
-  // Both buffers are emptied by reading them.
+  // Reading a buffer empties it.
   const std::string error = nft_ctx_get_error_buffer(context_.get());
   std::string output = nft_ctx_get_output_buffer(context_.get());
   if (failed == 0) return {boost::system::in_place_value, std::move(output)};
-  // The first line has the error; the following lines show its position in a text that the operator never
-  // wrote.
+  // The first line has the error; the following lines show its position in the generated text.
   constexpr std::string_view kWhat = "Error: ";
   std::string first = error.substr(0, error.find('\n'));
   if (const auto at = first.find(kWhat); at != std::string::npos) first.erase(0, at + kWhat.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs nftables commands on a netlink socket of its own. A table made here with `flags owner` dies with this
-// process, `kill -9` included: the kernel removes it when that socket is closed. nft_rules.h and
+// Runs nftables commands on a netlink socket of its own. A table created here with `flags owner` disappears
+// with this process, even after `kill -9`: the kernel removes it when the socket is closed. nft_rules.h and
 // closed_rules.h define the rules.
 #pragma once
 #include <memory>
@@ -14,14 +14,15 @@ namespace longhaul::intercept {
 
 class NftTable {
  public:
-  NftTable();  // without a socket until the first command
+  NftTable();  // opens the socket at the first command
   ~NftTable();
 
-  // Runs commands in the syntax of nft(8), atomically; 0.2 ms for a small one. The error is one line.
+  // Runs commands in the syntax of nft(8), atomically; takes 0.2 ms for a small command. The error is one
+  // line.
   config::TextResult<void> run(const std::string& commands);
   // The same for a command that prints something.
   config::TextResult<std::string> ask(const std::string& command);
-  // Removes every owned table that was made here.
+  // Removes every owned table that was created here.
   void close();
 
  private:

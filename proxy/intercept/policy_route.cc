@@ -19,7 +19,7 @@ constexpr unsigned char kFamilies[] = {AF_INET, AF_INET6};
 
 enum class Change { add, remove };
 
-// One rtnetlink request: header, a fixed struct, attributes. All of ours are small.
+// One rtnetlink request: header, a fixed struct, attributes. All requests here are small.
 class Request {
  public:
   template <class Body>

@@ -12,7 +12,8 @@ namespace longhaul::intercept {
 
 class TproxyListener {
  public:
-  // On 127.0.0.1 and ::1, which only diverted packets and this machine reach. Throws net::ListenerError.
+  // Listens on 127.0.0.1 and ::1, which only diverted packets and this machine reach. Throws
+  // net::ListenerError.
   TproxyListener(boost::asio::io_context& io, std::uint16_t port, flows::FlowStarter start,
                  net::AcceptLoop::HasRoom has_room = {});
   TproxyListener(const TproxyListener&) = delete;

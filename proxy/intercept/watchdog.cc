@@ -21,7 +21,7 @@
 namespace longhaul::intercept {
 
 bool StandstillClock::look(TimePoint now, const Loop& loop) {
-  // A watchdog that wakes late was delayed as well: only the time in which it ran counts.
+  // If the watchdog wakes late, it was delayed as well: only the time in which it ran counts.
   const Duration awake = std::min(now - looked_, 2 * tick_);
   looked_ = now;
   const Duration ran = loop.on_cpu - std::exchange(on_cpu_, loop.on_cpu);
@@ -36,7 +36,7 @@ bool StandstillClock::look(TimePoint now, const Loop& loop) {
 
 namespace {
 
-// What the kernel says of the thread that made it.
+// The kernel's state of the thread that created this object.
 class ThreadState {
  public:
   ThreadState()
@@ -50,7 +50,7 @@ class ThreadState {
   ThreadState(const ThreadState&) = delete;
   ThreadState& operator=(const ThreadState&) = delete;
 
-  // False where /proc or the clock cannot be read: a thread without a CPU is then taken for a blocked one.
+  // Returns false if /proc or the clock cannot be read: a thread that waits for a CPU then counts as blocked.
   bool is_runnable() const {
     std::array<char, 128> text{};  // the name, at most 16 bytes, in brackets; then the state (proc(5))
     const ssize_t size = has_clock_ && stat_ >= 0 ? ::pread(stat_, text.data(), text.size(), 0) : 0;
@@ -80,7 +80,7 @@ struct Watchdog::Shared {
   const ThreadState loop_thread;
   const std::function<void()> on_standstill;
   std::atomic<std::uint64_t> beats{0};
-  std::atomic<bool> asked{false};  // a heartbeat is on its way through the loop
+  std::atomic<bool> asked{false};  // a heartbeat is queued in the loop
   std::mutex mutex;
   std::condition_variable stopping;
   bool stopped = false;
@@ -101,7 +101,7 @@ void Watchdog::Shared::watch(const std::shared_ptr<Shared>& self) {
       self->on_standstill();
       return;
     }
-    // One heartbeat at a time, or a blocked loop would accumulate them.
+    // Only one heartbeat at a time, so that a blocked loop does not accumulate them.
     if (!self->asked.exchange(true)) {
       boost::asio::post(self->io, [self] {
         ++self->beats;
@@ -113,7 +113,7 @@ void Watchdog::Shared::watch(const std::shared_ptr<Shared>& self) {
 
 namespace {
 
-// Nothing that may wait for a lock of the loop: no logger, no destructors, no atexit.
+// Must not wait for a lock that the loop may hold: no logger, no destructors, no atexit.
 void end_process() {
   constexpr std::string_view kWhy =
       "longhaul: the event loop was blocked for a second; exiting, so that traffic flows without this "
@@ -126,7 +126,7 @@ void end_process() {
 
 Watchdog::Watchdog(boost::asio::io_context& io, std::function<void()> on_standstill)
     : shared_(std::make_shared<Shared>(io, on_standstill ? std::move(on_standstill) : end_process)) {
-  // Signals are for the loop's thread.
+  // Signals are handled by the loop's thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

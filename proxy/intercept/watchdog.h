@@ -9,10 +9,10 @@
 
 namespace longhaul::intercept {
 
-// Pure: whether the time since the last heartbeat is the loop's fault. If the machine was suspended, or the
-// process was stopped (SIGSTOP, debugger), the watchdog did not run either; such gaps do not count. Nor does
-// the time in which the loop waits for a CPU: on an overloaded host all flows would be reset for a delay that
-// a new daemon would suffer, too.
+// Decides whether the loop caused the time without a heartbeat. Pure. Gaps do not count if the machine was
+// suspended, or the process was stopped (SIGSTOP, debugger): the watchdog did not run either. Nor does the
+// time in which the loop waits for a CPU: on an overloaded host, all flows would be reset for a delay that a
+// new daemon would suffer, too.
 class StandstillClock {
  public:
   using Duration = std::chrono::steady_clock::duration;
@@ -24,7 +24,7 @@ class StandstillClock {
   };
   StandstillClock(Duration tick, Duration limit, TimePoint now) : tick_(tick), limit_(limit), looked_(now) {}
 
-  // Called about every tick. True: the loop is blocked.
+  // Called about every tick. Returns true if the loop is blocked.
   bool look(TimePoint now, const Loop& loop);
 
  private:
@@ -40,15 +40,15 @@ class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kTick{100};
 #ifdef __SANITIZE_ADDRESS__
-  static constexpr std::chrono::milliseconds kLimit{3000};  // such a program, for tests, is several times slower
+  static constexpr std::chrono::milliseconds kLimit{3000};  // sanitized tests are several times slower
 #else
   static constexpr std::chrono::milliseconds kLimit{1000};
 #endif
 
-  // Made by the thread that will run the loop. `on_standstill` runs on the watchdog's thread; by default it
-  // writes one line to stderr and calls _exit(70).
+  // Must be created by the thread that will run the loop. `on_standstill` runs on the watchdog's thread; by
+  // default it writes one line to stderr and calls _exit(70).
   explicit Watchdog(boost::asio::io_context& io, std::function<void()> on_standstill = {});
-  ~Watchdog();  // before the loop's last turn: a loop that has ended sends no heartbeat
+  ~Watchdog();  // destroy it before the loop ends: a loop that has ended sends no heartbeat
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto kWait = asio::as_tuple(asio::use_awaitable);
 
-// One client until its request is read. Closing the socket ends the handshake.
+// Serves one client until its request is read. Closing the socket ends the handshake.
 struct Handshake {
   tcp::socket socket;
   tcp::endpoint client;
@@ -59,7 +59,7 @@ asio::awaitable<Result<T>> read_record(Handshake& handshake, socks5::Parsing<T> 
 
 asio::awaitable<void> say_and_close(Handshake& handshake, std::string text) {
   co_await asio::async_write(handshake.socket, asio::buffer(text), kWait);
-  // Closing at once could cause a reset that overtakes the answer, if the client has sent more.
+  // If the client has sent more, closing at once could cause a reset that overtakes the reply.
   error_code error;
   handshake.socket.shutdown(tcp::socket::shutdown_send, error);
   char rest[256];
@@ -70,7 +70,7 @@ asio::awaitable<void> say_and_close(Handshake& handshake, std::string text) {
   handshake.socket.close(error);
 }
 
-// For browsers and older clients that are pointed at the port.
+// For browsers and older clients that are configured with this port.
 std::string answer_to_other_protocols(char first) {
   if (first == 4) return std::string("\x00\x5b\x00\x00\x00\x00\x00\x00", 8);  // SOCKS4: request rejected
   if (first < 'A' || first > 'Z') return "";
@@ -100,7 +100,7 @@ struct Socks5Listener::Shared {
   asio::awaitable<void> talk(Handshake& handshake);
 };
 
-// The client's time limit and the listener's end come from outside and close the socket.
+// At the client's time limit or the listener's end, the socket is closed by other code.
 asio::awaitable<void> Socks5Listener::Shared::shake_hands(std::shared_ptr<Shared> self, tcp::socket socket,
                                                           tcp::endpoint client) {
   asio::steady_timer limit(socket.get_executor(), self->limits.handshake);

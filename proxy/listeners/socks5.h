@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explicit mode for any destination: SOCKS5 (RFC 1928) with CONNECT, without authentication; names are
-// resolved at the far side. The callback connects, and tells the client the result.
+// resolved at the far side. The callback starts the flow, and the client receives a reply with the result.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -13,7 +13,7 @@ namespace longhaul::listeners {
 struct Socks5Limits {
   std::chrono::milliseconds handshake{10'000};  // from the connection to the request
   std::size_t handshakes = 256;                 // in progress; further connections are reset
-  std::size_t handshakes_per_source = 64;       // likewise, of one client's address
+  std::size_t handshakes_per_source = 64;       // the same per client address
 };
 
 class Socks5Listener {
@@ -29,7 +29,7 @@ class Socks5Listener {
 
  private:
   struct Shared;
-  std::shared_ptr<Shared> shared_;  // with the handshakes
+  std::shared_ptr<Shared> shared_;  // owns the handshakes
   net::AcceptLoop loop_;
 };
 

@@ -32,8 +32,7 @@ class Category final : public boost::system::error_category {
   }
 };
 
-// Characters allowed in a query to a name server; names with other bytes would end up in logs and in other
-// parsers.
+// Characters allowed in a DNS query; names with other bytes would reach logs and other parsers.
 bool is_name(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c != 127; });

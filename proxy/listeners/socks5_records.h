@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses and writes the records of SOCKS5 (RFC 1928): pure. socks5.h decides when to read and what to answer.
+// Parses and writes the records of SOCKS5 (RFC 1928): pure. socks5.h decides when to read and what to reply.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,8 @@ enum class Error {
 };
 boost::system::error_code make_error_code(Error error);
 
-// An error: never valid. No result: more bytes are needed. Otherwise `consumed` bytes were the record.
+// An error means that the input can never be valid, nullopt that more bytes are needed. Otherwise the record
+// has `consumed` bytes.
 template <class T>
 struct Parsed {
   T value;
@@ -41,8 +42,8 @@ struct Request {
 };
 Parsing<Request> parse_request(Bytes in);
 
-// The minimum length of the record, as far as `in` shows it; the length itself once that many bytes are
-// there. Reading just these takes no byte behind the record.
+// The minimum length of the record that follows from `in`; the exact length once `in` has that many bytes. A
+// reader that reads only these never reads past the record.
 std::size_t greeting_bytes(Bytes in);
 std::size_t request_bytes(Bytes in);
 

@@ -61,7 +61,7 @@ bool is_control(std::string_view character) {
                                : lead == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
-// Calls `good` with each printable character and `bad` with each piece that must not be written as it is.
+// Calls `good` with each printable character and `bad` with each piece that must be escaped.
 template <class Good, class Bad>
 void each_character(std::string_view text, Good good, Bad bad) {
   while (!text.empty()) {

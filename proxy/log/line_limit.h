@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits how many lines a source may cause in the log in a minute, so that nobody can flood it. The next line
-// says how many events were left out; the caller counts the events and writes the lines.
+// Limits how many log lines a source may cause per minute, so that it cannot flood the log. Counts the
+// omitted events, for the next line; the caller writes the lines.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -16,12 +16,13 @@ class LineLimit {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::minutes kPeriod{1};
-  static constexpr std::size_t kSources = 1024;  // with so many in a period, others are not logged
+  static constexpr std::size_t kSources = 1024;  // with this number in a period, other sources are not logged
 
-  // `lines`: of one source in a period.
+  // `lines`: per source and period.
   explicit LineLimit(unsigned lines) : most_(lines) {}
 
-  // None: this event is not logged. Else how many were not since the last line.
+  // Returns nullopt if this event must not be logged, otherwise the number of events omitted since the last
+  // line.
   std::optional<std::uint64_t> may_write(std::string_view source, TimePoint now) {
     if (!began_ || now - *began_ >= kPeriod) {
       began_ = now;

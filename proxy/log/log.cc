@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows spdlog: a queue, a thread, a sink. line.cc and syslog_message.cc format the lines.
+// Uses spdlog: a queue, a thread, a sink. line.cc and syslog_message.cc format the lines.
 #include "proxy/log/log.h"
 
 #include <spdlog/async_logger.h>
@@ -44,10 +44,10 @@ struct Writer {
   bool json = false;
   spdlog::async_logger* syslog = nullptr;
   spdlog::details::thread_pool* syslog_pool = nullptr;
-  bool is_local = false;  // the socket of this host, which takes another form
+  bool is_local = false;  // the socket of this host, which has another format
   SyslogSource source;
 };
-Writer writer;  // set by the one Session before other threads start, cleared after they ended
+Writer writer;  // set by the only Session before other threads start, cleared after they have ended
 
 }  // namespace
 
@@ -73,7 +73,7 @@ void detail::write(Level level, std::string_view event, Fields fields) {
                                                       : rfc5424_message(writer.source, now, level, event, text)));
 }
 
-// A queue, a thread that empties it, and where to.
+// A queue, a thread that empties it, and the destination.
 struct Output {
   explicit Output(spdlog::sink_ptr sink)
       : pool(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1u)),
@@ -112,8 +112,8 @@ Session::~Session() {
   if (const auto lost = state_->output.pool->overrun_counter(); lost > 0) warn("log_lines_lost", {{"lines", lost}});
   detail::level.store(Level::off);
   writer.syslog_pool = nullptr;
-  if (state_->syslog) state_->syslog->pool.reset();  // its thread, which may log itself, ends first
-  state_->output.pool.reset();                       // joins its thread, which writes what is queued
+  if (state_->syslog) state_->syslog->pool.reset();  // its thread ends first, because it may log itself
+  state_->output.pool.reset();                       // joins its thread, which writes the queued lines
   writer = {};
 }
 

@@ -46,7 +46,8 @@ struct Field {
 using Fields = std::initializer_list<Field>;
 
 // Logging is on during its lifetime. A separate thread writes the lines, so that a blocked stderr loses the
-// oldest lines but never blocks the loop; syslog has another one. The destructor writes the remaining lines.
+// oldest lines but never blocks the loop; syslog has a thread of its own. The destructor writes the remaining
+// lines.
 class Session {
  public:
   explicit Session(const config::Log& settings);  // to stderr
@@ -60,7 +61,8 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-// Of [log] syslog, since the start. Lost: the syslog daemon was gone, or too slow for the queue.
+// Counters of [log] syslog since the start. Lost: the syslog daemon was unavailable, or too slow for the
+// queue.
 struct SyslogCounters {
   std::uint64_t sent = 0, lost = 0;
   bool fails = false;  // the last line was lost
@@ -77,7 +79,7 @@ void write(Level level, std::string_view event, Fields fields);
 // For fields that are expensive to compute.
 inline bool enabled(Level level) { return level <= detail::level.load(std::memory_order_relaxed); }
 
-// Without a session nothing is written. `event` is one word, such as "link_up"; a flow's events carry
+// Nothing is written without a Session. `event` is one word, such as "link_up"; a flow's events carry
 // {"flow", id}.
 inline void write(Level level, std::string_view event, Fields fields = {}) {
   if (enabled(level)) detail::write(level, event, fields);

@@ -10,14 +10,14 @@ namespace {
 constexpr int kDaemonFacility = 3;
 constexpr std::size_t kMostHost = 255, kMostMessageId = 32;  // section 6
 
-// Section 6: PRINTUSASCII, without spaces. "-" is a value that is not known.
+// Section 6: PRINTUSASCII, without spaces. "-" stands for an unknown value.
 std::string header_value(std::string_view text, std::size_t most) {
   std::string value;
   for (const char c : text.substr(0, most)) value += c > ' ' && c < 0x7f ? c : '_';
   return value.empty() ? "-" : value;
 }
 
-// Not within a character: bytes 10xxxxxx continue one.
+// Does not cut within a character: bytes 10xxxxxx are continuations.
 std::string cut(std::string message) {
   if (message.size() <= kMostSyslogBytes) return message;
   std::size_t end = kMostSyslogBytes;

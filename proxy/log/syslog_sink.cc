@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kRetry = 5s;  // after a failure to connect; lines are lost meanwhile
+constexpr auto kRetry = 5s;  // after a failed connection; lines are lost meanwhile
 constexpr auto kComplaint = 60s;
-// How long a line waits for room: the queue of a local socket holds ten datagrams only.
+// How long a line waits for room: the queue of a local socket holds only ten datagrams.
 constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};
 
 int open_socket(int family) {
@@ -35,7 +35,7 @@ SyslogSink::SyslogSink(config::Syslog to) : to_(std::move(to)) {}
 SyslogSink::~SyslogSink() { disconnect(); }
 
 void SyslogSink::sink_it_(const spdlog::details::log_msg& message) {
-  // A daemon that was started again has another socket: once more with a new connection.
+  // A restarted daemon has another socket: try once more with a new connection.
   for (int tries = 0; tries < 2; ++tries) {
     if (socket_ < 0 && !connect()) return lose(errno);
     if (::send(socket_, message.payload.data(), message.payload.size(), MSG_NOSIGNAL) >= 0) {

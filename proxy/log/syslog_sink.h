@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends finished syslog messages as datagrams, from the log's own thread: a name that is slow to resolve, or a syslog
-// daemon that is gone, costs lines and never holds up the caller.
+// Sends finished syslog messages as datagrams, from the log's own thread: if a name resolves slowly, or the
+// syslog daemon is unavailable, lines are lost, but the caller never waits.
 #pragma once
 #include <spdlog/sinks/base_sink.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program must know of a protocol to give a flow a connection that was made before its client asked
-// (proxy/flows/spares.h). Only for protocols whose clients speak first.
+// The properties of a protocol that are needed to give a flow a connection that was made before its client
+// connected (proxy/flows/spares.h). Only for protocols whose clients send first.
 #pragma once
 #include <string_view>
 
@@ -9,11 +9,12 @@
 namespace longhaul::modules {
 
 struct ConnectAhead {
-  std::string_view feature;  // that switches it
-  // Whether everything that a server was sent on a new connection, and that it has not answered, may be sent
-  // again on another connection without executing anything twice that must not be. The end may be incomplete.
+  std::string_view feature;  // the feature that switches it
+  // Whether bytes that were sent to a server on a new connection, and not answered, may be sent again on
+  // another connection without executing anything twice that must not be. The last message may be incomplete.
   bool (*may_repeat)(Bytes said);
-  // Whether a server's first bytes answer the client. False: they may be about the idle time before it.
+  // Whether a server's first bytes are a response to the client. False if they may be about the idle time
+  // before it.
   bool (*is_answer)(Bytes first);
 };
 

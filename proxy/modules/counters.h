@@ -28,12 +28,12 @@ struct Counters {
   std::uint64_t opens_ahead_wasted = 0;  // of these: closed unused
   std::uint64_t injected = 0;            // requests that the module sent to the server on its own
   std::uint64_t breaks = 0;              // oplock and lease breaks
-  std::uint64_t changes_noticed = 0;     // by others, that no oplock break reports; cached data was dropped
-  std::uint64_t cache_hits = 0;           // of round_trips_saved: answers from the cache without a question to the server
-  std::uint64_t cache_validations = 0;    // answers from the cache after the server said that nothing has changed
-  std::uint64_t cache_bytes = 0;          // content of both
+  std::uint64_t changes_noticed = 0;     // changes by others without an oplock break; cached data was dropped
+  std::uint64_t cache_hits = 0;           // of round_trips_saved: served from the cache locally
+  std::uint64_t cache_validations = 0;    // served from the cache after validation
+  std::uint64_t cache_bytes = 0;          // content bytes of both
   std::uint64_t cache_disk_reads = 0;     // requests for which a stored response was read from disk
-  std::uint64_t steps_aside = 0;  // 1 after this half stopped optimising both directions; the host counts it
+  std::uint64_t steps_aside = 0;  // 1 after this half has left both directions; set by the host
 
   Counters& operator+=(const Counters& other);
   bool operator==(const Counters&) const = default;

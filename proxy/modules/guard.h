@@ -17,30 +17,31 @@ class Guard {
   // Output, in order for each direction.
   struct Out {
     std::vector<Slice> to_client, to_server;
-    bool reset = false;  // nothing more passes: both connections are reset
+    bool reset = false;  // nothing more is relayed: both connections are reset
   };
 
   virtual ~Guard() = default;
 
-  // In any pieces; the slice may be kept.
+  // Bytes in pieces of any size; the slice may be kept.
   virtual void from_client(Slice bytes, Out& out) = 0;
   virtual void from_server(Slice bytes, Out& out) = 0;
-  // As Module::awaited() and arrived(), of outputs to the client.
+  // Like Module::awaited() and arrived(), for outputs to the client.
   virtual std::uint64_t awaited() const { return 0; }
   virtual void arrived(std::uint64_t /*outputs*/) {}
-  // The end of that direction. Held bytes are output.
+  // The end of that direction. The guard outputs the bytes that it holds.
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;
 
-  // Memory is short: it outputs what it holds and stops reading. False: it must not, because the client must be told of
-  // lost writes, or may have to be soon.
+  // Memory is short: the guard outputs the bytes that it holds, and stops reading. Returns false if it must
+  // continue, because lost writes must be reported to the client, or may have to be soon.
   virtual bool give_up(Out& out) = 0;
 
-  // Nothing is held and everything passes unchanged: the guard need not see further bytes.
+  // Nothing is held and everything passes unchanged: the guard need not receive further bytes.
   virtual bool is_done() const = 0;
-  // Incomplete frames.
+  // Bytes of incomplete frames.
   virtual std::size_t held_bytes() const = 0;
-  // The flow's, while the guard reads it; none: the client has nothing to be told, and it stays as it was.
+  // The flow's reason while the guard reads it; nullopt if there is nothing to report to the client, so that
+  // the reason stays.
   virtual std::optional<Reason> reason() const = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private key that stays in another device, such as a hardware security module (HSM). Its operations block for
-// milliseconds, or for as long as the device does not answer, so what needs the key runs on a thread of the key's.
+// A private key that stays in another device, such as a hardware security module (HSM). Its operations block
+// for milliseconds, or until the device responds, so work that needs the key runs on the key's own thread.
 #pragma once
 #include <openssl/types.h>
 
@@ -13,20 +13,21 @@ class HeldKey {
  public:
   virtual ~HeldKey() = default;
 
-  // Once, before anything else: of the certificate that the key belongs to. Keeps a reference.
+  // Called once, before anything else: the public key of the certificate. Keeps a reference.
   virtual void belongs_to(EVP_PKEY* public_key) = 0;
   // Opens the device, without waiting for it, so that a failure is logged before the first use.
   virtual void begin() = 0;
 
-  // `key`, which nothing may use afterwards, is null if the key is not available; `failure` then says why, in words that end
-  // a sentence. It is empty otherwise, until an operation of the key fails.
+  // `key` must not be used after the call; it is null if the key is not available. Then `failure` has the
+  // reason, as the end of a sentence. Otherwise it is empty, until an operation of the key fails.
   using Work = std::function<void(EVP_PKEY* key, const std::string& failure)>;
-  // Runs `work` on the other thread, in the order of the calls. False: too much waits there already; it is not run. Work that
-  // has not begun when this object ends is not run either.
+  // Runs `work` on the other thread, in the order of the calls. Returns false if too much work is waiting;
+  // then it is not run. Work that has not started when this object is destroyed is not run either.
   virtual bool run(Work work) = 0;
   static constexpr std::size_t kMostWaiting = 256;  // handshakes
 
-  // For `longhaul check`: opens the device and waits for it, a minute at most. Empty: the key can be used.
+  // For `longhaul check`: opens the device and waits for it, for at most a minute. Returns an empty text if
+  // the key can be used.
   virtual std::string try_out() = 0;
 };
 

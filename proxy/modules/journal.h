@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module must have on disk before it goes on: text that is appended to a file, for many flows at a
-// time. Without I/O; proxy/journal_keeper.h has the file.
+// Data that a module must have on disk before it continues: text that is appended to a file, for many flows
+// at a time. Without I/O; proxy/journal_keeper.h has the file.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,21 +12,21 @@ class Journal {
  public:
   virtual ~Journal() = default;
 
-  // What the daemon before this one has left; called once, before anything else. False: nothing of it is
-  // understood.
+  // Restores the text of the previous daemon; called once, before anything else. Returns false if it could
+  // not be read.
   virtual bool restore(std::string_view text) = 0;
 
   struct Batch {
-    enum class Place : bool { behind, instead };  // of what the file holds
+    enum class Place : bool { behind, instead };  // relative to the file's content: append, or replace
     std::string text;
     Place place = Place::behind;
-    bool durable = false;  // it is to survive a power cut before stored() is called
+    bool durable = false;  // must survive a power cut when stored() is called
   };
-  // All that is new. Called on the loop, after on_new() has told of something.
+  // Returns everything new. Called on the event loop after the notification of on_new().
   virtual Batch take() = 0;
-  // What became of that batch. False: the next one has to be `instead`.
+  // The outcome of that batch. After false, the next batch must be `instead`.
   virtual void stored(bool done) = 0;
-  // The call is made on the loop whenever take() has something. Without one nothing is ever stored.
+  // Sets a callback for the event loop, called whenever take() has something. Without it, nothing is stored.
   virtual void on_new(std::function<void()> call) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of the modules of all flows, a share of the daemon's memory limit: incomplete frames, and data
-// that waits for a connection or the stream. proxy/flows/held_memory.h decides which flows may take more.
+// that waits for a connection or the stream. proxy/flows/held_memory.h decides which flows may use more.
 #pragma once
 #include <cassert>
 #include <cstdint>

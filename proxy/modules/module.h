@@ -42,8 +42,8 @@ enum class Way : std::uint8_t { to_stream, to_lan };
 
 // How a connection, or the twin's side of the stream, ended.
 enum class Ending : std::uint8_t {
-  closed,  // orderly: the other direction continues
-  reset,   // both directions are lost: data sent there is no longer read
+  closed,  // normal end: the other direction continues
+  reset,   // both directions are lost: sent data is no longer read
 };
 
 // The outputs of a module, in order.
@@ -60,51 +60,50 @@ struct ToTwin {  // to the other half, at this position in the raw bytes
 // the twin after EndStream are dropped.
 struct EndLan {};
 struct EndStream {};
-// From here on, everything in this direction passes unchanged, including its end, and the module does not see
-// it. The module outputs what it still holds directly after this, before its next input. `longhaul why` shows
-// `reason`.
-//   to_stream: at any time. The twin is told at this position of the stream (Module::twin_stepped_aside).
-//   to_lan: only after the twin has stepped aside, for its messages and what it put in between would be taken
-//   for the
-//     flow's bytes.
-// When both ways have passed the module is destroyed; messages of the twin are then dropped.
+// From here on, everything in this direction passes unchanged, including its end, without the module.
+// Directly after this, before its next input, the module outputs the bytes that it still holds. `longhaul
+// why` shows `reason`.
+//   to_stream: at any time. The twin is notified at this position of the stream (Module::twin_stepped_aside).
+//   to_lan: only after the twin has stepped aside: otherwise its messages and the bytes that it generated
+//     would be taken for bytes of the flow.
+// When both directions pass, the module is destroyed; messages of the twin are then dropped.
 struct StepAside {
   Way way;
   Reason reason{};  // optimised: as planned, nothing to explain
 };
-// Far half only, once: the connection to the server is closed, and the same server is connected again. What is output to
-// the LAN after this goes to the new connection, and nothing that the old one had still to say is told, nor its end.
-// Where the server is not reached, lan_ended(reset) follows.
+// Only for the far half, once: closes the connection to the server, and connects the same server again. Later
+// output to the LAN is sent on the new connection; remaining bytes of the old connection, and its end, are
+// dropped. If the server cannot be reached, lan_ended(reset) follows.
 struct Redial {};
-// Both connections are reset, here and at the twin's side, after all earlier output.
+// Resets both connections, here and at the twin's side, after all earlier output.
 struct Abort {};
 using Output = std::variant<ToLan, ToStream, ToTwin, EndLan, EndStream, StepAside, Redial, Abort>;
 
-// What a module is told about the line and the flow: first of all, when the features change, and about every
-// 100 ms during activity.
+// The line and the flow as reported to a module: first of all, when the features change, and about every 100
+// ms during activity.
 struct Surroundings {
   std::uint64_t line_bytes_per_second = 0;  // from here to the twin; 0: not measured yet
   Duration round_trip{0};                   // to the twin and back, smoothed; 0: not measured yet
-  std::size_t stream_room = 0;              // what the stream accepts now, beyond all earlier output
+  std::size_t stream_room = 0;              // bytes that the stream accepts now, after all earlier output
   config::Features features;                // in force for this flow
   link::Contact contact{};                  // with the twin's side
-  link::Token twin_session{};               // the session with it: another one after that was lost
+  link::Token twin_session{};               // the session with the twin's side; changes after a loss
 };
 
-// Whether little output waits in each direction, so that a module may add more.
+// Whether the output queue of each direction is short, so that a module may add more.
 struct Room {
   bool lan = false, stream = false;
 };
 
-// Input from the LAN stops while too much output waits for the stream, input from the stream while too much
-// waits for the LAN: a module with about as much output as input need not count. After each input,
-// poll_output() is called until it is empty.
+// Input from the LAN stops while too much output waits for the stream, and input from the stream while too
+// much waits for the LAN. So a module that outputs about as much as it receives needs no limits of its own.
+// After each input, poll_output() is called until it is empty.
 class Module {
  public:
   virtual ~Module() = default;
 
-  // First of all. The call leads to on_surroundings(); it is made on the loop, while this object lives, and
-  // never from within one of these functions.
+  // Called first. The module may call the function on the event loop, while this object lives, but not from
+  // inside the functions of this class; it leads to on_surroundings().
   virtual void set_wake(std::function<void()>) {}
 
   virtual void on_surroundings(TimePoint now, const Surroundings& surroundings) = 0;
@@ -112,59 +111,62 @@ class Module {
   // At most 64 KiB at a time, split anywhere. The slice may be kept, and parts of it output without a copy; a
   // small part keeps the whole slice in memory.
   virtual void from_lan(TimePoint now, Slice bytes) = 0;
-  // The same, of what the server has already, so that it is seen and not output: at the beginning of a connection, and only
-  // for those that Instance::make_plaintext_reader() makes.
+  // The same for bytes that the server already has, so they must not be output. Called at the beginning of a
+  // connection, and only for the halves of Instance::make_plaintext_reader().
   virtual void from_lan_seen_late(TimePoint, Slice /*bytes*/) {}
-  // After the last of those, and before from_lan(): everything else comes here before it comes to the server.
+  // Called after the last of those, and before from_lan(): all later bytes pass this module before they reach
+  // the server.
   virtual void seen_late_is_over(TimePoint) {}
   virtual void from_stream(TimePoint now, Slice bytes) = 0;
   virtual void from_twin(TimePoint now, Slice message) = 0;  // at its position between from_stream()
 
-  // After the last bytes of that direction. `closed` is answered by EndStream (EndLan), when every promise is
-  // kept; `reset`, which may also follow `closed`, by Abort, when what can still be kept is kept: after
-  // lan_ended(reset) outputs to the LAN are dropped, after stream_ended(reset) those to the stream, the
-  // others continue. A half that does not answer a reset within a minute is aborted.
+  // After the last bytes of that direction. After `closed` the module outputs EndStream (EndLan) as soon as
+  // every promise is kept. After `reset`, which may also follow `closed`, it outputs Abort as soon as every
+  // promise is kept that still can be: after lan_ended(reset) output to the LAN is dropped, after
+  // stream_ended(reset) output to the stream; the other output continues. A half that outputs no Abort within
+  // a minute after a reset is aborted.
   virtual void lan_ended(TimePoint now, Ending ending) = 0;
   virtual void stream_ended(TimePoint now, Ending ending) = 0;
 
-  // From now on from_stream() brings bytes that bypassed the twin. The answer is StepAside{to_lan}, as soon
-  // as nothing in this direction is held or owed; messages of the twin may still come.
+  // From now on from_stream() passes bytes that bypassed the twin. The module must output StepAside{to_lan}
+  // as soon as it holds no bytes of this direction and must add none; messages of the twin may still arrive.
   virtual void twin_stepped_aside(TimePoint now) = 0;
 
   // The twin was cut off, or its proxy is or seems lost: messages of the twin that have not arrived may never
-  // arrive. The half is destroyed next, or continues if the twin is heard again.
+  // arrive. Afterwards the half is destroyed, or continues if the twin responds again.
   virtual void twin_lost() {}
 
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
-  // Whenever the host runs and has room: for a module that could say more than others have asked for.
+  // Called whenever the host runs and has room, for a module that can produce output without input.
   virtual void on_room(TimePoint, const Room&) {}
 
   virtual std::optional<Output> poll_output() = 0;
   virtual std::optional<TimePoint> next_timeout() const = 0;
 
-  // Outputs to the LAN of which it wants to know that the other end's host has them: how many there were, and,
-  // before from_lan() and lan_ended(), how many of them have arrived by its acknowledgements.
+  // For outputs to the LAN whose arrival the module needs to know: awaited() is the number of such outputs so
+  // far. arrived() reports, before from_lan() and lan_ended(), how many of them the other end's host has
+  // acknowledged.
   virtual std::uint64_t awaited() const { return 0; }
   virtual void arrived(std::uint64_t /*outputs*/) {}
 
-  // Input that it holds, mostly incomplete frames.
+  // Input that the module holds, mostly incomplete frames.
   virtual std::size_t held_bytes() const { return 0; }
-  // In addition, complete frames from the stream that wait for the LAN. If memory is short, the stream is
-  // then no longer read.
+  // In addition, complete frames from the stream that wait for the LAN. If memory is short, the stream is not
+  // read while there are any.
   virtual std::size_t queued_bytes() const { return 0; }
   // In addition, its state about the connection, which grows with open files and pending requests.
   virtual std::size_t state_bytes() const { return 0; }
-  // There is no memory for the rest of its incomplete frames: it steps aside from the LAN as soon as it can.
+  // There is no memory to complete its frames: the module must step aside from the LAN as soon as it can.
   virtual void give_up_memory(TimePoint) {}
 
-  // Nothing of the flow may go into a dictionary from now on.
+  // Whether nothing of the flow may be stored in a dictionary from now on.
   virtual bool is_private() const { return false; }
 
-  // Of this half since its start.
+  // The counters of this half since its start.
   virtual const Counters& counters() const = 0;
-  // The reason why it cannot optimise fully, while it runs; optimised: none.
+  // Why it cannot optimise fully at present; `optimised` if it can.
   virtual Reason reason() const { return {}; }
-  // What else is known of the connection, for people: a short line in the protocol's own terms, or nothing.
+  // Further information about the connection for display: a short line in the protocol's own terms, or empty.
   virtual std::string_view detail() const { return {}; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules of this program, and those that a daemon runs: selects the module for a flow.
+// The modules of this program, and the instances that a daemon runs.
 #pragma once
 #include <memory>
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace longhaul::modules {
 
-// In the order of the documentation. list.cc has those of the product; a program that defines this function itself has
-// others.
+// In the order of the documentation. list.cc has those of the product; other programs can define this
+// function with other modules.
 std::span<const Descriptor* const> descriptors();
 
-// The features of all of them.
+// The features of all modules.
 const config::FeatureTable& feature_table();
 
-// A module at work.
+// A module with its instance.
 struct Listed {
   Descriptor descriptor;
   std::shared_ptr<Instance> instance;
@@ -26,7 +26,7 @@ struct Listed {
 };
 using List = std::span<const Listed>;
 
-// For one daemon: each module with the state that its flows share. `memory` is that of all modules.
+// For one daemon: each module with the state that its flows share. `memory` is shared by all modules.
 std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& resources);
 
 const Listed* find(List list, std::string_view name, std::uint64_t version);

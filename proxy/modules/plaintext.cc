@@ -88,7 +88,7 @@ void Plaintext::choose(TimePoint now) {
   if (const Buffer held = std::exchange(of_server_, {}); !held.empty()) from_server(now, Slice::copy_of(held));
 }
 
-// Without a reader.
+// Passes everything on without a reader.
 void Plaintext::pass() {
   is_chosen_ = true;
   const Bytes rest = Bytes(first_).subspan(first_at_server_);
@@ -108,7 +108,7 @@ bool Plaintext::server_waits(TimePoint now, Bytes bytes) {
 }
 
 void Plaintext::from_server(TimePoint now, Slice bytes) {
-  // Of most that are recognised by the client's first bytes, no server speaks first.
+  // In most protocols that are recognised by the client's first bytes, servers do not send first.
   if (!is_chosen_) return server_waits(now, bytes.bytes()) ? void() : pass();
   if (!reader_ || server_passes_) return out_.push_back(ToLan{std::move(bytes)});
   reader_->from_stream(now, std::move(bytes));
@@ -156,13 +156,13 @@ void Plaintext::give_up_memory(TimePoint now) {
 void Plaintext::collect(TimePoint now) {
   while (auto output = reader_->poll_output()) {
     if (const auto* aside = std::get_if<StepAside>(&*output)) {
-      // There is no twin whose bytes could be on their way: it agrees at once.
+      // There is no twin with bytes in transit, so the agreement is immediate.
       if (aside->way == Way::to_lan)
         server_passes_ = true;
       else if (!std::exchange(client_passes_, true))
         reader_->twin_stepped_aside(now);
     } else {
-      // A message has nobody who could hear it, and there is no server here; such a module cannot go on.
+      // Messages have no receiver, and there is no server here: such a module cannot continue.
       if (std::holds_alternative<ToTwin>(*output) || std::holds_alternative<Redial>(*output)) output = Abort{};
       out_.push_back(*std::move(output));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one module decrypts, another may read: runs the near half of the module that recognises the client's plaintext,
-// without a twin. While no module does, and after it has stepped aside, everything passes. Without I/O, like the halves.
+// Lets one module read the plaintext of a connection that another module decrypts: runs the near half of the
+// module that recognises the client's first bytes, without a twin. If no module recognises them, and after it
+// has stepped aside, everything passes. Without I/O, like the halves.
 #pragma once
 #include <deque>
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace longhaul::modules {
 
-// The modules that read plaintext (Descriptor::reads_plaintext), in the order in which they are asked.
+// The modules that read plaintext (Descriptor::reads_plaintext), in the order of recognition.
 struct PlaintextReader {
   Recognised (*recognise)(Bytes first);
   bool (*may_be_server)(Bytes first) = nullptr;
@@ -22,18 +23,19 @@ using PlaintextReaders = std::vector<PlaintextReader>;
 
 class Plaintext {
  public:
-  // `verified_name`: of the server, as its certificate has it.
+  // `verified_name`: the server's name in its certificate.
   Plaintext(PlaintextReaders readers, const Ends& ends, std::string verified_name)
       : readers_(std::move(readers)), ends_(ends), name_(std::move(verified_name)) {}
 
-  // First of all, and like Module::on_surroundings().
+  // Called first, and then like Module::on_surroundings().
   void on_surroundings(TimePoint now, const Surroundings& told);
   void from_client(TimePoint now, Slice bytes);
-  // What the client said before, and the server has: how many pieces will come. What the client says meanwhile waits for
-  // them, up to kMostWaiting.
+  // The number of pieces of earlier client bytes, which the server already has, that server_has() will pass.
+  // Bytes of the client wait for them, up to kMostWaiting.
   void expect_server_has(std::uint64_t pieces) { expected_ = pieces; }
   void server_has(TimePoint now, Slice bytes);
-  // What it said before is not known, so nothing that follows can be read. Responses to what is known still are.
+  // The client's earlier bytes are unknown, so its later bytes cannot be read. Responses to known requests
+  // still can.
   void client_is_unknown(TimePoint now);
   void from_server(TimePoint now, Slice bytes);
   // A message of the reader's far half.
@@ -43,7 +45,7 @@ class Plaintext {
   void on_timeout(TimePoint now);
   void give_up_memory(TimePoint now);
 
-  // ToLan, ToStream, EndLan, EndStream and Abort; none of the others.
+  // Only ToLan, ToStream, EndLan, EndStream and Abort.
   std::optional<Output> poll_output();
   void on_room(TimePoint now, const Room& room);
   std::optional<TimePoint> next_timeout() const {
@@ -56,7 +58,7 @@ class Plaintext {
   }
   std::size_t queued_bytes() const { return reader_ ? reader_->queued_bytes() : 0; }
   std::size_t state_bytes() const { return reader_ ? reader_->state_bytes() : 0; }
-  // Of the reader, also after it has stepped aside.
+  // The reader's counters, also after it has stepped aside.
   const Counters& counters() const { return counters_; }
   Reason reason() const { return reason_; }
 
@@ -75,14 +77,14 @@ class Plaintext {
   Surroundings told_;
   bool is_chosen_ = false;
   Buffer first_;  // of the client, until a module is chosen
-  std::size_t first_at_server_ = 0;  // of first_, its beginning
+  std::size_t first_at_server_ = 0;  // this many bytes at the beginning of first_
   std::uint64_t expected_ = 0;
-  Buffer waiting_;  // of the client, for what is expected
+  Buffer waiting_;  // of the client, waits for expected pieces
   bool closed_waits_ = false;
   Buffer of_server_;  // until a module is chosen
   std::optional<TimePoint> server_waits_until_;
   std::unique_ptr<Module> reader_;
-  bool client_passes_ = false, server_passes_ = false;  // past the reader
+  bool client_passes_ = false, server_passes_ = false;  // bypass the reader
   std::deque<Output> out_;
   Counters counters_;
   Reason reason_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a flow is, or is not, fully optimised, as reported by a module and its host: a row of a table with a
-// short code, a sentence and a remedy. Each module has its own rows (descriptor.h), and so has
+// short code, a sentence and a remedy. Each module has its own rows (descriptor.h), as does
 // proxy/flows/reason.h.
 #pragma once
 #include <functional>

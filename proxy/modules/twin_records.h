@@ -10,7 +10,7 @@
 namespace longhaul::modules {
 
 enum class TwinRecord : std::uint8_t {
-  message = 0,  // a whole message, or its last piece
+  message = 0,  // a whole message, or the last piece of one
   piece = 1,    // a piece of a message, not the last
   aside = 2,    // the sender's half has stepped aside from its direction into the stream at this position
 };
@@ -25,7 +25,8 @@ class TwinReader {
     bool aside = false;
     std::optional<Slice> message;
   };
-  // No result: a piece, or a kind that this version does not know. An error ends the flow.
+  // Returns nullopt for an incomplete message, or a kind that this version does not support. An error ends
+  // the flow.
   Result<std::optional<Said>> feed(Slice body);
   std::size_t held_bytes() const { return pieces_.capacity(); }
 

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kSynAckRetries = 2;
-constexpr int kBurst = 64;  // connections taken before other flows have their turn
+constexpr int kBurst = 64;  // connections accepted before other flows have their turn
 constexpr auto kFirstPause = 10ms;
 constexpr auto kLongestPause = 1000ms;
 
@@ -101,7 +101,7 @@ tcp::acceptor open_listener(asio::io_context& io, const tcp::endpoint& at, std::
   }
   if (!error && transparent == Transparent::yes) {
     const bool v4 = at.address().is_v4();
-    // Half-open connections expire after 7 s instead of 63: a client without an answer sends its SYN again.
+    // Half-open connections expire after 7 s instead of 63 s: a client without an answer retransmits its SYN.
     ::setsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_SYNCNT, &kSynAckRetries, sizeof kSynAckRetries);
     if (::setsockopt(acceptor.native_handle(), v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT,
                      &one, sizeof one) != 0)
@@ -163,7 +163,7 @@ asio::awaitable<void> AcceptLoop::run(std::shared_ptr<State> state) {
         if (state->has_room && !state->has_room(client.address())) {
           ++state->counters.refused;
           socket.set_option(asio::socket_base::linger(true, 0), error);
-          socket.close(error);  // Asio's destructor would reset the option and close in order
+          socket.close(error);  // Asio's destructor would clear the option and close without a reset
         } else {
           ++state->counters.accepted;
           state->on_accept(std::move(socket), client);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A listening socket and the loop that accepts connections from it: errors with a back-off, refusal over a
-// limit, one clear sentence if the port is not available. The listeners know the purpose of the connections.
+// limit, one clear sentence if the port is not available. The listeners handle the connections.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -17,13 +17,13 @@
 
 namespace longhaul::net {
 
-// Bad configuration, or a machine that does not fit it; the text is a sentence for the operator.
+// The configuration is invalid, or does not fit this machine; the text is a sentence for the operator.
 class ListenerError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Limit on waiting connections, half-open or not yet accepted; the kernel caps it at net.core.somaxconn.
+// Limit of connections that are half-open or not yet accepted; the kernel caps it at net.core.somaxconn.
 inline constexpr int kBacklog = 4096;
 
 enum class Transparent : std::uint8_t { no, yes };
@@ -39,7 +39,8 @@ boost::asio::ip::tcp::acceptor open_listener(boost::asio::io_context& io,
 class AcceptLoop {
  public:
   using OnAccept = std::function<void(boost::asio::ip::tcp::socket, boost::asio::ip::tcp::endpoint client)>;
-  // Whether one more connection of that client may be accepted; otherwise it is reset. Empty: always.
+  // Whether one more connection of that client may be accepted; otherwise it is reset. If empty, all are
+  // accepted.
   using HasRoom = std::function<bool(const boost::asio::ip::address& client)>;
 
   struct Counters {

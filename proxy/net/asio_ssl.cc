@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where Asio's TLS streams are compiled; everywhere else only their declarations are read.
+// The only file that compiles Asio's TLS streams; all others include only their declarations.
 #include <boost/asio/ssl/impl/src.hpp>

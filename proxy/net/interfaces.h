@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This host's interfaces with their addresses, and which of them leads to a destination; asked from the
+// This host's interfaces with their addresses, and the source address towards a destination, queried from the
 // kernel.
 #pragma once
 #include <boost/asio/ip/address.hpp>
@@ -20,7 +20,8 @@ struct Interface {
 // Empty if the kernel refuses.
 std::vector<Interface> interfaces();
 
-// The address from which this host would send to `destination`. Sends no packet. No result without a route.
+// The address from which this host would send to `destination`. Sends no packet. Returns nullopt without a
+// route.
 std::optional<boost::asio::ip::address> source_towards(const boost::asio::ip::address& destination);
 
 // The interface that has the address, or null.

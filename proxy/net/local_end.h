@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From where a socket of this host sends: an address, an interface, or what the routes say.
+// The local end of a socket: an address, an interface, or as the routing table chooses.
 #pragma once
 #include <sys/socket.h>
 
@@ -14,13 +14,13 @@ struct LocalEnd {
   boost::asio::ip::address address;  // unspecified: by interface or route
   std::string interface;             // empty: by address or route
 
-  // As configured: an address, or else the name of an interface; empty: by the route.
+  // As configured: an address or the name of an interface; empty to use the routing table.
   static LocalEnd parse(const std::string& typed) {
     boost::system::error_code is_a_name;
     const auto address = boost::asio::ip::make_address(typed, is_a_name);
     return is_a_name ? LocalEnd{{}, typed} : LocalEnd{address, {}};
   }
-  // What to bind to in a family. An address of the other family is of no use there.
+  // The address to bind for a family. Only valid if fits().
   boost::asio::ip::address address_for(bool v6) const {
     if (address.is_unspecified())
       return v6 ? boost::asio::ip::address(boost::asio::ip::address_v6::any())
@@ -31,7 +31,7 @@ struct LocalEnd {
   bool operator==(const LocalEnd&) const = default;
 };
 
-// The socket sends and receives on that interface alone. Before it is bound.
+// Restricts the socket to this interface. Call before it is bound.
 inline boost::system::error_code use_interface(int socket, const std::string& interface) {
   if (setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, interface.data(),
                  static_cast<socklen_t>(interface.size())) == 0)

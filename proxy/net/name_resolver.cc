@@ -52,11 +52,11 @@ Result<Addresses> look_up(const std::string& name) {
   return addresses;
 }
 
-// One query, in the frame of the coroutine that asks. Accessed on the loop only.
+// One query, in the frame of the waiting coroutine. Only accessed on the event loop.
 struct Question {
   explicit Question(const asio::any_io_executor& executor, std::chrono::milliseconds limit)
       : done(executor, limit) {}
-  asio::steady_timer done;  // cancelled by the answer
+  asio::steady_timer done;  // cancelled when the result arrives
   std::optional<Result<Addresses>> answer;
 };
 
@@ -70,15 +70,15 @@ struct Job {
 }  // namespace
 
 struct NameResolver::Shared : std::enable_shared_from_this<NameResolver::Shared> {
-  std::unordered_map<std::uint64_t, Question*> open;  // the loop's
-  std::uint64_t next_id = 0;                          // the loop's
+  std::unordered_map<std::uint64_t, Question*> open;  // only used on the loop
+  std::uint64_t next_id = 0;                          // only used on the loop
 
-  std::mutex mutex;  // for all below
+  std::mutex mutex;  // guards all members below
   std::condition_variable asked;
   std::deque<Job> waiting;
   std::size_t threads = 0;
   std::size_t idle = 0;
-  bool closed = false;  // the loop may no longer exist: nothing is posted to it any more
+  bool closed = false;  // the loop may no longer exist, so nothing may be posted to it
 
   bool ask(Job job) {
     const std::lock_guard lock(mutex);

@@ -13,8 +13,8 @@
 
 namespace longhaul::net {
 
-// Asio's own resolver has one thread for the whole process, so that one dead name server would block every
-// query. Here a look-up that hangs blocks one of kThreads, and the caller waits no longer than its limit.
+// Asio's own resolver has one thread for the whole process, so one dead name server would block every query.
+// Here, a look-up that hangs blocks one of kThreads threads, and the caller waits at most for its limit.
 class NameResolver {
  public:
   static constexpr std::size_t kThreads = 4;

@@ -16,8 +16,9 @@ struct Account {
   gid_t gid = 0;
 };
 
-// Throws config::ConfigError, with the command that creates the user, if root starts the daemon and there is
-// no such user. Queries the system's user database, so it must run before file_access.h restricts the files.
+// Throws config::ConfigError, with the command that creates the user, if root starts the daemon and the user
+// does not exist. Queries the system's user database, so it must run before file_access.h restricts the
+// files.
 Account account_for(const config::Config& config);
 
 // For messages: the user's name, or its number if it has no name.

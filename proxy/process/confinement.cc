@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* kAsRoot =
     "The daemon keeps running as root ([process] user = \"root\"): a vulnerability in it compromises the host.";
 
-// A directory of the daemon's own, and files that an earlier version may have left in it as root.
+// A directory owned by the daemon, and files that an earlier version may have created in it as root.
 struct Owned {
   fs::path path;
   std::vector<std::string> names;
@@ -52,7 +52,7 @@ bool lies_in(const fs::path& file, const fs::path& directory) {
   return std::mismatch(directory.begin(), directory.end(), whole.begin(), whole.end()).first == directory.end();
 }
 
-// The daemon's user could change the configuration with which root starts the daemon.
+// Refuses a configuration that the daemon's user could change: root starts the daemon with it.
 void check_configuration(const config::Config& config, const fs::path& owned, const Account& account) {
   if (account.uid != 0 && ::geteuid() == 0 && lies_in(config.file, owned))
     throw UnsafeDirectory("state_dir " + owned.string() + " belongs to the user " + account.name +
@@ -60,7 +60,8 @@ void check_configuration(const config::Config& config, const fs::path& owned, co
                           ", which root reads: keep them in different directories");
 }
 
-// For libraries: users and names, resolver, time zones; for the daemon: its keys, sysctls, its own code.
+// Files for libraries: users, host names, resolver, time zones; and for the daemon: its keys, sysctls, its
+// own code.
 std::vector<fs::path> readable(const config::Config& config) {
   std::vector<fs::path> paths{"/etc", "/usr", "/lib", "/lib64", "/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random"};
   // The target of the /etc/resolv.conf link, now or after a change.
@@ -87,7 +88,8 @@ std::vector<fs::path> readable(const config::Config& config) {
   return paths;
 }
 
-// No other process of this user may read the keys from this one's memory, and no core file contains them.
+// Other processes of this user cannot read the keys from this process's memory, and no core file contains
+// them.
 void hide_memory() {
   const rlimit none{0, 0};
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || ::setrlimit(RLIMIT_CORE, &none) != 0)

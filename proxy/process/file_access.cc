@@ -15,7 +15,7 @@
 namespace longhaul::process {
 namespace {
 
-// Newer than Debian 12's headers: versions 3, 5 and 6 of the interface.
+// Missing in Debian 12's headers: versions 3, 5 and 6 of the interface.
 constexpr std::uint64_t kTruncate = 1ull << 14;
 constexpr std::uint64_t kDeviceRequests = 1ull << 15;
 constexpr std::uint64_t kAbstractSockets = 1ull << 0, kSignals = 1ull << 1;
@@ -27,16 +27,16 @@ constexpr std::uint64_t kWrite = kRead | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOC
 constexpr std::uint64_t kForFiles =
     LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE | kTruncate | kDeviceRequests;
 
-// struct landlock_ruleset_attr, as it is today. Older kernels know the first one or two members.
+// The current struct landlock_ruleset_attr. Older kernels support only its first one or two members.
 struct Ruleset {
   std::uint64_t files;
   std::uint64_t network;
   std::uint64_t scopes;
 };
 
-// The rights that the ruleset handles; other rights stay allowed.
+// The rights that the ruleset controls; other rights stay allowed.
 std::uint64_t all_access(int version) {
-  std::uint64_t access = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // the last one of version 1
+  std::uint64_t access = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // the last right of version 1
   if (version >= 2) access |= LANDLOCK_ACCESS_FS_REFER;
   if (version >= 3) access |= kTruncate;
   if (version >= 5) access |= kDeviceRequests;

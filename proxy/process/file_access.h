@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restricts the files that the daemon can open (Landlock): it may read system files and its configuration, and write
-// its own files. Without Landlock only file modes apply.
+// Restricts the files that the daemon can open (Landlock): it may read system files and its configuration,
+// and write its own files. Without Landlock only file modes apply.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -21,9 +21,9 @@ class FileAccess {
 
   // The kernel's version of the interface; 0 if it has none, or did not enable it at boot.
   int version() const { return version_; }
-  // For this thread and those it starts, permanently. Needs no_new_privs. No file can be executed any more,
-  // and, as far as the kernel's version supports it, other processes can get no signals and their abstract
-  // sockets cannot be reached.
+  // Permanent, for this thread and the threads that it starts. Needs no_new_privs. Afterwards no file can be
+  // executed and, if the kernel's version supports it, no signals can be sent to other processes and their
+  // abstract sockets cannot be reached.
   void enforce() const;
 
  private:

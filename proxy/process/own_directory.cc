@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a path as the kernel does, link by link, and checks each directory before it trusts its entries.
+// Walks a path as the kernel does, link by link, and checks each directory before it uses its entries.
 #include "proxy/process/own_directory.h"
 
 #include <dirent.h>
@@ -84,7 +84,8 @@ std::vector<std::string> entries_of(int directory) {
   return names;
 }
 
-// The entry, and everything below it; a failure shows when the daemon opens the file.
+// Gives the entry, and everything below it, to the account. Failures are detected when the daemon opens the
+// file.
 void give(int directory, const std::string& name, const Account& account) {
   struct stat about {};
   if (::fstatat(directory, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return;
@@ -137,7 +138,7 @@ fs::path check_directory(const fs::path& directory, uid_t user) {
       reached = reached.parent_path();
       continue;
     }
-    // The entries of `reached` can be trusted only if no other user can change them.
+    // The entries of `reached` are only safe if no other user can change them.
     if (::lstat(reached.c_str(), &about) == 0) check_on_the_way(reached, about, user);
     const fs::path next = reached / name;
     if (::lstat(next.c_str(), &about) != 0) {

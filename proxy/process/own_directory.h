@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories that only the daemon may read or write: state_dir, and a dictionary elsewhere. No other user may be
-// able to change their contents or to replace them.
+// Directories that only the daemon may read or write: state_dir, and a dictionary outside of it. No other
+// user may be able to change their contents or to replace them.
 #pragma once
 #include <filesystem>
 #include <stdexcept>
@@ -18,18 +18,18 @@ class UnsafeDirectory : public std::runtime_error {
 };
 
 // Checks and changes nothing. Each directory on the way, symbolic links included, must belong to root or to
-// `user`, and no other user may write it (unless it has the sticky bit, as /tmp has); the last one without
-// that exception. Returns the path without links; a missing part is no error. Throws UnsafeDirectory.
+// `user`, and no other user may write it (unless it has the sticky bit, as /tmp has); the last directory
+// without that exception. Returns the path without links; missing parts are no error. Throws UnsafeDirectory.
 std::filesystem::path check_directory(const std::filesystem::path& directory, uid_t user);
 
-// Whether a directory that does not exist could be made: tried with the first one that is missing, and removed
-// again; nothing else tells for all file systems. Empty, or one sentence.
+// Why a missing directory could not be created: a sentence, or empty if it could. Creates the first missing
+// directory and removes it again, the only test that works for all file systems.
 std::string why_not_made(const std::filesystem::path& directory);
 
-// Checks it, creates it if it is missing, closes it to others (0700). If root prepares it for another user,
-// that user becomes its owner, and the owner of those entries that are in `own_names` with everything below
-// them; an existing directory of root's must be empty or contain one of them. Hard links stay unchanged: they
-// may belong to other users. Throws UnsafeDirectory.
+// Checks the directory, creates it if it is missing, and closes it to others (0700). If root prepares it for
+// another user, that user becomes its owner, and the owner of those entries that are in `own_names` with
+// everything below them; an existing directory that belongs to root must be empty or contain one of them.
+// Hard links stay unchanged: they may belong to other users. Throws UnsafeDirectory.
 std::filesystem::path prepare_directory(const std::filesystem::path& directory, const Account& account,
                                         const std::vector<std::string>& own_names);
 

@@ -71,7 +71,7 @@ Result<void> make_private_file(const std::filesystem::path& file, std::string_vi
 
 Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text, Durable durable) {
   const std::string draft = file.string() + ".new";
-  ::unlink(draft.c_str());  // left by a process that was killed
+  ::unlink(draft.c_str());  // may be left by a killed process
   if (auto made = make_private_file(draft, text, durable); !made) return made.error();
   const bool renamed = ::rename(draft.c_str(), file.c_str()) == 0;
   if (renamed && (durable == Durable::no || sync_directory(file.parent_path()))) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that only the daemon may read or change. Symbolic links and special files are refused, so that a
-// planted one cannot redirect the daemon to another file.
+// Small files that only the daemon may read or change. Symbolic links and special files are refused, so that
+// a planted one cannot redirect the daemon to another file.
 #pragma once
 #include <sys/types.h>
 
@@ -24,8 +24,9 @@ Result<PrivateFile> read_private_file(const std::filesystem::path& file, std::si
 // Durable: the content survives a power cut; the call waits for the device.
 enum class Durable : bool { no, yes };
 
-// A new file with mode 0600, whatever the umask; file_exists if the name is taken. A file that could not be
-// written whole is removed again. Durable covers the content: the name may be lost.
+// Creates a new file with mode 0600, independent of the umask; fails with file_exists if the name is in use.
+// A file that could not be written completely is removed again. Durable covers the content: the name may be
+// lost.
 Result<void> make_private_file(const std::filesystem::path& file, std::string_view text, Durable durable = Durable::no);
 
 // Writes it under another name (with ".new" appended) and renames it, so that a crash leaves the old file or
@@ -33,10 +34,10 @@ Result<void> make_private_file(const std::filesystem::path& file, std::string_vi
 Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text,
                                   Durable durable = Durable::no);
 
-// Behind what is in the file, which is there. After an error its end may hold a part of the text.
+// Appends to an existing file. After an error it may end with a part of the text.
 Result<void> append_private_file(const std::filesystem::path& file, std::string_view text, Durable durable);
 
-// For messages: such an error in the operator's terms.
+// The text of such an error, for messages to the operator.
 std::string reason_of(const boost::system::error_code& error);
 
 }  // namespace longhaul::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcap-ng knows the order in which user, groups and the five sets have to change.
+// libcap-ng changes user, groups and the five sets in the required order.
 #include "proxy/process/privileges.h"
 
 #include <cap-ng.h>
@@ -37,11 +37,12 @@ void drop_privileges(const Account& account) {
     if (keep[i])
       capng_update(CAPNG_ADD, static_cast<capng_type_t>(CAPNG_EFFECTIVE | CAPNG_PERMITTED), kKept[i]);
 
-  // A change of user clears the signal that tells this process about the end of its supervisor.
+  // A change of user clears the signal that this process receives when its supervisor ends.
   int signal_at_parents_end = 0;
   ::prctl(PR_GET_PDEATHSIG, &signal_at_parents_end);
   if (::geteuid() != account.uid) {
-    // A container may withhold CAP_SETPCAP. The bounding set counts at execve alone, which is forbidden too.
+    // A container may withhold CAP_SETPCAP. The bounding set only matters for execve, which is forbidden,
+    // too.
     const auto flags = CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_AMBIENT | (may_shrink_bounds ? CAPNG_CLEAR_BOUNDING : 0);
     errno = 0;
     if (capng_change_id(static_cast<int>(account.uid), static_cast<int>(account.gid),

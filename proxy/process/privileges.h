@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drops root's identity, supplementary groups, and all capabilities but two. system_calls.h and file_access.h
-// restrict the rest.
+// Drops root's identity, supplementary groups, and all capabilities except two. system_calls.h and
+// file_access.h restrict the rest.
 #pragma once
 #include <string>
 #include <vector>

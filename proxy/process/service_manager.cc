@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams to a Unix socket. A message that cannot be sent is dropped: the service manager acts on its own timeouts.
+// Datagrams to a Unix socket. A message that cannot be sent is dropped: the service manager acts on its own
+// timeouts.
 #include "proxy/process/service_manager.h"
 
 #include <sys/socket.h>

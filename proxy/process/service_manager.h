@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages to systemd for a service of Type=notify: it listens, it reloads, it ends, it is alive.
-// sd_notify(3) describes them.
+// Notifies systemd about a service of Type=notify: ready, reloading, stopping, alive. See sd_notify(3).
 #pragma once
 #include <chrono>
 #include <optional>
@@ -11,8 +10,8 @@ namespace longhaul::process {
 // Does nothing if no service manager started this process.
 class ServiceManager {
  public:
-  // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and connects. Before confine(), which forbids new connections to abstract
-  // sockets.
+  // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and connects. Create it before confine(), which forbids new
+  // connections to abstract sockets.
   ServiceManager();
   ~ServiceManager();
   ServiceManager(const ServiceManager&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists, by purpose. libseccomp knows the numbers and generates the filter.
+// The lists, by purpose. libseccomp has the numbers and generates the filter.
 #include "proxy/process/system_calls.h"
 
 #include <linux/netlink.h>
@@ -27,7 +27,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-// A name that this libseccomp or this architecture does not know need not be allowed.
+// Names that this libseccomp or this architecture does not have are skipped.
 constexpr const char* kAllowed[] = {
     // Memory.
     "brk", "madvise", "membarrier", "mincore", "mlock", "mmap", "mprotect", "mremap", "msync", "munlock",
@@ -58,11 +58,11 @@ constexpr const char* kAllowed[] = {
     // Sockets; socket itself is below.
     "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",
     "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown", "socketpair",
-    // Facts about itself and the host.
+    // Information about the process and the host.
     "capget", "getegid", "geteuid", "getgid", "getgroups", "getpgrp", "getpid", "getppid", "getrandom",
     "getresgid", "getresuid", "getrlimit", "getrusage", "getuid", "prlimit64", "setrlimit", "sysinfo", "uname"};
 
-// Calls that no library of ours ever tries: only an intruder makes them.
+// Calls that no library used here ever makes: only an intruder makes them.
 constexpr const char* kDeadly[] = {
     "acct", "add_key", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module", "execve",
     "execveat", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl",
@@ -71,7 +71,7 @@ constexpr const char* kDeadly[] = {
     "reboot", "request_key", "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon",
     "umount", "umount2", "unshare"};
 
-// LeakSanitizer stops the threads from a process of its own; ThreadSanitizer asks for more memory calls.
+// LeakSanitizer stops the threads from a separate process; ThreadSanitizer needs more memory calls.
 constexpr const char* kForSanitizers[] = {"arch_prctl", "clone",  "getdents",          "personality",
                                           "prctl",      "ptrace", "sched_setaffinity", "wait4"};
 
@@ -138,7 +138,7 @@ class Filter {
   std::unique_ptr<void, Release> context_;
 };
 
-// Calls that are allowed for some of their arguments.
+// Adds calls that are allowed only with certain arguments.
 void add_conditional(Filter& filter, UnknownCalls unknown) {
   using F = Filter;
   for (const int family : {AF_INET, AF_INET6, AF_UNIX})
@@ -160,7 +160,7 @@ void add_conditional(Filter& filter, UnknownCalls unknown) {
   filter.allow("kill", {F::is(0, self)});
 
   if (kSanitized) return;
-  // Threads, not processes.
+  // Allows threads, but not processes.
   filter.allow("clone", {F::has(0, CLONE_THREAD)});
   filter.fail("clone", EPERM, {F::lacks(0, CLONE_THREAD)});
   filter.fail("fork", EPERM);

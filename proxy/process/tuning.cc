@@ -11,7 +11,7 @@
 namespace longhaul::process {
 namespace {
 
-// A flow needs one descriptor here, and a relayed one two and at times a pipe.
+// A flow over the link needs one descriptor here; a relayed flow needs two, and sometimes a pipe.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -20,14 +20,14 @@ void raise_descriptor_limit() {
 }
 
 // Buffers of up to a few hundred KiB are allocated and freed with every read. If they were returned to the
-// system each time, the kernel would clear their pages again each time, which costs more than the encryption.
+// system each time, the kernel would have to clear their pages again, which costs more than the encryption.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
-// After a pause CUBIC would begin a transfer with a small window. The switch is the system's, not a socket's;
-// BBR is exempt.
+// After a pause CUBIC would start a transfer with a small window. The setting applies to the whole system,
+// not to a socket; BBR does not need it.
 void keep_window_when_idle(const std::string& congestion_control) {
   if (congestion_control == "bbr") return;
   constexpr const char* kSwitch = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";

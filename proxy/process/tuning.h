@@ -6,7 +6,8 @@
 
 namespace longhaul::process {
 
-// At the start, once. What the host refuses is logged with its remedy, and the daemon runs without it.
+// Called once, at the start. If the host refuses a setting, that is logged with a remedy, and the daemon runs
+// without it.
 void tune(const std::string& congestion_control);
 
 }  // namespace longhaul::process

@@ -5,7 +5,7 @@ namespace longhaul::link {
 
 Result<std::unique_ptr<reduction::Reduction>> make_codec(const LinkShared& shared, const config::Peer& peer,
                                                          Agreed& agreed) {
-  // The histories of both sides begin with the session, and so agree.
+  // The histories of both sides begin with the session, so they are equal.
   if (!shared.make_codec || agreed.theirs.blocks != kBlockVersion) return nullptr;
   const TlsEngine& tls = agreed.connection.tls();
   const auto secret = tls.export_keying_material(kBlockExporterLabel, {}, BlockChecksum::kSecretBytes);

@@ -14,7 +14,8 @@ namespace longhaul::link::udp {
 Cipher choose_cipher() {
   static const Cipher faster = [] {
     using Clock = std::chrono::steady_clock;
-    // Rounds of both in turn, taking the best of each: an interruption of the thread then affects neither.
+    // Alternate rounds of both, and take the best of each, so that an interruption of the thread affects
+    // neither.
     constexpr int kRounds = 8, kPackets = 32;
     constexpr Cipher kCiphers[] = {Cipher::aes_128_gcm, Cipher::chacha20_poly1305};
     std::array<std::byte, 13> header{};

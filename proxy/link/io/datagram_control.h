@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says about received datagrams, and what it is told about those to send: the control
-// messages of recvmsg() and sendmsg().
+// The control messages of recvmsg() and sendmsg(): properties of received datagrams, and of datagrams to
+// send.
 #pragma once
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -15,17 +15,17 @@
 
 namespace longhaul::link::udp {
 
-// Of a received message.
+// Properties of a received message.
 struct DatagramInfo {
-  std::size_t segment = 0;      // of each datagram but the last, which may be smaller; 0: it is one datagram
-  boost::asio::ip::address to;  // unspecified: it was not asked for
+  std::size_t segment = 0;      // of each datagram except the last, which may be smaller; 0: only one
+  boost::asio::ip::address to;  // unspecified if not requested
   std::optional<std::chrono::nanoseconds> arrived;  // by system_time()
 };
 
-// Since 1970, by the system's clock, which may be changed at any time.
+// Time since 1970, by the system's clock, which may be changed at any time.
 std::chrono::nanoseconds system_time();
 
-// The memory for one message's control messages.
+// The buffer for one message's control messages.
 class DatagramControl {
  public:
   // ---- To receive.
@@ -35,8 +35,8 @@ class DatagramControl {
   }
   static DatagramInfo read(msghdr& message);
 
-  // ---- To send. Each at most once.
-  void add_source(const boost::asio::ip::address& source);  // unspecified: by the route
+  // ---- To send. Call each at most once.
+  void add_source(const boost::asio::ip::address& source);  // unspecified: by the routing table
   void add_segment(std::uint16_t bytes);
   void attach_to(msghdr& message) {
     if (used_ == 0) return;
@@ -48,10 +48,10 @@ class DatagramControl {
   template <class T>
   void add(int level, int type, const T& value);
 
-  // For a segment size or GRO size, a time, and packet information of either family.
+  // Room for a segment size or GRO size, a time, and packet information of either family.
   static constexpr std::size_t kBytes = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec)) +
                                         CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(in_pktinfo));
-  alignas(cmsghdr) std::array<std::byte, kBytes> bytes_;  // as far as they are used
+  alignas(cmsghdr) std::array<std::byte, kBytes> bytes_;  // valid up to used_
   std::size_t used_ = 0;
 };
 

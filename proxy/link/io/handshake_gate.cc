@@ -13,7 +13,7 @@ double HandshakeGate::refill(Budget& budget, double burst, double per_second, Ti
 }
 
 void HandshakeGate::know(const std::vector<boost::asio::ip::address>& addresses) {
-  // A source with a handshake in progress stays until that has ended, because its place is in the list here.
+  // A source with a handshake in progress is kept until that has ended, because its place is in this list.
   std::erase_if(known_, [&](const auto& entry) {
     return entry.second.line.empty() && std::ranges::find(addresses, entry.first) == addresses.end();
   });
@@ -22,7 +22,7 @@ void HandshakeGate::know(const std::vector<boost::asio::ip::address>& addresses)
 
 boost::system::result<HandshakeGate::Place, Refusal> HandshakeGate::admit(
     const boost::asio::ip::address& from, TimePoint now, GiveUp give_up) {
-  // A known address that has used up its budget is a source like any other.
+  // A known address that has used up its budget is treated like any other source.
   if (auto known = known_.find(config::unmapped(from)); known != known_.end()) {
     Known& peer = known->second;
     if (refill(peer.budget, kKnownBurst, kKnownPerSecond, now) >= 1) {

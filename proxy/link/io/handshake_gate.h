@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which connections to the link's port may start a handshake: budgets per source, a limit for all,
-// and places reserved for addresses of known peers. Before a byte is read or a key is generated; pure.
+// and places reserved for addresses of known peers. Decides before a byte is read or a key is generated;
+// pure.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <boost/system/result.hpp>
@@ -16,32 +17,31 @@
 
 namespace longhaul::link {
 
-// In the order in which handshakes have their turns.
+// In order of priority.
 enum class Standing : std::uint8_t {
   known,     // from the address of a peer
-  first,     // from a source that was quiet lately
-  repeated,  // from any other
+  first,     // from a source without recent handshakes
+  repeated,  // from any other source
 };
 
 class HandshakeGate {
  public:
-  // Per source: a number of handshakes at once, then a number per second. The processor time of its
-  // handshakes is charged to the same budget: each `kProcessorPerHandshake` costs as much as another
-  // handshake.
+  // Budget per source: a burst of handshakes, then a number per second. Their processor time is charged to
+  // the same budget: each `kProcessorPerHandshake` costs as much as another handshake.
   static constexpr double kBurst = 16, kPerSecond = 2;
   static constexpr double kKnownBurst = 64, kKnownPerSecond = 8;
   static constexpr Duration kProcessorPerHandshake = std::chrono::milliseconds(1);
-  // In progress at the same time: per source among the places for all, and for each known address in
-  // addition.
+  // Limits of handshakes in progress: per source among the shared places, and additional places for each
+  // known address.
   static constexpr std::uint32_t kPlacesPerSource = 16, kPlacesPerKnown = 4;
-  // Sources remembered; a forgotten one starts with a full budget.
+  // Number of sources remembered; a forgotten source starts with a full budget.
   static constexpr std::size_t kMostSources = 8192;
 
   struct Place {
     std::uint64_t number = 0;
     Standing standing = Standing::repeated;
   };
-  // The handshake with the place must end: the place was given to another. It must not call leave().
+  // Called when a place was given to another handshake: this handshake must end. Must not call leave().
   using GiveUp = std::function<void()>;
 
   explicit HandshakeGate(std::uint32_t places) : places_(places), budgets_(kMostSources) {}
@@ -51,13 +51,13 @@ class HandshakeGate {
   // Replaces the addresses of peers.
   void know(const std::vector<boost::asio::ip::address>& addresses);
 
-  // A place until leave(), or the reason for a refusal. If all places are taken, the oldest handshake of a
-  // source with several gives up its place; if there is none, the oldest first contact gives up its place to
-  // a newer one.
+  // Returns a place until leave(), or the reason for a refusal. If all places are taken, the oldest handshake
+  // of a source with several loses its place; if there is none, the oldest first contact loses its place to a
+  // newer one.
   boost::system::result<Place, Refusal> admit(const boost::asio::ip::address& from, TimePoint now,
                                               GiveUp give_up);
   void leave(const Place& place);
-  // The processor time of a step of the handshake.
+  // Charges the processor time of a step of the handshake.
   void charge(const Place& place, Duration processor, TimePoint now);
 
   std::size_t in_progress() const { return held_.size(); }
@@ -65,7 +65,7 @@ class HandshakeGate {
  private:
   struct Budget {
     double tokens = 0;
-    TimePoint at{};  // when it was last refilled; zero: never, and it is full
+    TimePoint at{};  // when it was last refilled; zero: never, so it is full
   };
   struct Held {
     SourceKey source = 0;
@@ -88,7 +88,7 @@ class HandshakeGate {
   SourceTable<Budget> budgets_;
   std::map<boost::asio::ip::address, Known> known_;
   std::list<std::uint64_t> first_, repeated_;
-  KeyedMap<SourceKey, std::uint32_t> places_of_;  // of strangers
+  KeyedMap<SourceKey, std::uint32_t> places_of_;  // of unknown sources
   KeyedMap<std::uint64_t, Held> held_;
   std::uint64_t last_number_ = 0;
 };

@@ -26,7 +26,7 @@ asio::awaitable<void> HandshakeTurns::next(Standing standing) {
   auto turn =
       std::make_shared<asio::steady_timer>(pause_.get_executor(), asio::steady_timer::time_point::max());
   waiting_[static_cast<std::size_t>(standing)].push_back(turn);
-  begin_next_later(turn);  // never at once: the loop serves flows before it
+  begin_next_later(turn);  // never at once: the event loop serves flows first
   boost::system::error_code woken;
   co_await turn->async_wait(asio::redirect_error(asio::use_awaitable, woken));
 }

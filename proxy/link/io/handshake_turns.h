@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the steps of incoming handshakes one at a time, with pauses in which the loop serves flows: all
-// together get at most a tenth of the CPU, and known peers have priority.
+// Runs the steps of incoming handshakes one at a time, with pauses in which the event loop serves flows.
+// Together they use at most a tenth of the CPU, and known peers have priority.
 #pragma once
 #include <array>
 #include <boost/asio/any_io_executor.hpp>
@@ -15,10 +15,10 @@ namespace longhaul::link {
 
 class HandshakeTurns {
  public:
-  // After a step that took t the next one waits for kPause * t, except for a known peer.
+  // After a step that took t, the next one waits for kPause * t, unless it is a known peer's.
   static constexpr int kPause = 9;
 
-  // What the executor still has to run when this object ends does nothing.
+  // Handlers that are still queued in the executor when this object is destroyed have no effect.
   explicit HandshakeTurns(const boost::asio::any_io_executor& executor)
       : pause_(executor), self_(std::make_shared<HandshakeTurns*>(this)) {}
   ~HandshakeTurns();
@@ -33,14 +33,14 @@ class HandshakeTurns {
  private:
   using Waiting = std::shared_ptr<boost::asio::steady_timer>;  // cancelled when its turn has come
   void begin_next();
-  // begin_next() in another turn of the loop, unless nobody waits for `turn` any more.
+  // Calls begin_next() in a later turn of the event loop, unless `turn` is no longer awaited.
   void begin_next_later(const Waiting& turn);
 
   boost::asio::steady_timer pause_;
   std::array<std::deque<Waiting>, 3> waiting_;  // by standing
   bool taken_ = false;                          // a handshake has the turn
   bool pausing_ = false;                        // until `pause_` expires only known peers have turns
-  // Null after the destructor: a timer that has expired can no longer be cancelled.
+  // Points to null after the destructor: an expired timer cannot be cancelled.
   std::shared_ptr<HandshakeTurns*> self_;
 };
 

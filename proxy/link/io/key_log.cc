@@ -13,7 +13,7 @@
 namespace longhaul::link {
 namespace {
 
-// Why the open file must not hold secrets; empty: it may.
+// Why secrets must not be written to the open file; empty if they may.
 std::string objection(int descriptor) {
   struct stat about {};
   if (::fstat(descriptor, &about) != 0) return std::strerror(errno);
@@ -44,7 +44,8 @@ KeyLog::KeyLog(const std::filesystem::path& file)
 
 KeyLog::~KeyLog() { ::close(descriptor_); }
 
-// Some lines per connection: the page cache takes them at once. If the disk is full they are lost.
+// Only a few lines per connection, so the write does not wait for the disk. If the disk is full, they are
+// lost.
 void KeyLog::write(std::string_view lines) { (void)!::write(descriptor_, lines.data(), lines.size()); }
 
 void KeyLog::write(const udp::CarrierKeys& keys, udp::Cipher cipher, const Token& session, Side dialler) {

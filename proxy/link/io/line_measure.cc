@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads TCP_INFO by the kernel's own header; built without the precompiled headers, see line_measure.h.
+// Reads TCP_INFO with the kernel's own header; built without the precompiled headers, see line_measure.h.
 #include "proxy/link/io/line_measure.h"
 
 #include <linux/tcp.h>

@@ -7,8 +7,8 @@
 namespace longhaul::link {
 
 struct LineMeasure {
-  std::uint64_t delivery_rate = 0;   // bytes a second, recent arrivals as the kernel saw them; 0: unknown
-  bool application_limited = false;  // the rate is only that of our offered data
+  std::uint64_t delivery_rate = 0;   // bytes per second, as measured by the kernel; 0: unknown
+  bool application_limited = false;  // the rate was limited by our data, not by the line
 };
 LineMeasure measure_line(int socket);
 

@@ -89,7 +89,7 @@ asio::awaitable<void> LinkListener::take(std::shared_ptr<State> state, asio::ip:
       refusal = Refusal::no_place;
     else if (shaken.error() == asio::error::timed_out)
       refusal = Refusal::timed_out;
-    else if (shaken.error().category() != boost::system::generic_category())  // the socket's, not OpenSSL's
+    else if (shaken.error().category() != boost::system::generic_category())  // of the socket, not of OpenSSL
       refusal = Refusal::ended;
     else
       detail = refusal == Refusal::unknown_key ? key : connection->tls().error_text();
@@ -97,7 +97,7 @@ asio::awaitable<void> LinkListener::take(std::shared_ptr<State> state, asio::ip:
     connection->end();
     co_return;
   }
-  // It may have been removed from the configuration since then.
+  // The peer may have been removed from the configuration meanwhile.
   if (PeerLink* link = state->link_of(key)) co_return co_await link->accept(std::move(*connection));
   state->refusals.refused(from, Refusal::unknown_key, key, Clock::now());
   connection->refuse(CloseCode::refused, "this key is not in any [[peer]] here");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections of peers, authenticates their key, and passes them to that peer's link. All others are
+// Accepts connections of peers, authenticates their keys, and passes each to the peer's link. All others are
 // refused early, counted and logged (README.md).
 #pragma once
 #include <memory>
@@ -13,14 +13,14 @@ namespace longhaul::link {
 
 class LinkListener {
  public:
-  // From the connection to the end of the handshake: two round trips, and one packet sent again.
+  // From the connection to the end of the handshake: enough for two round trips and one retransmission.
   static constexpr Duration kHandshakeLimit = std::chrono::seconds(3);
 
   // Throws net::ListenerError if the port is not available. `links` and `shared` outlive this object.
   LinkListener(LinkShared& shared, const config::HostPort& at, std::vector<std::unique_ptr<PeerLink>>& links,
                std::uint32_t max_handshakes);
 
-  // Current and last known addresses of peers: places are reserved for their handshakes.
+  // Sets the current and last known addresses of peers: places are reserved for their handshakes.
   void know(const std::vector<boost::asio::ip::address>& peers);
   void set_max_handshakes(std::uint32_t max_handshakes);
   const RefusalCounts& refused() const;

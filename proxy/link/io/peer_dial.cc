@@ -21,7 +21,7 @@ namespace {
 
 constexpr auto kNameLimit = 10s;
 constexpr Duration kConnectLimit = 10s, kHandshakeLimit = 10s;
-// There are others to try.
+// Limit for one path while there are others to try.
 constexpr Duration kPathConnectLimit = 4s;
 constexpr Duration kFirstBackOff = 250ms, kLastBackOff = 5s;
 
@@ -96,7 +96,7 @@ asio::awaitable<void> PeerDial::keep_dialling() {
     boost::system::error_code woken;
     co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
     if (!*self) co_return;
-    // The link went down: a short pause, so that a peer that restarts is dialled soon but not at once.
+    // The link went down: a short pause, so that a restarting peer is dialled soon, but not at once.
     if (woken) back_off = kFirstBackOff;
   }
 }
@@ -170,7 +170,7 @@ asio::awaitable<bool> PeerDial::dial_once() {
     log_failure("the host at " + connection.remote() + " presented the key " +
                 connection.tls().peer_fingerprint() + ", but [[peer]] fingerprint is " + expected_keys() +
                 "; if the new key is the peer's, configure it and run `longhaul reload`");
-    connection.end();  // together with the alert
+    connection.end();  // sends the alert, too
     co_return false;
   }
   if (!shaken) {
@@ -203,8 +203,8 @@ asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
   auto answer = co_await connection.read_frame(kHandshakeLimit);
   if (!*self || stopped_) co_return false;
   if (!answer) {
-    // A peer that does not know our key ends the connection in its half of the handshake, which shows only
-    // here.
+    // A peer that does not have our key ends the connection in its part of the handshake, which is detected
+    // only here.
     if (connection.tls().refusal() == Refusal::rejected_by_peer)
       co_return log_failure(
           "the peer rejected the key of this site, " + connection.tls().own_fingerprint() +
@@ -246,7 +246,7 @@ udp::UdpEndpoint* PeerDial::dialling_endpoint(TlsConnection& connection) {
   return error ? nullptr : udp_.dialling_endpoint({}, {}, local.address().is_v6());
 }
 
-// All of them, so that their numbers are those of the names. One that cannot be used now has no endpoint.
+// All paths, so that their numbers correspond to the names. A path that cannot be used now has no endpoint.
 asio::awaitable<std::vector<UdpTerms::Path>> PeerDial::paths_to_offer() {
   auto self = self_;
   std::vector<UdpTerms::Path> offered;
@@ -287,7 +287,7 @@ asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
                 : frame
                     ? "the peer did not send HELLO"
                     : "no HELLO received from the peer: " + (said.empty() ? frame.error().message() : said));
-    co_return connection.end();  // with the alert, where there is one
+    co_return connection.end();  // sends the alert, too, if there is one
   }
   if (hello->version != kProtocolVersion) {
     log_failure(make_error_code(LinkError::version_mismatch).message());
@@ -301,7 +301,7 @@ asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
   const Token own = host_.resumable_session();
   const bool resumed = own != Token{} && hello->session == own;
   if (!resumed && hello->session != Token{} && state_ == State::greeting) {
-    // The peer resumes a session of which our own dial will learn soon.
+    // The peer resumes a session that our own dial is about to establish.
     co_return connection.refuse(CloseCode::busy, "busy; reconnect");
   }
   HelloFrame answer = make_hello(resumed ? own : Token{});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How connections to a peer are made: dialling with a back-off, accepting the peer's, and the HELLO that
-// tells whether the session continues (PROTOCOL.md, section 2). The host decides the use of a connection.
+// Makes connections to a peer: dials with a back-off, accepts the peer's, and exchanges HELLO, which decides
+// whether the session continues (PROTOCOL.md, section 2). The host decides how a connection is used.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -14,7 +14,7 @@
 
 namespace longhaul::link {
 
-// A connection on which both sides have said HELLO.
+// A connection on which both sides have sent HELLO.
 struct Agreed {
   TlsConnection connection;
   Side side;
@@ -29,33 +29,34 @@ class PeerDial {
    public:
     virtual ~Host() = default;
     virtual bool wants_connection() const = 0;
-    // The session that a new connection may continue; none: zero.
+    // The session that a new connection may continue; zero if there is none.
     virtual Token resumable_session() const = 0;
-    // There is a connection that this side dialled, and it works.
+    // Whether there is a working connection that this side dialled.
     virtual bool has_own_connection() const = 0;
-    // False: the connection is no longer useful. `resumes`: both sides continue an existing session.
+    // Returns false if the connection is no longer useful. `resumes`: both sides continue an existing
+    // session.
     virtual boost::asio::awaitable<bool> may_adopt(std::string key, Token session, bool resumes) = 0;
     virtual void adopt(Agreed agreed) = 0;
   };
 
-  // All outlive this object; `peer` may change.
+  // All references outlive this object; `peer` may change.
   PeerDial(LinkShared& shared, const config::Peer& peer, udp::UdpPaths& udp, Host& host);
   ~PeerDial();
   PeerDial(const PeerDial&) = delete;
   PeerDial& operator=(const PeerDial&) = delete;
 
-  // Dials from now on, whenever a connection is wanted and the peer has an address.
+  // From now on, dials whenever a connection is wanted and the peer has an address.
   void start();
-  // Something has changed: a connection may be wanted now.
+  // The state has changed, so a connection may be wanted now.
   void wake() { timer_.cancel(); }
   void stop();
-  // The peer dialled this side and showed its key.
+  // The peer dialled this side and presented its key.
   boost::asio::awaitable<void> accept(TlsConnection connection);
 
-  // The local side of a key of the peer's; no result: the key is none of them.
+  // This side's data for a key of the peer; nullopt if the peer does not have this key.
   std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const;
 
-  // A repeated failure is logged once, until something else happens.
+  // Logs a failure, unless it repeats the previous one.
   void log_failure(const std::string& why);
   void set_last_error(const std::string& why) { last_error_ = why; }
   const std::string& last_error() const { return last_error_; }

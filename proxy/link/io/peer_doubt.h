@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the peer's process has ended, when its end of the control connection was closed: the kernel ends
-// the connections of a process that dies, and no more UDP packets arrive. If only the connection was cut on
-// the way, UDP packets arrive, or a new connection is made, within a short time.
+// Decides whether the peer's process has ended after its end of the control connection was closed. When a
+// process dies, the kernel closes its connections, and no more UDP packets arrive. If only the connection was
+// cut on the way, UDP packets or a new connection arrive within a short time.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -22,7 +22,7 @@ class PeerDoubt {
 
   bool is_in_doubt() const { return in_doubt_; }
   void set(bool in_doubt) { in_doubt_ = in_doubt; }
-  // Calls `gone` once, from the loop, if the doubt is not over by then.
+  // Calls `gone` once, from the event loop, if it is still in doubt by then.
   void watch(Duration round_trip, std::function<void()> gone) {
     timer_.expires_after(std::chrono::seconds(2) + 4 * round_trip);
     timer_.async_wait([self = self_, gone = std::move(gone)](boost::system::error_code error) {

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Some milliseconds, after which other sessions take their turns.
+// A few milliseconds, after which other sessions have their turns.
 constexpr std::uint64_t kWorkPerTurn = 4 << 20;
 
 }  // namespace
@@ -46,7 +46,7 @@ LinkStatus PeerLink::status() const {
   return status;
 }
 
-// Only names that this side has too: others would be the peer's words on the operator's screen.
+// Only names that this side has, too: otherwise the peer could put any text on the operator's screen.
 std::vector<UnlikeModule> PeerLink::unlike_modules() const {
   std::vector<UnlikeModule> unlike;
   for (const ModuleName& ours : shared_.modules) {
@@ -75,7 +75,7 @@ void PeerLink::update(const config::Peer& peer) {
     carriers_.close_connections(CloseCode::refused, "the key of this connection is not accepted any more");
     choose_carrier();
   }
-  dial_.set_last_error({});  // the obstacle to the last attempt may be gone
+  dial_.set_last_error({});  // the cause of the last failure may be gone
   dial_.wake();
   choose_carrier();
 }
@@ -115,7 +115,7 @@ asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session, bool r
   }
 }
 
-// False: it cannot begin.
+// Returns false if the session cannot begin.
 bool PeerLink::begin_session(Agreed& agreed) {
   auto codec = make_codec(shared_, peer_, agreed);
   if (!codec) return dial_.log_failure("no key for checksums: " + codec.error().message()), false;

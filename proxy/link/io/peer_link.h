@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link to one peer: continues its session on a new connection or begins another, and knows whether flows
-// may use it. peer_dial.h makes connections, link_carriers.h chooses the one that sends, session_host.h runs
-// the session, and proxy/flows routes flows.
+// The link to one peer: continues its session on a new connection or begins another, and decides whether
+// flows may use it. peer_dial.h makes connections, link_carriers.h chooses the one that sends, session_host.h
+// runs the session, and proxy/flows routes flows.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,59 +23,58 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   ~PeerLink() override;
 
   const config::Peer& peer() const { return peer_; }
-  // The local side of a key of the peer's; no result: the key is none of them.
+  // This side's data for a key of the peer; nullopt if the peer does not have this key.
   std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const {
     return dial_.find_key(fingerprint);
   }
-  // Dials from now on, while the peer has an address.
+  // From now on, dials the peer if it has an address.
   void start() { dial_.start(); }
-  // The peer dialled this side and showed its key; its HELLO decides.
+  // The peer dialled this side and presented its key. Its HELLO decides what follows.
   boost::asio::awaitable<void> accept(TlsConnection connection) {
     return dial_.accept(std::move(connection));
   }
   // The peer's entry in the configuration has changed. Settings that need a new connection or a new session
-  // wait for one; a connection with a key that is no longer one of the peer's ends at once, and with it the
-  // session.
+  // wait for one; a connection with a key that the peer no longer has ends at once, and its session, too.
   void update(const config::Peer& peer);
   // This site's key has changed: connects again and closes the old connection once there is a new one, or, if
   // the peer dialled it, closes it so that the peer dials again. The session continues.
   void renew();
-  // Tells the peer and closes; nothing is dialled any more.
+  // Notifies the peer and closes; does not dial again.
   void stop();
 
-  // The peer's end of the control connection was closed, and it is not known yet whether its process has
+  // The peer's end of the control connection was closed, and it is not yet decided whether its process has
   // ended.
   bool perhaps_gone() const { return doubt_.is_in_doubt(); }
   LinkState state() const;
   bool usable() const { return state() == LinkState::up; }
-  // The memory cap leaves no room for another stream.
+  // Whether the memory limit leaves no room for another stream.
   bool memory_used_up() const { return shared_.pool.used_up() || shared_.retained.used_up(); }
   LinkStatus status() const;
   bool peer_has_module(std::string_view name, std::uint64_t version) const;
 
-  // Valid while usable(), and for every stream until its user is told of the reset and has released it.
+  // Valid while usable(), and for every stream until its user was notified of the reset and has released it.
   Session& session() { return *host_.session(); }
   const Session* session_if_any() const { return host_.session(); }
   void give_user(StreamId stream, StreamUser& user) { host_.give_user(stream, user); }
-  // The flow is done with its stream, or with a stream that was reset.
+  // The flow has finished with its stream, or with a stream that was reset.
   void release(StreamId stream);
-  // Something was written, consumed or opened.
+  // To be called after writing to, reading from or opening a stream.
   void kick() override;
   // The current measurements of the lines to this peer, and an earlier daemon's.
   std::vector<udp::LineMemory> line_memories() const { return carriers_.udp().memories(); }
   void recall(const udp::LineMemory& line) { carriers_.udp().recall(line); }
 
-  // Another one after a session was lost.
+  // Changes after a session was lost.
   const Token& session_id() const { return host_.id(); }
   // The dictionaries of the session.
   SessionCodec& dictionary() { return host_.codec(); }
-  // Something that the session's codec waited for has arrived: streams may continue.
+  // Data that the session's codec waited for has arrived: streams may continue.
   void on_codec_ready() { host_.on_codec_ready(); }
-  // The session is about to end: all data sent so far is stored on disk now, on both sides.
+  // The session will end soon: stores all data sent so far on disk, on both sides.
   void finish();
-  // Whether that is done, or will never be.
+  // Whether finish() is complete, or can never be.
   bool finished() const;
-  // LinkShared::allowed has changed: tells the peer, and changes the path if that is requested.
+  // LinkShared::allowed has changed: notifies the peer, and changes the carrier if required.
   void apply_features();
 
  private:
@@ -106,12 +105,12 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   config::Peer peer_;
   OnOpened on_opened_;
   SessionHost host_;
-  LinkCarriers carriers_;  // end before the session
+  LinkCarriers carriers_;  // destroyed before the session
   PeerDial dial_;
   std::vector<ModuleName> peer_modules_;  // of the session's peer
   bool carrier_dialled_here_ = false;
-  std::string peer_key_;        // shown by the peer on the newest connection
-  bool wants_new_key_ = false;  // a connection with this site's new key
+  std::string peer_key_;        // presented by the peer on the newest connection
+  bool wants_new_key_ = false;  // a connection with this site's new key is wanted
   bool stopped_ = false;
   PeerDoubt doubt_;  // the peer ended the last control connection, and nothing arrived since
   StateHistory states_;

@@ -11,7 +11,7 @@
 namespace longhaul::link {
 namespace {
 
-// "got waited slices", the first two in nanoseconds; kept open as long as the thread lives.
+// "running waiting slices", the first two in nanoseconds; kept open as long as the thread lives.
 class Schedstat {
  public:
   Schedstat() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}

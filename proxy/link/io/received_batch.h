@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the messages that one system call reads from a UDP socket, each of which may be many datagrams
-// of one sender.
+// Memory for the messages that one system call reads from a UDP socket, each of which may consist of many
+// datagrams of one sender.
 #pragma once
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -19,7 +19,8 @@ class ReceivedBatch {
  public:
   static constexpr std::size_t kMessages = 16;
 
-  // Reads what the socket has, without waiting: how many messages. Fewer than kMessages: it is empty now.
+  // Reads messages from the socket without waiting, and returns their number. If it is less than kMessages,
+  // the socket is empty.
   std::size_t receive(int socket);
 
   // Valid until the next receive(). The bytes may be changed.
@@ -33,8 +34,8 @@ class ReceivedBatch {
  private:
   const msghdr& head(std::size_t message) const { return messages_[message].msg_hdr; }
 
-  // A message is at most as long as an IP packet. The buffers begin at odd places, so that they do not
-  // compete for the same lines of the processor's cache.
+  // A message is at most as long as an IP packet. The stride is not a power of two, so that the buffers do
+  // not compete for the same cache lines.
   static constexpr std::size_t kMessageBytes = 65'536, kStride = kMessageBytes + 192;
 
   std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMessages * kStride);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a connection to the link's port was not authenticated: a code, a sentence and a remedy for each case,
-// in one table. Counting and logging are in refusal_log.h.
+// Why a connection to the link's port was not authenticated: a table with a code, a sentence and a remedy for
+// each case. refusal_log.h counts and logs them.
 #pragma once
 #include <array>
 #include <cstdint>

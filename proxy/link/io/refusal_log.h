@@ -15,7 +15,7 @@ class RefusalLog {
  public:
   static constexpr Duration kInterval = std::chrono::minutes(1);  // between two lines about one source
   static constexpr std::size_t kMostSources = 4096;
-  static constexpr double kBurst = 60, kPerSecond = 1;  // lines, all sources together
+  static constexpr double kBurst = 60, kPerSecond = 1;  // log lines of all sources together
 
   // `detail` is added to the sentence of the refusal: a fingerprint, or OpenSSL's message; may be empty.
   void refused(const boost::asio::ip::tcp::endpoint& from, Refusal refusal, const std::string& detail,
@@ -34,7 +34,7 @@ class RefusalLog {
   SourceTable<Source> sources_{kMostSources};
   double lines_ = kBurst;
   TimePoint refilled_{};
-  std::uint64_t unlogged_ = 0;  // of sources whose line was suppressed
+  std::uint64_t unlogged_ = 0;  // refusals whose line was suppressed
 };
 
 }  // namespace longhaul::link

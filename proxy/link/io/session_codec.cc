@@ -30,8 +30,8 @@ void SessionCodec::work() {
   });
 }
 
-// Other work of the loop counts too, and so does the time in which other processes had the processor:
-// compression waits for the same one.
+// Other work of the event loop counts, too, and so does the time in which other processes used the processor,
+// because compression needs the same one.
 void SessionCodec::relieve_processor() {
   const TimePoint now = Clock::now();
   if (!codec_ || !relief_.due(now)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block codec of a session, driven from the loop: its work in pieces, its pauses, the compression level
-// that the processor allows, and its totals. Sessions come and go; the totals stay.
+// Runs the block codec of a session on the event loop: its work in pieces, its pauses, and the compression
+// level that the processor allows. The totals are kept across sessions.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <functional>
@@ -23,27 +23,27 @@ class SessionCodec {
   SessionCodec(const SessionCodec&) = delete;
   SessionCodec& operator=(const SessionCodec&) = delete;
 
-  // With a session; none: its bytes flow without blocks.
+  // Call when a session begins. Null if the session does not use blocks.
   void begin(std::unique_ptr<reduction::Reduction> codec);
   void end();  // after the session
   BlockCodec* codec() const { return codec_.get(); }
 
-  // ---- From the loop.
-  // Remaining work, a limited piece at a time; other flows are served in between.
+  // ---- Called from the event loop.
+  // Does remaining work, a limited piece at a time; other flows are served in between.
   void work();
   void relieve_processor();
-  // About once a second, while there is a disk dictionary: data sent before a pause is stored.
+  // Call about once a second while there is a disk dictionary: stores data that was sent before a pause.
   void on_second();
-  // The session is about to end: all data sent so far is stored now, on both sides.
+  // The session will end soon: stores all data sent so far, on both sides.
   void finish();
   bool finished() const { return !codec_ || codec_->finished(); }
 
   // ---- The dictionaries.
-  // Both dictionaries of the session are emptied, here and at the peer, and so is the peer's disk, of what
-  // this link could use. Returns how many bytes the two held here. This side's disk is to be cleared after
-  // this.
+  // Empties both dictionaries of the session, here and at the peer, and the part of the peer's disk that this
+  // link could use. Returns the number of bytes that the two held here. This side's disk must be cleared
+  // afterwards.
   std::uint64_t clear();
-  // How many bytes the peer dropped from its disk for that; no result until it has answered.
+  // The number of bytes that the peer dropped from its disk; nullopt until it has answered.
   std::optional<std::uint64_t> cleared_by_peer() const;
   // The peer's rights to read the disk dictionary have changed.
   void set_rights(reduction::SegmentRights rights);
@@ -58,7 +58,7 @@ class SessionCodec {
   ReductionTotals totals_;
   EncodeRelief relief_;
   std::uint64_t blocks_at_last_second_ = 0;
-  bool works_ = false;  // posted
+  bool works_ = false;  // work() is posted
   std::shared_ptr<SessionCodec*> self_;
 };
 

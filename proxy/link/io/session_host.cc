@@ -9,7 +9,7 @@ namespace longhaul::link {
 namespace asio = boost::asio;
 namespace {
 
-// Only the end of the session itself waits for this.
+// Only the end of the session depends on this work.
 constexpr std::uint64_t kWorkPerTurnOfEnd = 1 << 20;
 constexpr std::size_t kStreamsAtOnce = 16;
 
@@ -49,8 +49,8 @@ void SessionHost::release(StreamId stream) {
 }
 
 SessionHost::Delivered SessionHost::deliver_events() {
-  // A flow that gets an event may write, open or release, which causes further events: those are handled in
-  // the same round.
+  // A flow that receives an event may write, open or release streams, which causes further events: those are
+  // handled in the same round.
   if (std::exchange(delivering_, true)) return Delivered::nested;
   bool expired = false;
   while (session_) {
@@ -74,8 +74,7 @@ SessionHost::Delivered SessionHost::deliver_events() {
 void SessionHost::arm_timer() {
   if (!session_ || stopped_) return;
   const auto next = session_->next_timeout();
-  // A timer that fires too early finds nothing to do and is set again: cheaper than moving it for every
-  // packet.
+  // A timer that fires too early is set again, which is cheaper than moving it for every packet.
   if (!next || (timer_at_ && *timer_at_ <= *next)) return;
   timer_at_ = next;
   timer_.expires_at(*next);
@@ -148,7 +147,7 @@ void SessionHost::end_more() {
     left = session_->end_streams(kStreamsAtOnce);
     deliver_events();
   }
-  // A flow that was told has released its stream. Any other is told now.
+  // Flows that were notified have released their streams. The others are notified now.
   while (!left && !users_.empty() && !turn.used_up()) {
     count_work(kWorkPerTurnOfEnd / kStreamsAtOnce);
     users_.extract(users_.begin()).mapped()->on_stream_event(EventKind::reset);

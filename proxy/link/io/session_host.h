@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a session on the event loop: its deadline, its turns, its events to the flows, and its end, which
-// takes several turns. The owner provides its carriers.
+// Runs a session on the event loop: its deadline, its turns, its events for the flows, and its end, which
+// takes several turns. The owner provides the carriers.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,11 +14,11 @@
 
 namespace longhaul::link {
 
-// A flow on the link. Called from the loop, never from inside a call that the flow itself makes.
+// A flow on the link. Called from the event loop, never from inside a call by the flow itself.
 class StreamUser {
  public:
   virtual ~StreamUser() = default;
-  // After EventKind::reset the stream must be released and not touched again.
+  // After EventKind::reset the stream must be released and not used again.
   virtual void on_stream_event(EventKind kind) = 0;
 };
 
@@ -33,8 +33,8 @@ class SessionHost {
     virtual void kick() = 0;
     virtual void on_opened(Stream& stream) = 0;  // by the peer
     virtual void on_session_event(const Event& event) = 0;
-    virtual void on_failure(const std::string& why) = 0;  // therefore the session is over
-    // The streams of an ended session must not be ended yet.
+    virtual void on_failure(const std::string& why) = 0;  // the session has failed
+    // Whether the streams of an ended session must be kept for now.
     virtual bool keeps_streams() const = 0;
   };
 
@@ -43,14 +43,14 @@ class SessionHost {
   SessionHost(const SessionHost&) = delete;
   SessionHost& operator=(const SessionHost&) = delete;
 
-  // `make` may fail: then there is no session. `id` names it for both sides.
+  // `id` identifies the session for both sides.
   void begin(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained,
              std::unique_ptr<reduction::Reduction> codec, const Token& id);
   Session* session() const { return session_.get(); }
   const Token& id() const { return id_; }
-  Side side() const { return side_; }  // of this site in the session, whichever side dials later
+  Side side() const { return side_; }  // this site's side; does not change with later dials
   void fill(LinkStatus& status) const;
-  // A session that a new connection may continue.
+  // Whether there is a session that a new connection may continue.
   bool resumable() const { return session_ && !ending_; }
   SessionCodec& codec() { return codec_; }
   const SessionCodec& codec() const { return codec_; }
@@ -58,21 +58,21 @@ class SessionHost {
   void give_user(StreamId stream, StreamUser& user) { users_[stream] = &user; }
   void release(StreamId stream);
 
-  // ---- After anything that the session did. Expired: the session is over, and end() must be called.
+  // ---- To be called after every use of the session. Expired: the session is over, and end() must be called.
   enum class Delivered : std::uint8_t { nested, all, expired };
   Delivered deliver_events();
   void arm_timer();
-  // Remaining work continues after everything else that waits in the loop.
+  // Continues remaining work after everything else that is queued in the event loop.
   void go_on_later();
-  // Something that the codec waited for has arrived.
+  // Data that the codec waited for has arrived.
   void on_codec_ready();
 
-  // ---- The end. No other session begins before this one has ended.
-  // False: there is none, or it is ending already.
+  // ---- The end. No other session may begin before this one has ended.
+  // Returns false if there is no session, or it is already ending.
   bool end();
   bool ending() const { return ending_; }
   boost::asio::awaitable<void> wait_for_end();
-  // The end of the daemon: no more timers.
+  // For the end of the daemon: stops all timers.
   void stop();
 
  private:

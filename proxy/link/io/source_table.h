@@ -13,7 +13,7 @@
 namespace longhaul::link {
 
 using SourceKey = std::uint64_t;
-// IPv4 addresses take numbers that stand for no IPv6 network in use (0:ffff::/32).
+// IPv4 addresses use the keys of an unused IPv6 network (0:ffff::/32).
 inline SourceKey source_key(const boost::asio::ip::address& of) {
   const auto address = config::unmapped(of);
   if (address.is_v4()) return 0xffffull << 32 | address.to_v4().to_uint();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states that a link was in: since when it is in the present one, and whether it was ever up.
+// The states of a link: since when it has the current one, and whether it was ever up.
 #pragma once
 #include "proxy/link/status.h"
 #include "proxy/link/types.h"
@@ -12,7 +12,7 @@ class StateHistory {
 
   // A connection carried the session.
   void on_connected() { ever_up_ = true; }
-  // What a link without a usable session is.
+  // The state of a link without a usable session.
   LinkState without_session() const { return ever_up_ ? LinkState::down : LinkState::never_up; }
 
   struct Change {

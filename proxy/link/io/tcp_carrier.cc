@@ -11,16 +11,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Unsent bytes in the kernel form a queue that nothing can overtake: a few milliseconds of the line, two
-// packets at least, and enough to keep a fast line busy until the loop returns.
+// Unsent bytes in the kernel form a queue that no other data can overtake. Its size is a few milliseconds of
+// the line, at least two packets, and enough to keep a fast line busy until the loop returns.
 constexpr Duration kKernelQueue = 6ms;
 constexpr std::uint32_t kLowWaterMin = 4 * 1024, kLowWaterStart = 16 * 1024, kLowWaterMax = 1 << 20;
-// A STREAM frame limits how much one stream sends before another has its turn.
+// The size of a STREAM frame limits how much one stream sends before another has its turn.
 constexpr Duration kTurn = 5ms;
 constexpr std::size_t kChunkMin = 2800;
 // Frames are made, encrypted and sent in pieces that stay in the processor's cache.
 constexpr std::size_t kBatchMax = 192 * 1024;
-// Read in pieces of this size, a few at a time, and no more than a turn's work, so that no connection holds
+// Reads in pieces of this size, a few per turn, and no more than a turn's work, so that no connection blocks
 // the loop.
 constexpr std::size_t kReadBytes = 256 * 1024;
 constexpr int kReadsPerTurn = 4;
@@ -32,7 +32,7 @@ std::size_t bytes_in(Duration time, std::uint64_t bytes_per_second) {
 }
 
 std::byte* read_scratch() {
-  // One for the thread: it never holds bytes across a wait.
+  // One buffer per thread: it never holds bytes across a wait.
   thread_local auto scratch = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
   return scratch.get();
 }
@@ -64,7 +64,7 @@ TcpCarrier::~TcpCarrier() {
 const std::string& TcpCarrier::remote() const { return connection_.remote(); }
 
 void TcpCarrier::start() {
-  // Frames may have come together with the HELLO.
+  // Frames may have arrived together with the HELLO.
   asio::post(connection_.socket().get_executor(), [self = self_] {
     if (!*self) return;
     TcpCarrier& carrier = **self;
@@ -85,7 +85,7 @@ void TcpCarrier::fail(int error) {
 
 void TcpCarrier::fail(std::string why, EndedBy by) {
   if (std::exchange(failed_, true)) return;
-  // The owner destroys this object, so not from inside one of its own calls.
+  // Posted, because the owner destroys this object.
   asio::post(connection_.socket().get_executor(), [self = self_, why = std::move(why), by] {
     if (*self) (*self)->owner_.on_carrier_closed((*self)->id_, why, by);
   });
@@ -93,7 +93,7 @@ void TcpCarrier::fail(std::string why, EndedBy by) {
 
 void TcpCarrier::close(CloseCode code, std::string text) {
   failed_ = true;
-  // Only behind a complete record; otherwise the end of the connection has to say it.
+  // Only after a complete record; otherwise only the end of the connection notifies the peer.
   if (sent_of_pending_ == connection_.tls().outgoing().size()) {
     connection_.tls().outgoing().clear();
     connection_.refuse(code, std::move(text));
@@ -116,7 +116,7 @@ void TcpCarrier::on_readable() {
   session_.work().begin_turn();
   std::byte* scratch = read_scratch();
   thread_local Buffer plain;
-  // While work is deferred to another turn reading pauses, too: the peer notices by its window.
+  // While work is deferred to another turn, reading pauses, too, and the peer's window limits it.
   const int reads = session_.has_work_left() ? 0 : kReadsPerTurn;
   for (int i = 0; i < reads && !session_.work().used_up(); ++i) {
     ssize_t size = ::recv(connection_.socket().native_handle(), scratch, kReadBytes, 0);
@@ -130,7 +130,7 @@ void TcpCarrier::on_readable() {
     if (auto taken = session_.receive(id_, plain, Clock::now()); !taken) return fail(taken.error().message());
     if (!decrypted) return fail("TLS: " + connection_.tls().error_text());
     if (connection_.tls().closed_by_peer()) {
-      // fail() comes later: data before the end is processed first.
+      // fail() acts later: data before the end is processed first.
       fail("the peer closed the connection", EndedBy::peer);
       return owner_.after_activity();
     }
@@ -168,7 +168,7 @@ void TcpCarrier::flush() {
   if (write_frames()) owner_.after_activity();
 }
 
-// True: something was sent.
+// Returns true if something was sent.
 bool TcpCarrier::write_frames() {
   if (failed_ || waiting_writable_) return false;
   TimePoint now = Clock::now();
@@ -182,7 +182,7 @@ bool TcpCarrier::write_frames() {
       kick();
       break;
     }
-    // The kernel would accept more than it can send soon; it reports when it wants more.
+    // The kernel would accept more than it can send soon; it reports when it has room.
     std::size_t unsent = unsent_bytes(socket);
     if (unsent >= low_water_) {
       wait_writable();
@@ -201,7 +201,7 @@ bool TcpCarrier::write_frames() {
   return sent;
 }
 
-// False while ciphertext waits for the socket.
+// Returns false while ciphertext waits for the socket.
 bool TcpCarrier::send_pending() {
   Buffer& out = connection_.tls().outgoing();
   while (sent_of_pending_ < out.size()) {
@@ -243,7 +243,7 @@ void TcpCarrier::bound_rate() {
   set_rate_limit(connection_.socket().native_handle(), bound);
 }
 
-// The measured rate, within the bounds.
+// Reports the measured rate, within the limits, to the session.
 void TcpCarrier::tell_line_rate() {
   if (session_.preferred() != id_) return;
   const std::uint64_t bound = bound_bits_ / 8;
@@ -256,7 +256,7 @@ void TcpCarrier::measure(TimePoint now) {
   bound_rate();
   int socket = connection_.socket().native_handle();
   LineMeasure line = measure_line(socket);
-  // The rate of a phase with little data says nothing about the line; a real decrease shows soon.
+  // A rate measured with little data says nothing about the line; a real decrease is measured soon.
   if (line.application_limited && line.delivery_rate < rate_) return;
   rate_ = line.delivery_rate >= rate_ ? line.delivery_rate : (7 * rate_ + line.delivery_rate) / 8;
   tell_line_rate();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries a session's frames over one TLS connection: reads when the socket has bytes, writes when the
+// Carries a session's frames over one TLS connection: reads when the socket has bytes, and writes when the
 // session has frames and the kernel has sent nearly all earlier data.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
@@ -11,11 +11,10 @@
 
 namespace longhaul::link {
 
-// The cause of a connection's end: the peer or its kernel; or unknown, as after a cut.
+// The cause of a connection's end: the peer or its kernel, or unknown, as after a cut line.
 enum class EndedBy : std::uint8_t { peer, other };
 
-// The owner of the carrier. Both calls come from the loop, never from inside a call of the carrier's own
-// methods.
+// The owner of the carrier. Both are called from the event loop, never from inside the carrier's own methods.
 class CarrierOwner {
  public:
   virtual ~CarrierOwner() = default;
@@ -25,17 +24,17 @@ class CarrierOwner {
                                  EndedBy by) = 0;  // destroys the carrier
 };
 
-// The bound for all peers together, shared equally by the links that are up.
+// The rate limit for all peers together, shared equally by the links that are up.
 struct TotalRate {
-  std::uint64_t bits = 0;  // of IP packets a second; 0: none
+  std::uint64_t bits = 0;  // of IP packets per second; 0: no limit
   std::uint32_t links = 0;
 
-  std::uint64_t share() const { return bits / std::max<std::uint32_t>(links, 1); }  // 0: no bound
+  std::uint64_t share() const { return bits / std::max<std::uint32_t>(links, 1); }  // 0: no limit
 };
 
 class TcpCarrier {
  public:
-  // `rate_bits` bounds this peer; 0: not. `total` outlives the carrier.
+  // `rate_bits`: the limit for this peer; 0: none. All references outlive the carrier.
   TcpCarrier(CarrierId id, TlsConnection connection, Session& session, CarrierOwner& owner,
              std::uint64_t rate_bits, TotalRate& total);
   ~TcpCarrier();
@@ -43,18 +42,18 @@ class TcpCarrier {
   TcpCarrier& operator=(const TcpCarrier&) = delete;
 
   void start();
-  // The session may have data to send: it is sent at the end of this turn of the loop.
+  // The session may have data to send: sends it at the end of this turn of the event loop.
   void kick();
-  // Whole frames, at once, whichever carrier is preferred: a few, now and then.
+  // Sends whole frames at once, even if this carrier is not preferred. For a few frames now and then.
   void send(Bytes frames);
-  // Sends the reason, as far as the socket takes it at once, and closes. Does not call the owner.
+  // Sends the reason, if the socket accepts it at once, and closes. Does not call the owner.
   void close(CloseCode code, std::string text);
 
   CarrierId id() const { return id_; }
   const std::string& remote() const;
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
-  std::uint64_t delivery_rate() const { return rate_; }  // bytes a second; 0: not yet known
+  std::uint64_t delivery_rate() const { return rate_; }  // bytes per second; 0: not yet known
 
  private:
   void wait_readable();
@@ -75,9 +74,9 @@ class TcpCarrier {
   CarrierOwner& owner_;
   std::uint64_t rate_bits_;
   TotalRate& total_;
-  std::uint64_t bound_bits_ = 0;       // in force on the socket
-  std::shared_ptr<TcpCarrier*> self_;  // emptied at the end, so that late handlers know
-  FrameBatch frames_;                  // on their way into TLS
+  std::uint64_t bound_bits_ = 0;       // limit set on the socket
+  std::shared_ptr<TcpCarrier*> self_;  // points to null at the end, for late handlers
+  FrameBatch frames_;                  // not yet passed to TLS
   std::size_t sent_of_pending_ = 0;    // of tls().outgoing()
   bool kicked_ = false, waiting_writable_ = false, failed_ = false;
   std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;

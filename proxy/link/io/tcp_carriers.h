@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP connections of a link: one, or two while one replaces the other; and what all that there were have
-// carried. The link decides when one is closed.
+// The TCP connections of a link: one, or two while one replaces the other; and the totals of all connections
+// so far. The link decides when to close one.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,16 +20,16 @@ class TcpCarriers {
     if (!empty()) carriers_.back()->kick();
   }
 
-  // Whole frames, on the newest, which need not be preferred.
+  // Sends whole frames on the newest connection, even if it is not preferred.
   void send(Bytes frames) {
     if (!empty()) carriers_.back()->send(frames);
   }
 
-  // One that has failed by itself. False: it is not one of these.
+  // Removes a connection that has failed. Returns false if it is not one of these.
   bool forget(CarrierId id, Session* session);
-  // All. `session`: from which they are detached; null: there is none.
+  // Removes all. `session`: the session from which they are detached, or null.
   void forget_all(Session* session);
-  // Closed properly, if the other end should learn the reason.
+  // Closes all, and sends the reason to the peer.
   void close_all(CloseCode code, const std::string& why, Session* session);
 
   void fill(LinkStatus& status) const;

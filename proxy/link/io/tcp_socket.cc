@@ -10,10 +10,10 @@
 namespace longhaul::link {
 namespace {
 
-// 600 ms at 400 Mbit/s. Memory is used only for data in flight: the unsent part is bounded separately.
+// 600 ms at 400 Mbit/s. Memory is used only for data in flight: the unsent part is limited separately.
 constexpr int kSocketBytes = 32 << 20;
 
-// Seconds. A connection on standby, while UDP carries, is known to be dead within a quarter of a minute.
+// Seconds. While UDP is the carrier, a dead TCP connection is detected within a quarter of a minute.
 constexpr int kKeepIdle = 5, kKeepInterval = 2;
 constexpr int kKeepProbes = 5;
 // Milliseconds. While data is unacknowledged the kernel sends no keep-alives, and by itself it repeats that
@@ -23,8 +23,8 @@ constexpr unsigned kUnacknowledged = 1000 * (kKeepIdle + kKeepInterval * kKeepPr
 }  // namespace
 
 void set_link_buffers(int socket) {
-  // Beyond net.core.*mem_max needs CAP_NET_ADMIN. Without it these calls fail, and the kernel grows the
-  // buffers by itself.
+  // More than net.core.*mem_max needs CAP_NET_ADMIN. Without it these calls fail, and the kernel sizes the
+  // buffers automatically.
   setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
   setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
 }
@@ -46,7 +46,7 @@ std::string set_link_options(int socket, const std::string& congestion_control) 
 }
 
 void set_rate_limit(int socket, std::uint64_t ip_bits_per_second) {
-  // The kernel paces payload; the bound counts headers, 52 of every 1500 bytes.
+  // The kernel paces payload; the limit includes headers, 52 of every 1500 bytes.
   std::uint64_t bytes = ip_bits_per_second ? ip_bits_per_second / 8 * 1448 / 1500 : ~std::uint64_t{0};
   setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof bytes);
 }

@@ -24,7 +24,7 @@ class Deadline {
       socket.close(ignored);
     });
   }
-  // The timer may have expired with its handler still in the loop's queue.
+  // The timer may have expired while its handler is still queued in the loop.
   ~Deadline() { *state_ = State::over; }
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
@@ -41,7 +41,7 @@ std::string describe(const asio::ip::tcp::socket& socket) {
   auto remote = socket.remote_endpoint(error);
   if (error) return "unknown";
   auto shown = remote.address();
-  if (shown.is_v6() && shown.to_v6().is_v4_mapped())  // an IPv4 peer at a listener of both families
+  if (shown.is_v6() && shown.to_v6().is_v4_mapped())  // an IPv4 peer at a listener for both families
     shown = asio::ip::make_address_v4(asio::ip::v4_mapped, shown.to_v6());
   std::string address = shown.to_string();
   return (shown.is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
@@ -93,7 +93,7 @@ asio::awaitable<Result<void>> TlsConnection::receive_some(const HandshakePace* p
     pace->turns.done(processor);
     pace->charge(processor);
   }
-  // Even after an error: the alert for the peer may wait there.
+  // Even after an error: the alert for the peer may be pending.
   co_await flush();
   if (taken && tls_->closed_by_peer()) co_return boost::system::error_code(asio::error::eof);
   co_return taken;
@@ -107,8 +107,7 @@ asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit, const Han
   for (;;) {
     if (auto sent = co_await flush(); !sent) co_return deadline.passed() ? Result<void>(timed_out()) : sent;
     if (tls_->established()) break;
-    // A peer that refuses us ends the connection together with its last handshake message: its alert may be
-    // there.
+    // A peer that refuses us ends the connection with its last handshake message: its alert may have arrived.
     if (auto got = co_await receive_some(pace); !got && !tls_->established())
       co_return deadline.passed() ? Result<void>(timed_out()) : got;
   }
@@ -132,7 +131,7 @@ asio::awaitable<Result<Frame>> TlsConnection::read_frame(Duration limit) {
     if (ended) co_return ended;
     if (auto got = co_await receive_some(); !got) {
       if (deadline.passed()) co_return timed_out();
-      ended = got.error();  // a last frame, such as a refusal, may have come with the end
+      ended = got.error();  // a last frame, such as a refusal, may have arrived with the end
     }
   }
 }

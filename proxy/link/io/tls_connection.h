@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP connection between two proxies with TLS on it, up to the point where the session takes over: the
-// handshake and single frames, each within a time limit.
+// A TLS connection between two proxies until the session takes it over: the handshake and single frames, each
+// within a time limit.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -13,11 +13,11 @@
 
 namespace longhaul::link {
 
-// How the steps of an incoming handshake wait for their turns. Borrowed until it is over.
+// How the steps of an incoming handshake wait for their turns. Borrowed until the handshake ends.
 struct HandshakePace {
   HandshakeTurns& turns;
   Standing standing;
-  std::function<void(Duration processor)> charge;  // gets the processor time of each step
+  std::function<void(Duration processor)> charge;  // receives the processor time of each step
 };
 
 class TlsConnection {
@@ -25,8 +25,8 @@ class TlsConnection {
   TlsConnection(boost::asio::ip::tcp::socket socket, const TlsContext& context, Side side,
                 TlsEngine::FindKey find);
 
-  // Each completes with an error when `limit` has passed. Without a pace the handshake takes its steps at
-  // once.
+  // Each completes with an error when `limit` has passed. Without a pace, the handshake does not wait for
+  // turns.
   boost::asio::awaitable<Result<void>> handshake(Duration limit, const HandshakePace* pace = nullptr);
   boost::asio::awaitable<Result<Frame>> read_frame(Duration limit);
   boost::asio::awaitable<Result<void>> write_frame(const Frame frame);

@@ -12,9 +12,9 @@
 namespace longhaul::link {
 namespace {
 
-// Only what peers need: each further group is work that a stranger can cause with one ClientHello. The key
-// exchange resists quantum computers if the library has ML-KEM (OpenSSL 3.5); both shares are sent then, so
-// that an older peer needs no second round trip.
+// Only the groups that peers need: each further group is work that a stranger can cause with one ClientHello.
+// The key exchange resists quantum computers if the library has ML-KEM (OpenSSL 3.5). Then both shares are
+// sent, so that an older peer needs no second round trip.
 bool set_key_exchange(SSL_CTX* context) {
   const bool set = SSL_CTX_set1_groups_list(context, "*X25519MLKEM768:*X25519:P-256") == 1 ||
                    SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1;
@@ -34,14 +34,15 @@ TlsContext::TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLo
   if (!set_key_exchange(context))
     throw std::runtime_error("OpenSSL supports neither X25519 nor P-256: " + openssl_error());
   SSL_CTX_set_max_cert_list(context, TlsEngine::kMostCertificateBytes);
-  // Sessions of the link survive connections by other means; tickets would only be a second way in.
+  // The link's sessions survive connections by other means; tickets would only add a second way to
+  // authenticate.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   TlsEngine::set_callbacks(context);
-  // The certificate shows a stranger the key, which TLS cannot hide, and nothing else about the site.
+  // The certificate reveals only the key to a stranger, which TLS cannot hide.
   const auto certificate = identity::nameless_certificate(identity.private_key.get());
   if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, identity.private_key.get()) != 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How this site speaks TLS: its key, and the versions, ciphers and groups that it accepts. tls_engine.h runs
-// one connection.
+// The TLS settings of this site: its key, and the versions, ciphers and groups that it accepts. tls_engine.h
+// runs one connection.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -12,11 +12,11 @@
 
 namespace longhaul::link {
 
-// State that all connections of a site share. Engines keep the parts that they need.
+// State shared by all connections of a site. Engines share ownership of the parts that they need.
 class TlsContext {
  public:
-  // Throws std::runtime_error if OpenSSL refuses the identity. A `key_log`, if there is one, gets the secrets
-  // of all connections.
+  // Throws std::runtime_error if OpenSSL refuses the identity. The secrets of all connections are written to
+  // `key_log` if it is not null.
   explicit TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log = nullptr);
   SSL_CTX* get() const { return context_.get(); }
   const std::string& fingerprint() const { return fingerprint_; }  // of this site's key

@@ -12,7 +12,7 @@
 namespace longhaul::link {
 namespace {
 
-// AES-GCM keys are good for 2^24.5 full records (RFC 8446, section 5.5), some 380 GB; we change them much
+// AES-GCM keys are safe for 2^24.5 full records (RFC 8446, section 5.5), about 380 GB; they are changed much
 // earlier.
 constexpr std::uint64_t kBytesPerKey = 32ull << 30;
 
@@ -24,8 +24,8 @@ constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac 
 }  // namespace
 
 void TlsEngine::set_callbacks(SSL_CTX* context) {
-  // The only public way to a connection's traffic secrets; they go only into the engine's record keys, and
-  // the key log if there is one.
+  // The only public way to obtain a connection's traffic secrets. They are used only for the engine's record
+  // keys, and written to the key log if there is one.
   SSL_CTX_set_keylog_callback(context, &TlsEngine::take_secret);
   // Keys are pinned: chains, dates and names are ignored here. The handshake still proves that the peer has
   // the key.
@@ -77,7 +77,7 @@ TlsEngine::TlsEngine(const TlsContext& context, Side side, FindKey find)
   if (!ssl_ || !bio) throw std::bad_alloc();
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
-  SSL_set_bio(ssl_.get(), bio, bio);  // owns it
+  SSL_set_bio(ssl_.get(), bio, bio);  // takes ownership
   SSL_set_app_data(ssl_.get(), this);
   if (side == Side::dialler) {
     SSL_set_connect_state(ssl_.get());
@@ -87,7 +87,7 @@ TlsEngine::TlsEngine(const TlsContext& context, Side side, FindKey find)
 }
 
 // Called while the Certificate is read, before the CertificateVerify that follows it: nothing is computed
-// with an unknown key, and a dialler has not shown its own certificate yet.
+// with an unknown key, and a dialler has not yet sent its own certificate.
 int TlsEngine::check_key(X509_STORE_CTX* shown, void*) {
   const auto* ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(shown, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -127,7 +127,7 @@ void TlsEngine::take_secret(const SSL* ssl, const char* line) {
   if (engine->key_log_ && text.find("_HANDSHAKE_TRAFFIC_SECRET ") != text.npos) (engine->key_log_lines_ += text) += '\n';
 }
 
-// The secrets of the records are those that the preshared key has been mixed into.
+// Logs the secrets of the records, which include the preshared key.
 void TlsEngine::log_keys() {
   if (!key_log_) return;
   std::array<unsigned char, SSL3_RANDOM_SIZE> random;
@@ -144,8 +144,8 @@ void TlsEngine::log_keys() {
   key_log_lines_.clear();
 }
 
-// An attacker that later learns the agreed secret, for instance with a quantum computer, still needs this
-// one.
+// Mixes the preshared key into the secret. An attacker that later obtains the agreed secret, for instance
+// with a quantum computer, still needs the preshared key.
 void TlsEngine::mix_in_preshared(std::string_view label, SecretBytes& secret) const {
   if (!peer_key_.preshared) return;
   SecretBytes mixed(secret.size());
@@ -153,8 +153,8 @@ void TlsEngine::mix_in_preshared(std::string_view label, SecretBytes& secret) co
   secret = std::move(mixed);
 }
 
-// No record under these keys was made or read by libssl: it has no tickets to send, and it reads no further
-// than the record it wants.
+// libssl has not encrypted or decrypted a record with these keys: it sends no tickets, and reads only the
+// record that it needs.
 Result<void> TlsEngine::take_over() {
   const SSL_CIPHER* cipher = SSL_get_current_cipher(ssl_.get());
   const auto suite = cipher ? RecordSuite::of(SSL_CIPHER_get_protocol_id(cipher)) : std::nullopt;
@@ -179,7 +179,7 @@ Result<void> TlsEngine::receive(Bytes ciphertext, Buffer& plain) {
     ciphertext = std::exchange(incoming_, {});
   }
   while (!ciphertext.empty() && !closed_by_peer_) {
-    // Records are opened in place; only one that is split between two pieces is copied.
+    // Records are decrypted in place; only a record that is split between two pieces is copied.
     Bytes known = partial_.empty() ? ciphertext : Bytes(partial_);
     std::size_t size = kRecordHeadBytes;
     if (known.size() >= kRecordHeadBytes) {
@@ -246,7 +246,7 @@ Result<void> TlsEngine::on_handshake_message(Bytes message) {
   return {};
 }
 
-// Section 4.6.3: the message is the last one under the old key.
+// RFC 8446, section 4.6.3: the message is the last one under the old key.
 Result<void> TlsEngine::renew_key() {
   constexpr std::array kNotRequested{std::byte{kKeyUpdate}, std::byte{0}, std::byte{0}, std::byte{1},
                                      std::byte{0}};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS 1.3 without I/O: ciphertext in, plaintext out, and back. libssl does the handshake; tls_records.h
+// TLS 1.3 without I/O: converts ciphertext to plaintext and back. libssl does the handshake; tls_records.h
 // encrypts and decrypts the records after it. Both sides present a certificate, of which only the fingerprint
-// of the key counts; the caller decides whether that key is accepted, before the peer proves that it has it.
+// of the key is used. The caller accepts or refuses that key before the peer proves that it has the private
+// key.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -25,50 +26,51 @@ namespace longhaul::link {
 
 class TlsEngine {
  public:
-  // Limit of handshake bytes from the other side: its certificate may have 8 KiB, and all other messages are
-  // shorter than that.
+  // Limit of handshake bytes from the other side: its certificate may have 8 KiB, and all other messages
+  // together are shorter.
   static constexpr std::size_t kMostHandshakeBytes = 16 * 1024, kMostCertificateBytes = 8 * 1024;
   // This side's data for a key that it accepts.
   struct KnownKey {
-    std::shared_ptr<const identity::PresharedKey> preshared{};  // null: none
+    std::shared_ptr<const identity::PresharedKey> preshared{};  // null if there is none
   };
-  // For the key with this fingerprint; no result: the key is refused.
+  // Returns the data for the key with this fingerprint; nullopt to refuse the key.
   using FindKey = std::function<std::optional<KnownKey>(const std::string& fingerprint)>;
 
-  // For the SSL_CTX of a TlsContext: the callbacks through which its engines learn of keys.
+  // Sets callbacks on the SSL_CTX of a TlsContext, through which its engines receive keys.
   static void set_callbacks(SSL_CTX* context);
 
   TlsEngine(const TlsContext& context, Side side, FindKey find);
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
 
-  // Takes bytes from the network and appends the decrypted data; advances the handshake. After an error the
-  // connection is over; the rest of outgoing() (an alert) may still be sent.
+  // Processes bytes from the network: appends the decrypted data, and advances the handshake. After an error
+  // the connection is over; the rest of outgoing() (an alert) may still be sent.
   Result<void> receive(Bytes ciphertext, Buffer& plain);
-  // Encrypts; before the handshake is done only an empty span may be given, which starts it.
+  // Encrypts. Before the handshake is done, only an empty span may be passed, which starts it.
   Result<void> send(Bytes plain) { return send_pieces(std::span(&plain, 1)); }
-  // The same of bytes that lie apart, in order.
+  // The same for several pieces, in order.
   Result<void> send_pieces(std::span<const Bytes> pieces);
-  // Changes the key for later records. Happens automatically long before a key is worn out.
+  // Changes the key for later records. Happens automatically long before the usage limit of a key.
   Result<void> renew_key();
-  // Tells the peer that no more data follows.
+  // Notifies the peer that no more data follows.
   void close();
 
-  // Bytes that only the two ends of this connection can know, different for each label and context (RFC 8446,
-  // section 7.5). Only after the handshake; label and context are ours, so a failure is OpenSSL's.
+  // Secret bytes shared by the two ends of this connection, different for each label and context (RFC 8446,
+  // section 7.5). Call only after the handshake. The arguments are fixed by our code, so an error can only
+  // come from OpenSSL.
   Result<SecretBytes> export_keying_material(std::string_view label, Bytes context, std::size_t size) const;
 
   bool established() const { return established_; }
   bool closed_by_peer() const { return closed_by_peer_; }
-  // Fingerprint of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty
-  // before it arrives.
+  // Fingerprint of the key that the other side presented, "sha256:…"; proved once the handshake is done,
+  // empty before the key arrives.
   const std::string& peer_fingerprint() const { return peer_fingerprint_; }
   const std::string& own_fingerprint() const { return own_fingerprint_; }
-  // Ciphertext that waits to be sent; the caller takes from its front.
+  // Ciphertext to be sent; the caller removes it from the front.
   Buffer& outgoing() { return outgoing_; }
   // OpenSSL's text for the last error.
   const std::string& error_text() const { return error_text_; }
-  // The same as one of few cases. Valid after a failed handshake.
+  // The same error as a Refusal. Valid after a failed handshake.
   Refusal refusal() const { return refusal_; }
 
  private:
@@ -96,16 +98,16 @@ class TlsEngine {
   Side side_;
   FindKey find_;
   KnownKey peer_key_;
-  bool heard_ = false;               // a record has been opened
-  std::size_t handshake_bytes_ = 0;  // that came
-  // The handshake's secrets for what follows it, until they are taken over.
+  bool heard_ = false;               // a record has been decrypted
+  std::size_t handshake_bytes_ = 0;  // handshake bytes received
+  // The handshake's traffic secrets, until take_over().
   SecretBytes dialler_secret_, acceptor_secret_;
   std::shared_ptr<KeyLog> key_log_;
   std::string key_log_lines_;  // until the peer has proved its key
   std::optional<RecordSealer> sealer_;
   std::optional<RecordOpener> opener_;
-  Bytes incoming_;  // what the BIO may read now
-  Buffer partial_;  // the beginning of a record whose end has not come yet
+  Bytes incoming_;  // bytes that the BIO may read now
+  Buffer partial_;  // the beginning of an incomplete record
   Buffer outgoing_;
   std::uint64_t sent_under_key_ = 0;
   bool established_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL's errors in the words of operators, and as one of few cases.
+// OpenSSL's errors as text for operators, and as a Refusal.
 #pragma once
 #include <string>
 
@@ -9,9 +9,9 @@ namespace longhaul::link {
 
 // Why a handshake failed with this code of ERR_get_error().
 Refusal refusal_of(unsigned long code);
-// 0: the connection ended.
+// The text for the code; 0 means that the connection ended.
 std::string openssl_text(unsigned long code);
-// Of the oldest error of this thread; clears all of them.
+// The text of this thread's oldest error; clears all errors.
 std::string openssl_error();
 
 }  // namespace longhaul::link

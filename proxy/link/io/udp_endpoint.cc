@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux's UDP: generic segmentation offload to send (4.18), generic receive offload to receive (5.0), and the
-// plain calls where the kernel or a device refuses them.
+// Linux's UDP: generic segmentation offload for sending (4.18), generic receive offload for receiving (5.0),
+// and plain calls if the kernel or a device refuses them.
 #include "proxy/link/io/udp_endpoint.h"
 
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ namespace longhaul::link::udp {
 namespace asio = boost::asio;
 namespace {
 
-// No socket holds the loop for long.
+// Limit per turn, so that no socket blocks the event loop for long.
 constexpr std::size_t kReceiveTurnBytes = 256 * 1024;
 constexpr int kReceiveTurnCalls = 8;
 constexpr std::uint64_t kReceiveTurnWork = 4 << 20;
@@ -27,7 +27,7 @@ constexpr std::uint64_t kReceiveTurnWork = 4 << 20;
 constexpr Duration kMostLate = std::chrono::seconds(1);
 
 ReceivedBatch& received_batch() {
-  // One for the thread: it never holds bytes across a wait.
+  // One buffer per thread: it never holds bytes across a wait.
   thread_local ReceivedBatch batch;
   return batch;
 }
@@ -108,8 +108,8 @@ void UdpEndpoint::on_readable() {
   end_turn();
 }
 
-// The system's clock may be changed at any time, by any amount. But a datagram read now arrived after the
-// socket was empty.
+// The system's clock may be changed at any time, by any amount. But a datagram that is read now arrived after
+// the socket was last empty.
 TimePoint UdpEndpoint::arrival_of(std::chrono::nanoseconds late, TimePoint now) const {
   const Duration most = now - std::max(drained_at_, now - kMostLate);
   return now - std::clamp<Duration>(late, Duration{0}, most);
@@ -191,9 +191,9 @@ UdpEndpoint::Sent UdpEndpoint::send_segmented(DatagramBatch& batch, const asio::
   if (sent >= 0) return Sent::yes;
   const int error = errno;
   if (many && (error == EINVAL || error == EIO || error == EOPNOTSUPP || error == ENOPROTOOPT)) {
-    // EIO: the device computes no checksums (before Linux 6.11). EINVAL: this kernel does not know the
-    // option, or (before 6.14) a segment is larger than the device's MTU; where each alone passes, it was the
-    // option.
+    // EIO: the device computes no checksums (before Linux 6.11). EINVAL: this kernel does not have the
+    // option, or (before 6.14) a segment is larger than the device's MTU; if each datagram can be sent alone,
+    // the option was the cause.
     const Sent each = send_each(batch, source);
     if (error != EINVAL || each == Sent::yes) kernel_segments_ = false;
     return each;
@@ -235,7 +235,7 @@ UdpEndpoint::Sent UdpEndpoint::send_each(DatagramBatch& batch, const asio::ip::a
       batch.bytes.erase(batch.bytes.begin(), batch.bytes.begin() + gone);
       return outcome;
     }
-    ++done;  // this one is lost; the next may pass
+    ++done;  // this datagram is lost; the next may be sent
   }
   return outcome;
 }
@@ -247,7 +247,7 @@ void UdpEndpoint::wait_writable(Receiver& waiter) {
     if (!*self || error) return;
     UdpEndpoint& endpoint = **self;
     endpoint.waiting_writable_ = false;
-    // Those that still find no room are appended again.
+    // Receivers that still find no room are appended again.
     std::vector<Receiver*> waiters = std::exchange(endpoint.waiters_, {});
     std::swap(endpoint.told_, waiters);
     auto alive = self;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One UDP socket for all carriers of a site, or for one peer that is dialled: many datagrams in one system
-// call, each passed to the carrier with its connection id. The carrier authenticates packets and decides what
-// to send.
+// One UDP socket for all carriers of a site, or for one peer that this site dials. Reads and writes many
+// datagrams per system call, and passes each to the carrier with its connection id. The carrier authenticates
+// packets and decides what to send.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
@@ -20,12 +20,12 @@ namespace longhaul::link::udp {
 
 class UdpEndpoint {
  public:
-  static constexpr std::size_t kConnectionIdBytes = 8;  // behind the flags byte
+  static constexpr std::size_t kConnectionIdBytes = 8;  // after the flags byte
   using IdBytes = std::span<const std::byte, kConnectionIdBytes>;
 
   struct Arrival {
     UdpAddress from;
-    boost::asio::ip::address to;  // of this host, that the sender used; unspecified where nobody asked for it
+    boost::asio::ip::address to;  // this host's address that the sender used; unspecified if not requested
     TimePoint at;                 // the kernel's arrival time, if it reports one; otherwise `now`
     TimePoint now;                // when it was read
   };
@@ -33,19 +33,20 @@ class UdpEndpoint {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // May be decrypted in place. Nothing may be added to or removed from the endpoint here.
+    // The datagram may be decrypted in place. Receivers may not be added to or removed from the endpoint
+    // here.
     virtual void on_datagram(std::span<std::byte> datagram, const Arrival& arrival) = 0;
-    // All datagrams that the socket had were delivered: the time to answer.
+    // All available datagrams were delivered: the receiver may now send its responses.
     virtual void on_turn_end() = 0;
-    // send() said `busy`, and there is room again.
+    // send() returned `busy`, and there is room again.
     virtual void on_writable() = 0;
   };
 
   enum class Sent : std::uint8_t {
     yes,
-    busy,       // what is left in the batch is to be sent when the receiver is told
-    too_large,  // for the first hop; the batch is gone
-    refused,    // no route, a firewall of this host, no memory: treated as lost on the way
+    busy,       // the rest of the batch must be sent in on_writable()
+    too_large,  // too large for the first hop; the batch is dropped
+    refused,    // no route, local firewall or no memory: treated as packet loss
   };
 
   using Answers = UdpAnswers;
@@ -53,22 +54,23 @@ class UdpEndpoint {
   struct Counters {
     std::uint64_t datagrams_sent = 0, datagrams_received = 0;
     std::uint64_t sends = 0, receives = 0;  // system calls
-    std::uint64_t unknown = 0;              // for no carrier here: dropped, not answered, not logged
+    std::uint64_t unknown = 0;              // for no carrier here: dropped without a response or log line
     std::uint64_t refused = 0;
   };
 
-  // `interface`: all datagrams leave and arrive there; empty: by the route.
+  // `interface`: all datagrams use this interface; empty: by the routing table.
   static Result<std::unique_ptr<UdpEndpoint>> open(boost::asio::io_context& io, const UdpAddress& at,
                                                    Answers answers, const std::string& interface = {});
   ~UdpEndpoint();
   UdpEndpoint(const UdpEndpoint&) = delete;
   UdpEndpoint& operator=(const UdpEndpoint&) = delete;
 
-  // `receiver` gets the datagrams with this id, until remove().
+  // `receiver` receives the datagrams with this id until remove().
   void add(IdBytes id, Receiver& receiver);
   void remove(IdBytes id, Receiver& receiver);
 
-  // Sends from `source`, or by the route if that is unspecified. Clears the batch unless `busy`.
+  // Sends from `source`, or as the routing table chooses if that is unspecified. Clears the batch unless
+  // `busy`.
   Sent send(DatagramBatch& batch, const boost::asio::ip::address& source, Receiver& waiter);
 
   std::uint16_t port() const { return local_.port(); }
@@ -94,11 +96,11 @@ class UdpEndpoint {
   UdpAddress local_;
   bool kernel_segments_ = true;
   KeyedMap<std::uint64_t, Receiver*> receivers_;
-  std::vector<Receiver*> told_;  // in this turn; null: removed since
+  std::vector<Receiver*> told_;  // receivers of this turn's datagrams; null if removed since
   std::vector<Receiver*> waiters_;
   bool waiting_writable_ = false;
-  TimePoint drained_at_{};              // nothing was left in the socket
-  std::shared_ptr<UdpEndpoint*> self_;  // emptied at the end, so that late handlers know
+  TimePoint drained_at_{};              // when the socket was last empty
+  std::shared_ptr<UdpEndpoint*> self_;  // points to null at the end, for late handlers
   Counters counters_;
 };
 

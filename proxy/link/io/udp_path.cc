@@ -31,7 +31,7 @@ UdpPath::~UdpPath() {
 
 void UdpPath::fail(std::string why) {
   if (std::exchange(failed_, true)) return;
-  // The owner destroys this object, so not from inside one of its own calls.
+  // Posted, because the owner destroys this object.
   asio::post(timer_.get_executor(), [self = self_, why = std::move(why)] {
     if (*self) (*self)->owner_.on_path_breach(**self, why);
   });
@@ -41,7 +41,7 @@ void UdpPath::on_datagram(std::span<std::byte> datagram, const UdpEndpoint::Arri
   if (failed_) return;
   if (auto taken = carrier_.receive(datagram, arrival.from, arrival.at, arrival.now); !taken)
     return fail(taken.error().message());
-  // The carrier follows a peer that moved only after it has proved its address; so does our side of the path.
+  // The carrier follows a peer that moved only after it has proved its address. So does our source address.
   if (arrival.to != source_ && arrival.from == carrier_.peer()) source_ = arrival.to;
 }
 
@@ -80,7 +80,7 @@ void UdpPath::turn() {
   arm_timer();
 }
 
-// True: something was sent.
+// Returns true if something was sent.
 bool UdpPath::transmit() {
   std::size_t sent = 0;
   while (!busy_ && !failed_) {
@@ -112,8 +112,7 @@ bool UdpPath::transmit() {
 void UdpPath::arm_timer() {
   if (failed_) return;
   const auto next = carrier_.next_timeout();
-  // A timer that fires too early finds nothing to do and is set again: cheaper than moving it for every
-  // packet.
+  // A timer that fires too early is set again, which is cheaper than moving it for every packet.
   if (!next || (timer_at_ && *timer_at_ <= *next)) return;
   timer_at_ = next;
   timer_.expires_at(*next);

@@ -13,19 +13,19 @@ namespace longhaul::link::udp {
 
 class UdpPath;
 
-// The owner of the path. Both calls come from the loop, never from inside a call of the path's own methods,
-// and may destroy it.
+// The owner of the path. Both are called from the event loop, never from inside the path's own methods, and
+// may destroy it.
 class UdpPathOwner {
  public:
   virtual ~UdpPathOwner() = default;
   // The session received or sent bytes: events may be waiting, deadlines and the carrier's state may have
   // moved.
   virtual void after_path_activity() = 0;
-  // The peer broke the protocol, and the session was abandoned.
+  // The peer violated the protocol, and the session was abandoned.
   virtual void on_path_breach(UdpPath& path, const std::string& why) = 0;
 };
 
-// How late the loop's timer was, which limits the accuracy of pacing on a busy machine.
+// How late the event loop's timer was, which limits the accuracy of pacing on a busy machine.
 struct TimerLateness {
   std::uint64_t times = 0;
   Duration sum{}, worst{};
@@ -40,7 +40,7 @@ class UdpPath final : private UdpEndpoint::Receiver {
   UdpPath(const UdpPath&) = delete;
   UdpPath& operator=(const UdpPath&) = delete;
 
-  // There may be data to send: it is sent at the end of this turn of the loop.
+  // There may be data to send: sends it at the end of this turn of the event loop.
   void kick();
 
   UdpCarrier& carrier() { return carrier_; }
@@ -63,14 +63,14 @@ class UdpPath final : private UdpEndpoint::Receiver {
   Session& session_;
   UdpPathOwner& owner_;
   UdpCarrier carrier_;
-  boost::asio::ip::address source_;  // the address of ours that the peer uses; unspecified: by route
+  boost::asio::ip::address source_;  // our address that the peer uses; unspecified: by the routing table
   DatagramBatch batch_;
   boost::asio::steady_timer timer_;
   std::optional<TimePoint> timer_at_;
-  std::uint64_t timer_number_ = 0;  // of the last wait; a handler of an earlier one may still come
+  std::uint64_t timer_number_ = 0;  // of the last wait; the handler of an earlier one may still run
   bool kicked_ = false, busy_ = false, failed_ = false;
   TimerLateness lateness_;
-  std::shared_ptr<UdpPath*> self_;  // emptied at the end, so that late handlers know
+  std::shared_ptr<UdpPath*> self_;  // points to null at the end, for late handlers
 };
 
 }  // namespace longhaul::link::udp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports changes of the UDP paths to one peer to the operator: each change once.
+// Logs changes of the UDP paths to one peer: each change once.
 #pragma once
 #include <boost/system/error_code.hpp>
 #include <optional>
@@ -12,17 +12,17 @@ class UdpPathLog {
  public:
   explicit UdpPathLog(std::string peer) : peer_(std::move(peer)) {}
 
-  // Of the link: "udp" or "tcp". The first one of a session is no change.
+  // The carrier of the link: "udp" or "tcp". The first one of a session is not a change.
   void carried_by(const char* carrier, const char* reason);
   void session_ends();
 
-  // Of the line at this place; lines that have a name alone.
+  // The state of the line with this number; only for lines with a name.
   enum class LineState : std::uint8_t { works, silent, unused };
   void line_is(std::size_t line, const std::string& name, LineState state);
-  // The line without a name is the first one: it is reported by carried_by().
+  // The line that carries the link. A line without a name is not logged here, but by carried_by().
   void carried_on(std::size_t line, const std::string& name, const char* reason);
 
-  // ---- For the operator to change something.
+  // ---- Problems that the operator can fix.
   void no_socket(const std::string& line, const boost::system::error_code& error) const;
   void peer_failed(const std::string& why) const;
   void unanswered() const;

@@ -14,10 +14,10 @@ namespace longhaul::link::udp {
 namespace asio = boost::asio;
 namespace {
 
-// Datagrams that may wait in the socket while the loop is busy elsewhere: some 12 ms of 10 Gbit/s, of which
-// the kernel counts about half for its own structures.
+// Buffer for datagrams that wait while the event loop is busy: about 12 ms at 10 Gbit/s, of which the kernel
+// uses about half for its own structures.
 constexpr int kReceiveBytes = 16 << 20;
-// Pacing is ours, so little waits here: a few large sends.
+// The carrier paces, so little waits here: a few large sends.
 constexpr int kSendBytes = 2 << 20;
 
 template <class T>
@@ -27,13 +27,14 @@ bool set(int socket, int level, int option, const T& value) {
 
 void set_options(int socket, bool v6, UdpAnswers answers) {
   const int on = 1;
-  // Beyond net.core.*mem_max needs CAP_NET_ADMIN; without it, what the system allows.
+  // More than net.core.*mem_max needs CAP_NET_ADMIN; without it, the maximum that the system allows.
   if (!set(socket, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBytes))
     set(socket, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
   if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, kSendBytes)) set(socket, SOL_SOCKET, SO_SNDBUF, kSendBytes);
   set(socket, SOL_SOCKET, SO_MARK, net::kOwnSocketMark);
-  // Never fragmented, and the kernel's knowledge of path MTUs is not used: the carrier searches itself, and
-  // an ICMP message can be forged. IPv4 options count for the IPv4 half of a socket of both families, too.
+  // Datagrams are never fragmented, and the kernel's path MTUs are not used: the carrier probes the MTU
+  // itself, and ICMP messages can be forged. IPv4 options count for the IPv4 half of a socket of both
+  // families, too.
   set(socket, IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_PROBE});
   if (v6) set(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_PROBE});
   set(socket, SOL_UDP, UDP_GRO, on);
@@ -56,7 +57,7 @@ Result<asio::ip::udp::socket> open_udp_socket(asio::io_context& io, const UdpAdd
   socket.open(at.protocol(), error);
   if (error) return error;
   const bool v6 = at.protocol() == asio::ip::udp::v6();
-  // As the TCP listener: [::] takes both families, a single IPv6 address is of its own.
+  // Like the TCP listener: [::] accepts both families, a single IPv6 address only IPv6.
   if (v6) socket.set_option(asio::ip::v6_only(!at.address().is_unspecified()), error);
   if (error) return error;
   set_options(socket.native_handle(), v6, answers);

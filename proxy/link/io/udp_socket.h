@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens UDP sockets for carriers, with the options of the kernel that they need.
+// Opens UDP sockets for carriers, with the kernel options that they need.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
@@ -10,10 +10,12 @@
 
 namespace longhaul::link::udp {
 
-// Whether datagrams are sent from the address that the peer used, which matters when listening on several.
+// Whether datagrams are sent from the address that the peer used, which matters if the socket listens on
+// several.
 enum class UdpAnswers : std::uint8_t { by_route, from_address_used };
 
-// Bound and non-blocking. `interface`: all datagrams leave and arrive there; empty: by the route.
+// Returns a bound and non-blocking socket. `interface`: all datagrams use this interface; empty: by the
+// routing table.
 Result<boost::asio::ip::udp::socket> open_udp_socket(boost::asio::io_context& io, const UdpAddress& at,
                                                      UdpAnswers answers, const std::string& interface);
 

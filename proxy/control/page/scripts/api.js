@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to the control API of the daemon that served this page, with the token for changes.
+// Sends requests to the control API of the daemon that served this page, with the token for changes.
 
 const kTokenKey = 'longhaul-token';
 
-// `longhaul page` puts the token behind the #, which browsers do not send. It leaves the address bar at once.
+// `longhaul page` puts the token after the #, which browsers do not send. It is removed from the address bar at once.
 function takeTokenFromAddress() {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!token) return;

@@ -9,7 +9,7 @@ async function readHistory() {
   const answer = await ask('v1/history?step=' + step);
   if (step !== chart.step) return;  // the range was changed meanwhile
   chart.from = answer.from_s;
-  // The newest interval has not ended: its bytes would look like a fall.
+  // The newest interval has not ended: its bytes would look like a drop.
   chart.slots = answer.slots.slice(0, -1);
   drawChart();
 }
@@ -101,7 +101,7 @@ function drawChart() {
   setText(get('chart-words'), words);
 }
 
-// By pointer, or by arrow keys while the chart has the focus.
+// Marks the selected interval, which the pointer moves, or arrow keys while the chart has the focus.
 function showCursor() {
   const box = get('chart');
   for (const old of box.querySelectorAll('.cursor, output')) old.remove();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the page: tables that keep their rows, choices. What comes from the network is put in as text, never as markup.
+// Elements of the page: tables that keep their rows, choices. Data from the network is inserted as text, never as markup.
 
 const get = id => document.getElementById(id);
 
@@ -20,7 +20,7 @@ function setText(node, text) {
 }
 
 // A table whose rows stay the same elements while they have the same key, so that the focus stays where it is. A column
-// has a title, a text or an element for each item, and perhaps a class for its cells.
+// has a title, a text or an element for each item, and optionally a class for its cells.
 class Table {
   constructor(table, columns, {detail, empty} = {}) {
     this.columns = columns;

@@ -4,7 +4,7 @@
 const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', fec: 'off, adaptive, or K:M such as 10:2',
   preset: 'B, T, A, F or A+F'};
 
-// `until`: the configuration file's values of features that were changed by command.
+// `until`: the configuration file's values of features that a command has changed.
 function showInForce(preset, features, until) {
   const word = value => value === true ? 'on' : value === false ? 'off' : String(value);
   const changed = Object.entries(until).map(([name, value]) => `${name} is ${word(features[name])} (configuration file: ${word(value)})`);

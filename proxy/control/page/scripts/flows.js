@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of flows, searched and opened.
+// The list of flows, with a search and details.
 
 const kFlowsShown = 200;
 const flowList = {query: '', open: new Map()};

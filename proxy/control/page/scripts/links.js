@@ -7,7 +7,7 @@ function lossText(udp) {
 }
 
 const connected = link => link.state === 'up' || link.state === 'silent';
-// While TCP carries, UDP at most probes: its loss, queue and rate are not those of the link.
+// While TCP is the carrier, UDP at most sends probes: its loss, queue and rate are not those of the link.
 const carryingUdp = link => connected(link) && link.carrier === 'udp' ? link.udp : null;
 
 function rateWords(rate) {

@@ -53,7 +53,7 @@ function fillSaved(cell, bytes) {
     cell.bar = el('i');
     cell.replaceChildren(cell.number, el('span', {class: 'bar', 'aria-hidden': 'true'}, cell.bar));
   }
-  setText(cell.number, lan >= 1024 ? percent(share) : '–');  // the frames of a few bytes say nothing
+  setText(cell.number, lan >= 1024 ? percent(share) : '–');  // not meaningful for a few bytes
   cell.bar.style.width = 100 * Math.max(0, Math.min(1, share)) + '%';
 }
 
@@ -142,7 +142,7 @@ const exportsTable = () => new Table(get('exports'), [
   {title: 'Failed', number: true, text: row => row.failed, kind: row => row.bad ? 'bad' : ''},
 ]);
 
-// Only those that are configured. Counts since the start of the daemon.
+// Only configured exports. Counts since the start of the daemon.
 function showExports({ipfix, otlp, syslog}) {
   const rows = [];
   if (otlp) rows.push({name: 'OpenTelemetry collector', sent: `${otlp.sent} requests`, bad: otlp.failed + otlp.rejected_points > 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts everything, and asks again at intervals.
+// Starts everything, and updates at intervals.
 
 const tables = {};
 
@@ -46,7 +46,7 @@ async function refresh(name) {
   }
 }
 
-// From another machine nothing is answered without the token.
+// Requests from another machine are refused without the token.
 function askForToken(section, text) {
   const input = el('input', {type: 'password', autocomplete: 'off', required: true});
   const form = el('form', {onsubmit: event => {
