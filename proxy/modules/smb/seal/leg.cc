@@ -153,7 +153,7 @@ Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, For
   if (!header.is_response()) return find(session) ? Result<void>(Error::forged) : Result<void>();
   if (header.is_unsolicited()) return {};
   const auto request = requests_.find(header.message_id);
-  if (request == requests_.end()) return Error::forged;
+  if (request == requests_.end()) return tells_stranger(header, form) ? Result<void>() : Error::forged;
   const Request asked = request->second;
   if (form < asked.form && !may_be_weaker(header)) return Error::unprotected;
   // 3.3.5.5.3: the last answer to a login has the keys of the session that it begins.
@@ -164,8 +164,21 @@ Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, For
   return {};
 }
 
+// 3.3.5.2.9: a server that does not know the session on this connection cannot encrypt its refusal. The client
+// judges it, as it would without the pair: nothing here is added to it, and none of our requests has its number.
+bool Leg::tells_stranger(const Header& answer, Form form) const {
+  return form == Form::plain && says_expired(answer.status) && !sessions_.contains(answer.session_id) &&
+         strangers_.contains(answer.session_id);
+}
+
+void Leg::note_stranger(Bytes transform) {
+  const auto header = smb2::parse_transform_header(transform);
+  if (header && strangers_.size() < kMostSessions) strangers_.insert(header->session_id);
+}
+
 std::size_t Leg::state_bytes() const {
-  return sessions_.size() * kSessionBytes + (trees_.size() + requests_.size()) * kEntryBytes +
+  return sessions_.size() * kSessionBytes +
+         (trees_.size() + requests_.size() + strangers_.size()) * kEntryBytes +
          used_.state_bytes();
 }
 

@@ -31,6 +31,7 @@ struct Open {
   bool directory = false;
   bool disk_file = false;    // a plain file of a disk share, no reparse point
   bool durable = false;      // durable, persistent or resilient: granted, or asked of an open handle
+  bool outlasts_breaks = false;  // of these the last two: it keeps others away even while its client is gone
   bool reconnected = false;  // its state began on another connection
   bool replayed = false;
   // Its CREATE may be replayed on another connection, until the client has shown that it got the answer.
