@@ -15,9 +15,13 @@ namespace {
 
 constexpr std::size_t kSessionBytes = 2048, kEntryBytes = 96;
 
-// Servers cannot sign for a session that is gone, and answer a login before they know its key.
+// Servers cannot sign for a session that is gone. Samba's answer then has the request's own signature: it counts as
+// unsigned, and leaves so.
+bool says_ended(const Header& answer) { return answer.is_response() && says_expired(answer.status); }
+
+// And they answer a login before they know its key.
 bool may_be_weaker(const Header& answer) {
-  return answer.is_interim() || says_expired(answer.status) ||
+  return answer.is_interim() || says_ended(answer) ||
          (answer.command == Command::session_setup && answer.status != Status::success);
 }
 
@@ -111,9 +115,10 @@ Result<Frame> Leg::open(const Frame& frame) {
     Form form = encrypted ? Form::encrypted : Form::plain;
     if (session) {
       if (header.is_signed() && !encrypted) {
-        if (!session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
+        if (session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
+          form = Form::with_signature;
+        else if (to_ != To::server || !says_ended(header))
           return Error::forged;
-        form = Form::with_signature;
       }
       flags &= ~smb2::header_flags::is_signed;
       std::memset(at + smb2::header_at::signature, 0, sizeof(Signature));

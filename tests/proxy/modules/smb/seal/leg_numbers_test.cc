@@ -104,6 +104,33 @@ TEST_CASE("seal: only an error that the session is gone answers an encrypted req
   CHECK((!instead || form_in(flags_in(*instead)) == Form::plain));
 }
 
+TEST_CASE("seal: an answer that the session is gone is unsigned behind the legs if its signature is not valid") {
+  using smb2::header_flags::response;
+  const auto answer = [](Ends& ends, Status status, std::uint64_t id) {
+    const Slice request = frame_of(Command::create, id);
+    REQUIRE(goes_through(ends, request));
+    // As Samba does it: with the signature of the request.
+    return ends.far.open(arrived(with_signature(
+        ends.client_signer, frame_of(Command::create, id, response, 9, status))));
+  };
+  Ends ends;
+  for (const Status status : {Status::user_session_deleted, Status::network_session_expired}) {
+    const auto passed = answer(ends, status, 5 + static_cast<std::uint32_t>(status) % 2);
+    REQUIRE(passed.has_value());
+    CHECK(form_in(flags_in(*passed)) == Form::plain);
+    const Slice out = sent(ends.near, {passed->bytes});
+    CHECK((load_le<std::uint32_t>(out.bytes().subspan(kFrameHeadBytes), smb2::header_at::flags) &
+           smb2::header_flags::is_signed) == 0);
+    const Bytes signature = out.bytes().subspan(kFrameHeadBytes + smb2::header_at::signature, 16);
+    CHECK(std::ranges::all_of(signature, [](std::byte byte) { return byte == std::byte{0}; }));
+  }
+  CHECK(answer(ends, Status::access_denied, 20).error() == kForged);
+  CHECK(answer(ends, Status::success, 21).error() == kForged);
+  // A client's request never passes like that.
+  const Slice request = frame_of(Command::create, 22, 0, 9, Status::user_session_deleted);
+  CHECK(ends.near.open(arrived(with_signature(ends.server_signer, request))).error() == kForged);
+}
+
 TEST_CASE("seal: answers that come in several parts, unasked or late are accepted") {
   using smb2::header_flags::response;
   constexpr std::uint32_t kAsync = smb2::header_flags::async;
