@@ -114,8 +114,9 @@ TEST_CASE("seal: an answer that the session is gone is unsigned behind the legs 
         ends.client_signer, frame_of(Command::create, id, response, 9, status))));
   };
   Ends ends;
+  std::uint64_t id = 5;
   for (const Status status : {Status::user_session_deleted, Status::network_session_expired}) {
-    const auto passed = answer(ends, status, 5 + static_cast<std::uint32_t>(status) % 2);
+    const auto passed = answer(ends, status, id++);
     REQUIRE(passed.has_value());
     CHECK(form_in(flags_in(*passed)) == Form::plain);
     const Slice out = sent(ends.near, {passed->bytes});
