@@ -31,7 +31,6 @@ struct Open {
   bool directory = false;
   bool disk_file = false;    // a plain file of a disk share, no reparse point
   bool durable = false;      // durable, persistent or resilient: granted, or asked of an open handle
-  bool outlasts_breaks = false;  // of these the last two: it keeps others away even while its client is gone
   bool reconnected = false;  // its state began on another connection
   bool replayed = false;
   // Its CREATE may be replayed on another connection, until the client has shown that it got the answer.
@@ -66,6 +65,8 @@ struct Open {
   bool settled = false;           // nothing is promised, until a WRITE requested after this is answered
   std::uint32_t times_settled = 0;
   bool failed_promise = false;  // at the far half: the client may not have been told yet
+  // Persistent or resilient: the server keeps others away even while its client is gone.
+  bool outlasts_breaks = false;
 
   std::size_t name_bytes() const {
     return (name.path.size() + spelled.size() + moved_to.size()) * sizeof(char16_t);
