@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kSessionBytes = 2048, kEntryBytes = 96;
 
-// Servers cannot sign for a session that is gone. Samba's answer then has the request's own signature: it counts as
-// unsigned, and leaves so.
+// Servers cannot sign for a session that is gone. Samba's answer has the request's own signature then: it counts as
+// unsigned, and passes as it is. The client judges it, as it would without the pair.
 bool says_ended(const Header& answer) { return answer.is_response() && says_expired(answer.status); }
 
 // And they answer a login before they know its key.
@@ -113,13 +113,16 @@ Result<Frame> Leg::open(const Frame& frame) {
     const smb2::SessionId used = encrypted ? outer : id;
     Session* const session = find(used);
     Form form = encrypted ? Form::encrypted : Form::plain;
-    if (session) {
-      if (header.is_signed() && !encrypted) {
-        if (session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
-          form = Form::with_signature;
-        else if (to_ != To::server || !says_ended(header))
-          return Error::forged;
-      }
+    bool is_as_it_came = !session;
+    if (session && header.is_signed() && !encrypted) {
+      if (session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
+        form = Form::with_signature;
+      else if (to_ == To::server && says_ended(header))
+        is_as_it_came = true;
+      else
+        return Error::forged;
+    }
+    if (!is_as_it_came) {
       flags &= ~smb2::header_flags::is_signed;
       std::memset(at + smb2::header_at::signature, 0, sizeof(Signature));
       // The other leg needs it.
