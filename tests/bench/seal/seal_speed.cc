@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signatures and encryption of SMB2 cost on one core: WRITEs of one size that the near half's leg opens and the
-// far half's leg protects again, in pieces of 64 KiB as the link delivers them. Prints a line of JSON for each
-// algorithm and size; seconds of CPU time per GB, which a file needs once at each site.
+// What signatures and encryption of SMB2 cost on one core: WRITEs of one size that the near half's leg opens
+// and the far half's leg protects again, in pieces of 64 KiB as the link delivers them. Prints a line of JSON
+// for each algorithm and size; seconds of CPU time per GB, which a file needs once at each site.
 #include <malloc.h>
 #include <time.h>
 
@@ -45,7 +45,9 @@ const Algorithm kAlgorithms[] = {
     {"2.1 HMAC-SHA256", {.dialect = smb2::Dialect::smb_2_1}, false},
     {"3.0 AES-CMAC", {.dialect = smb2::Dialect::smb_3_0, .signing = Signing::aes_cmac}, false},
     {"3.1.1 AES-GMAC", {.dialect = smb2::Dialect::smb_3_1_1, .signing = Signing::aes_gmac}, false},
-    {"3.0 AES-128-CCM", {.dialect = smb2::Dialect::smb_3_0, .signing = Signing::aes_cmac, .cipher = Cipher::aes_128_ccm}, true},
+    {"3.0 AES-128-CCM",
+     {.dialect = smb2::Dialect::smb_3_0, .signing = Signing::aes_cmac, .cipher = Cipher::aes_128_ccm},
+     true},
     {"3.1.1 AES-128-GCM",
      {.dialect = smb2::Dialect::smb_3_1_1, .signing = Signing::aes_gmac, .cipher = Cipher::aes_128_gcm},
      true},
@@ -114,7 +116,8 @@ void measure(const Algorithm& algorithm, std::size_t size) {
   Client client(algorithm);
   Leg near(Leg::To::client), far(Leg::To::server);
   const SessionKeys keys = keys_for(algorithm.agreement.cipher);
-  demand(near.begin(kSession, algorithm.agreement, keys) && far.begin(kSession, algorithm.agreement, keys), "no session");
+  demand(near.begin(kSession, algorithm.agreement, keys) && far.begin(kSession, algorithm.agreement, keys),
+         "no session");
   double open = 0, seal = 0;
   std::uint64_t id = 0;
   for (std::size_t done = 0; done < kTotalBytes; done += size) {
@@ -126,15 +129,16 @@ void measure(const Algorithm& algorithm, std::size_t size) {
     demand(opened.has_value(), "a request was refused");
     std::vector<Slice> out;
     for (std::size_t at = 0; at < opened->bytes.size(); at += kPieceBytes)
-      demand(far.seal(opened->bytes.sub(at, std::min(kPieceBytes, opened->bytes.size() - at)), out).has_value(),
-             "a request was not protected");
+      demand(
+          far.seal(opened->bytes.sub(at, std::min(kPieceBytes, opened->bytes.size() - at)), out).has_value(),
+          "a request was not protected");
     out.clear();
     seal += cpu_seconds() - between;
     open += between - began;
   }
   const double gigabytes = static_cast<double>(kTotalBytes) / 1e9;
-  std::printf("{\"algorithm\": \"%s\", \"bytes\": %zu, \"open\": %.3f, \"seal\": %.3f, \"both\": %.3f}\n", algorithm.name,
-              size, open / gigabytes, seal / gigabytes, (open + seal) / gigabytes);
+  std::printf("{\"algorithm\": \"%s\", \"bytes\": %zu, \"open\": %.3f, \"seal\": %.3f, \"both\": %.3f}\n",
+              algorithm.name, size, open / gigabytes, seal / gigabytes, (open + seal) / gigabytes);
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ Cmac::Cmac(const Secret<16>& key)
 
 void Cmac::begin() {
   constexpr std::array<unsigned char, kBlockBytes> kZero{};
-  if (EVP_EncryptInit_ex2(context_.get(), nullptr, nullptr, kZero.data(), nullptr) != 1) throw std::bad_alloc();
+  if (EVP_EncryptInit_ex2(context_.get(), nullptr, nullptr, kZero.data(), nullptr) != 1)
+    throw std::bad_alloc();
   last_bytes_ = 0;
 }
 

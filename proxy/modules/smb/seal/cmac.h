@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AES-CMAC with a 128-bit key (RFC 4493), by AES in CBC mode: OpenSSL 3.0's own CMAC gives the cipher one block at a
-// time, which takes twice as long.
+// AES-CMAC with a 128-bit key (RFC 4493), by AES in CBC mode: OpenSSL 3.0's own CMAC gives the cipher one
+// block at a time, which takes twice as long.
 #pragma once
 #include <openssl/evp.h>
 
@@ -33,8 +33,8 @@ class Cmac {
 
   std::unique_ptr<EVP_CIPHER, Free> cipher_;
   std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
-  Secret<16> whole_, padded_;        // what the last block is combined with: K1, K2
-  Secret<16> last_;                  // at least one byte of the message stays here until finish()
+  Secret<16> whole_, padded_;  // what the last block is combined with: K1, K2
+  Secret<16> last_;            // at least one byte of the message stays here until finish()
   std::size_t last_bytes_ = 0;
   std::array<std::byte, kMostAtOnce> encrypted_;
 };

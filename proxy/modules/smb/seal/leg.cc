@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kSessionBytes = 2048, kEntryBytes = 96;
 
-// Servers cannot sign for a session that is gone. Samba's answer has the request's own signature then: it counts as
-// unsigned, and passes as it is. The client judges it, as it would without the pair.
+// Servers cannot sign for a session that is gone. Samba's answer has the request's own signature then: it
+// counts as unsigned, and passes as it is. The client judges it, as it would without the pair.
 bool says_ended(const Header& answer) { return answer.is_response() && says_expired(answer.status); }
 
 // And they answer a login before they know its key.
@@ -172,8 +172,9 @@ Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, For
   return {};
 }
 
-// 3.3.5.2.9: a server that does not know the session on this connection cannot encrypt its refusal. The client
-// judges it, as it would without the pair: nothing here is added to it, and none of our requests has its number.
+// 3.3.5.2.9: a server that does not know the session on this connection cannot encrypt its refusal. The
+// client judges it, as it would without the pair: nothing here is added to it, and none of our requests has
+// its number.
 bool Leg::tells_stranger(const Header& answer, Form form) const {
   return form == Form::plain && says_expired(answer.status) && !sessions_.contains(answer.session_id) &&
          strangers_.contains(answer.session_id);
@@ -186,8 +187,7 @@ void Leg::note_stranger(Bytes transform) {
 
 std::size_t Leg::state_bytes() const {
   return sessions_.size() * kSessionBytes +
-         (trees_.size() + requests_.size() + strangers_.size()) * kEntryBytes +
-         used_.state_bytes();
+         (trees_.size() + requests_.size() + strangers_.size()) * kEntryBytes + used_.state_bytes();
 }
 
 }  // namespace longhaul::smb::seal

@@ -18,8 +18,7 @@ const unsigned char* raw_of(Bytes bytes) { return reinterpret_cast<const unsigne
 
 }  // namespace
 
-Signer::Signer(Signing signing, const Secret<16>& key)
-    : signing_(signing), key_(key) {
+Signer::Signer(Signing signing, const Secret<16>& key) : signing_(signing), key_(key) {
   if (signing == Signing::aes_cmac) {
     cmac_.emplace(key);
     return;

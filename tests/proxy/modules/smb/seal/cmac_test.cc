@@ -28,7 +28,8 @@ Secret<16> key_of(const Buffer& bytes) {
 
 // OpenSSL's own.
 Buffer expected(const Secret<16>& key, Bytes message) {
-  const std::unique_ptr<EVP_MAC, decltype(&EVP_MAC_free)> mac(EVP_MAC_fetch(nullptr, "CMAC", nullptr), EVP_MAC_free);
+  const std::unique_ptr<EVP_MAC, decltype(&EVP_MAC_free)> mac(EVP_MAC_fetch(nullptr, "CMAC", nullptr),
+                                                              EVP_MAC_free);
   const std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)> context(EVP_MAC_CTX_new(mac.get()),
                                                                           EVP_MAC_CTX_free);
   char cipher[] = "AES-128-CBC";
@@ -36,10 +37,12 @@ Buffer expected(const Secret<16>& key, Bytes message) {
                                OSSL_PARAM_construct_end()};
   Buffer code(16);
   std::size_t size = 0;
-  REQUIRE(EVP_MAC_init(context.get(), reinterpret_cast<const unsigned char*>(key.bytes.data()), key.bytes.size(),
-                       params) == 1);
-  REQUIRE(EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(message.data()), message.size()) == 1);
-  REQUIRE(EVP_MAC_final(context.get(), reinterpret_cast<unsigned char*>(code.data()), &size, code.size()) == 1);
+  REQUIRE(EVP_MAC_init(context.get(), reinterpret_cast<const unsigned char*>(key.bytes.data()),
+                       key.bytes.size(), params) == 1);
+  REQUIRE(EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(message.data()),
+                         message.size()) == 1);
+  REQUIRE(EVP_MAC_final(context.get(), reinterpret_cast<unsigned char*>(code.data()), &size, code.size()) ==
+          1);
   return code;
 }
 

@@ -74,7 +74,8 @@ TEST_CASE("seal: an answer to no request that the server has goes nowhere") {
     }
 }
 
-TEST_CASE("seal: only an error that the session is gone answers an encrypted request of a session without keys") {
+TEST_CASE(
+    "seal: only an error that the session is gone answers an encrypted request of a session without keys") {
   using smb2::header_flags::response;
   const auto says = [](Ends& ends, Status status, smb2::SessionId session, std::uint64_t id) {
     return ends.far.open(arrived(frame_of(Command::create, id, response, 9, status, session)));
@@ -94,7 +95,8 @@ TEST_CASE("seal: only an error that the session is gone answers an encrypted req
   const Slice as_sent = frame_of(Command::create, 5, response, 9, Status::user_session_deleted, kNobodys);
   CHECK(std::ranges::equal(sent(ends.near, {answer->bytes}).bytes(), as_sent.bytes()));
   CHECK(says(ends, Status::network_session_expired, kNobodys, 6).has_value());
-  // Anything else that names it, that error for others, and that error in place of the answer to another's request.
+  // Anything else that names it, that error for others, and that error in place of the answer to another's
+  // request.
   for (const Status status : {Status::success, Status::access_denied, Status::pending})
     CHECK(says(ends, status, kNobodys, 5).error() == kForged);
   for (const smb2::SessionId session : {kOurs, kAnother, smb2::SessionId{0}})

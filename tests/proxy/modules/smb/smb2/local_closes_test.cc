@@ -49,7 +49,8 @@ TEST_CASE("a cached handle of a plain file may be closed locally, unless one con
   }
 }
 
-TEST_CASE("a file with WRITEs that the server has answered may be closed locally under the client's own lease") {
+TEST_CASE(
+    "a file with WRITEs that the server has answered may be closed locally under the client's own lease") {
   const auto may_be_closed = [](const std::function<void(Open&)>& change) {
     Closable t;
     t.open.caching = lease_state::read | lease_state::write | lease_state::handle;

@@ -51,7 +51,7 @@ int early_closes(Run run) {
 
 }  // namespace
 
-TEST_CASE("a client that caches writes and handles need not wait for its CLOSE when the server has answered its WRITEs") {
+TEST_CASE("a CLOSE need not wait under a lease for writes and handles when all WRITEs are answered") {
   const auto written = [](std::uint32_t state, bool waits, bool flushes) {
     return early_closes([=](Pair&, Client& client) {
       const FileId file = client.opened(open_with_lease(client, "f", state));
