@@ -35,9 +35,8 @@ QUICK_SEALED = tuple(name for name in QUICK if name != "smb2.compound")
 LONG_SEALED = ("smb2.lease",)
 SETTINGS_SEALED = {"server multi channel support": "no"}
 
-# Several connections of a session, with the server's keys, in 3.0. Not among them, because encrypted they differ: smb2.session.bind2
-# (two sessions, each bound to a third connection, one of them logged off) and bind_invalid_auth; see seal/README.md, *Limits*.
-CHANNELS = ("smb2.session.bind1", "smb2.multichannel.generic")
+# Several connections of a session, with the server's keys, in 3.0.
+CHANNELS = ("smb2.session.bind1", "smb2.session.bind2", "smb2.session.bind_invalid_auth", "smb2.multichannel.generic")
 SETTINGS_CHANNELS = {"server multi channel support": "yes", "interfaces": f'"{SERVER};speed=1000000000,capability=RSS"'}
 
 # smb2.credits leaves an id out, and wants all of the server's 8,192 credits when it uses it at last. The server counts the far

@@ -15,9 +15,13 @@ namespace {
 
 constexpr std::size_t kSessionBytes = 2048, kEntryBytes = 96;
 
-// Servers cannot sign for a session that is gone, and answer a login before they know its key.
+// Servers cannot sign for a session that is gone. Samba's answer has the request's own signature then: it
+// counts as unsigned, and passes as it is. The client judges it, as it would without the pair.
+bool says_ended(const Header& answer) { return answer.is_response() && says_expired(answer.status); }
+
+// And they answer a login before they know its key.
 bool may_be_weaker(const Header& answer) {
-  return answer.is_interim() || says_expired(answer.status) ||
+  return answer.is_interim() || says_ended(answer) ||
          (answer.command == Command::session_setup && answer.status != Status::success);
 }
 
@@ -109,12 +113,16 @@ Result<Frame> Leg::open(const Frame& frame) {
     const smb2::SessionId used = encrypted ? outer : id;
     Session* const session = find(used);
     Form form = encrypted ? Form::encrypted : Form::plain;
-    if (session) {
-      if (header.is_signed() && !encrypted) {
-        if (!session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
-          return Error::forged;
+    bool is_as_it_came = !session;
+    if (session && header.is_signed() && !encrypted) {
+      if (session->signer.verify(element.bytes.first(smb2::kHeaderBytes), element.body()))
         form = Form::with_signature;
-      }
+      else if (to_ == To::server && says_ended(header))
+        is_as_it_came = true;
+      else
+        return Error::forged;
+    }
+    if (!is_as_it_came) {
       flags &= ~smb2::header_flags::is_signed;
       std::memset(at + smb2::header_at::signature, 0, sizeof(Signature));
       // The other leg needs it.
@@ -153,7 +161,7 @@ Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, For
   if (!header.is_response()) return find(session) ? Result<void>(Error::forged) : Result<void>();
   if (header.is_unsolicited()) return {};
   const auto request = requests_.find(header.message_id);
-  if (request == requests_.end()) return Error::forged;
+  if (request == requests_.end()) return tells_stranger(header, form) ? Result<void>() : Error::forged;
   const Request asked = request->second;
   if (form < asked.form && !may_be_weaker(header)) return Error::unprotected;
   // 3.3.5.5.3: the last answer to a login has the keys of the session that it begins.
@@ -164,9 +172,22 @@ Result<void> Leg::note_answer(const Header& header, smb2::SessionId session, For
   return {};
 }
 
+// 3.3.5.2.9: a server that does not know the session on this connection cannot encrypt its refusal. The
+// client judges it, as it would without the pair: nothing here is added to it, and none of our requests has
+// its number.
+bool Leg::tells_stranger(const Header& answer, Form form) const {
+  return form == Form::plain && says_expired(answer.status) && !sessions_.contains(answer.session_id) &&
+         strangers_.contains(answer.session_id);
+}
+
+void Leg::note_stranger(Bytes transform) {
+  const auto header = smb2::parse_transform_header(transform);
+  if (header && strangers_.size() < kMostSessions) strangers_.insert(header->session_id);
+}
+
 std::size_t Leg::state_bytes() const {
-  return sessions_.size() * kSessionBytes + (trees_.size() + requests_.size()) * kEntryBytes +
-         used_.state_bytes();
+  return sessions_.size() * kSessionBytes +
+         (trees_.size() + requests_.size() + strangers_.size()) * kEntryBytes + used_.state_bytes();
 }
 
 }  // namespace longhaul::smb::seal

@@ -66,6 +66,8 @@ class Leg {
   Session* find(smb2::SessionId session);
   Result<void> note_request(const smb2::Header& header, smb2::SessionId session, Form form);
   Result<void> note_answer(const smb2::Header& header, smb2::SessionId session, Form form);
+  bool tells_stranger(const smb2::Header& answer, Form form) const;
+  void note_stranger(Bytes transform);
   Result<void> seal_frame(std::vector<Slice> pieces, std::size_t size, std::vector<Slice>& out);
   Result<Request> form_of_request(const smb2::Header& header, smb2::SessionId session);
   Request form_of_answer(const smb2::Header& header, smb2::SessionId session);
@@ -78,6 +80,8 @@ class Leg {
   std::map<TreeKey, Tree> trees_;
   // Without a final answer. Towards the client those of sessions with keys; towards the server all, ours too.
   KeyedMap<smb2::MessageId, Request> requests_;
+  // Sessions without keys here, for which encrypted requests went to the server: their numbers are not known.
+  KeyedSet<smb2::SessionId> strangers_;
   UsedIds used_;  // by the client
   Gathered gathered_;
 };

@@ -53,8 +53,10 @@ Result<void> Leg::seal_frame(std::vector<Slice> pieces, std::size_t size, std::v
   std::byte* memory = split_front(pieces, std::min(size, kFrontBytes));
   const std::byte* const first = memory + kFrameHeadBytes;
   if (size < kFrontBytes || load_le<std::uint32_t>({first, smb2::kHeaderBytes}, 0) != smb2::kProtocolId) {
-    if (sessions_.empty() || may_pass({memory, std::min(size, kFrontBytes)})) return pass();
-    return Error::unprotected;
+    const Bytes front(memory, std::min(size, kFrontBytes));
+    if (!sessions_.empty() && !may_pass(front)) return Error::unprotected;
+    if (to_ == To::server && front.size() > kFrameHeadBytes) note_stranger(front.subspan(kFrameHeadBytes));
+    return pass();
   }
   const Bytes first_header(first, smb2::kHeaderBytes);
   const std::uint32_t next = load_le<std::uint32_t>(first_header, smb2::header_at::next_command);

@@ -16,38 +16,36 @@ namespace {
 
 const unsigned char* raw_of(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 
-const char* mac_of(Signing signing) {
-  switch (signing) {
-    case Signing::aes_cmac:
-      return "CMAC";
-    case Signing::aes_gmac:
-      return "GMAC";
-    default:
-      return "HMAC";
-  }
-}
-
 }  // namespace
 
-Signer::Signer(Signing signing, const Secret<16>& key)
-    : signing_(signing), key_(key), mac_(EVP_MAC_fetch(nullptr, mac_of(signing), nullptr)) {
+Signer::Signer(Signing signing, const Secret<16>& key) : signing_(signing), key_(key) {
+  if (signing == Signing::aes_cmac) {
+    cmac_.emplace(key);
+    return;
+  }
+  const bool hashes = signing == Signing::hmac_sha256;
+  mac_.reset(EVP_MAC_fetch(nullptr, hashes ? "HMAC" : "GMAC", nullptr));
   if (mac_) context_.reset(EVP_MAC_CTX_new(mac_.get()));
-  char digest[] = "SHA256", cbc[] = "AES-128-CBC", gcm[] = "AES-128-GCM";
-  const OSSL_PARAM params[] = {
-      signing == Signing::hmac_sha256
-          ? OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0)
-          : OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_CIPHER, signing == Signing::aes_cmac ? cbc : gcm, 0),
-      OSSL_PARAM_construct_end()};
+  char digest[] = "SHA256", gcm[] = "AES-128-GCM";
+  const OSSL_PARAM params[] = {hashes ? OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0)
+                                      : OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_CIPHER, gcm, 0),
+                               OSSL_PARAM_construct_end()};
   if (!context_ || EVP_MAC_CTX_set_params(context_.get(), params) != 1) throw std::bad_alloc();
 }
 
-// 3.1.4.1: AES-GMAC's nonce is the MessageId, and who sends: bit 0 the server, bit 1 a CANCEL.
 Signature Signer::sign(Bytes header, std::span<const Bytes> rest) {
   assert(header.size() == smb2::kHeaderBytes);
   std::array<std::byte, smb2::kHeaderBytes> head;
   std::copy(header.begin(), header.end(), head.begin());
   std::fill_n(head.begin() + smb2::header_at::signature, sizeof(Signature), std::byte{0});
+  if (!cmac_) return sign_with_openssl(head, rest);
+  cmac_->update(head);
+  for (Bytes piece : rest) cmac_->update(piece);
+  return cmac_->finish();
+}
 
+// 3.1.4.1: AES-GMAC's nonce is the MessageId, and who sends: bit 0 the server, bit 1 a CANCEL.
+Signature Signer::sign_with_openssl(Bytes head, std::span<const Bytes> rest) {
   std::array<std::byte, 12> nonce{};
   OSSL_PARAM params[] = {OSSL_PARAM_construct_end(), OSSL_PARAM_construct_end()};
   if (signing_ == Signing::aes_gmac) {

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "proxy/modules/smb/seal/agreement.h"
+#include "proxy/modules/smb/seal/cmac.h"
 
 namespace longhaul::smb::seal {
 
@@ -28,8 +30,11 @@ class Signer {
     void operator()(EVP_MAC* mac) const { EVP_MAC_free(mac); }
     void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
   };
+  Signature sign_with_openssl(Bytes head, std::span<const Bytes> rest);
+
   Signing signing_;
   Secret<16> key_;
+  std::optional<Cmac> cmac_;  // of AES-CMAC; OpenSSL has the others
   std::unique_ptr<EVP_MAC, Free> mac_;
   std::unique_ptr<EVP_MAC_CTX, Free> context_;
 };

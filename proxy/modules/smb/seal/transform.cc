@@ -81,14 +81,27 @@ Slice Transform::seal(smb2::SessionId session, std::span<const Bytes> message, s
   store_le(transform + kTransformFlagsAt, kEncrypted);
   store_le(transform + kTransformSessionAt, session);
 
+  int written = 0;
+  bool done = begin(true, nonce.data(), nullptr, size,
+                    {transform + kTransformNonceAt, kTransformBytes - kTransformNonceAt});
+  const auto encrypt = [&](const std::byte* from, std::byte* to, std::size_t bytes) {
+    done =
+        done && EVP_CipherUpdate(context_.get(), raw(to), &written, raw(from), static_cast<int>(bytes)) == 1;
+  };
+  // CCM takes its text at once, so the pieces are put together first.
   std::byte* const text = transform + kTransformBytes;
   std::byte* end = text;
-  for (Bytes piece : message) end = std::copy(piece.begin(), piece.end(), end);
-  int written = 0;
-  if (!begin(true, nonce.data(), nullptr, size, {transform + kTransformNonceAt, kTransformBytes - kTransformNonceAt}) ||
-      EVP_CipherUpdate(context_.get(), raw(text), &written, raw(text), static_cast<int>(size)) != 1 ||
-      EVP_CipherFinal_ex(context_.get(), raw(end), &written) != 1 ||
-      EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, kTransformTagBytes, transform + kTransformTagAt) != 1)
+  for (Bytes piece : message) {
+    if (is_ccm(cipher_kind_))
+      std::copy(piece.begin(), piece.end(), end);
+    else if (!piece.empty())
+      encrypt(piece.data(), end, piece.size());
+    end += piece.size();
+  }
+  if (is_ccm(cipher_kind_)) encrypt(text, text, size);
+  if (!done || EVP_CipherFinal_ex(context_.get(), raw(end), &written) != 1 ||
+      EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, kTransformTagBytes,
+                          transform + kTransformTagAt) != 1)
     throw std::bad_alloc();
   return frame;
 }

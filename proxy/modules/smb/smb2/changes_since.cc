@@ -15,8 +15,11 @@ bool ChangesSince::any(const Open& open) const {
 }
 
 bool ChangesSince::may_be_unfinished(const Open& open) const {
-  const std::uint64_t writes = open.group->count(&FileCounts::writes);
-  return writes != writes_ || open.group->count(&FileCounts::changes) - writes != others_;
+  return open.group->count(&FileCounts::writes) != writes_ || other_than_writes(open);
+}
+
+bool ChangesSince::other_than_writes(const Open& open) const {
+  return open.group->count(&FileCounts::changes) - open.group->count(&FileCounts::writes) != others_;
 }
 
 }  // namespace longhaul::smb::smb2

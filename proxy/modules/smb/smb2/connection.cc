@@ -106,7 +106,7 @@ void Connection::apply(const RequestEffects& effects, Pending& request, Chain& c
     open->locked = true;
     open->group->add(&FileCounts::locks);
   }
-  if (open && effects.makes_durable) open->durable = true;
+  if (open && effects.makes_durable) open->durable = open->outlasts_breaks = true;
   if (effects.changes_file) void_file(file_meant(open, chain), request, changes);
   // The new name is not tracked: from now on it may be any name.
   if (open && effects.renames) {

@@ -5,11 +5,22 @@
 
 namespace longhaul::smb::smb2 {
 
+namespace {
+
+bool only_answered_writes(const Open& open, const ChangesSince& since) {
+  return open.lease && !open.on_behalf && (open.caching & lease_state::write) &&
+         !since.other_than_writes(open) && open.group->count(&FileCounts::unsettled) == 0;
+}
+
+}  // namespace
+
+// If the CLOSE is lost with the connection, a durable handle stays open at the server, until another open of
+// the file breaks its lease. Only handles that outlast that would keep others away.
 bool may_be_closed_locally(const Open& open, const ChangesSince& since) {
-  const bool plain = open.disk_file && !open.durable && !open.reconnected && !open.replayed &&
+  const bool plain = open.disk_file && !open.outlasts_breaks && !open.reconnected && !open.replayed &&
                      !open.is_locked() && !(open.options & create_options::delete_on_close);
   return plain && (open.caching & lease_state::handle) && !open.break_pending &&
-         !since.may_be_unfinished(open);
+         (!since.may_be_unfinished(open) || only_answered_writes(open, since));
 }
 
 CloseResponse closed_as(const Open& open, std::uint16_t flags) {

@@ -14,7 +14,9 @@
 
 namespace longhaul::smb::smb2 {
 
-// The handle is cached, and no change of the file through this connection may be unfinished.
+// The handle is cached, and no change of the file through this connection may be unfinished; or the client
+// holds a lease under which it could keep its WRITEs and the handle itself, and the server has answered them
+// all: then CLOSE could only report an error that such a client does not pass on to programs (decision 0028).
 bool may_be_closed_locally(const Open& open, const ChangesSince& since);
 
 // The server's response to a CLOSE with these flags, provided that everything known of the open has not

@@ -61,6 +61,7 @@ void Open::granted(const CreateResponse& answer, const Tree* share) {
   file_attributes = answer.file_attributes;
   times = answer.times;
   durable = answer.durable || answer.persistent;
+  outlasts_breaks = answer.persistent;
   directory = answer.file_attributes & file_attributes::directory;
   disk_file = share && share->type == ShareType::disk && !(answer.file_attributes & kNotPlain);
   oplock = answer.oplock;

@@ -66,6 +66,8 @@ struct Open {
   bool settled = false;           // nothing is promised until a WRITE requested after this is answered
   std::uint32_t times_settled = 0;
   bool failed_promise = false;  // at the far half: the client may not have been told yet
+  // Persistent or resilient: the server keeps others away even while its client is gone.
+  bool outlasts_breaks = false;
 
   std::size_t name_bytes() const {
     return (name.path.size() + spelled.size() + moved_to.size()) * sizeof(char16_t);

@@ -74,6 +74,61 @@ TEST_CASE("seal: an answer to no request that the server has goes nowhere") {
     }
 }
 
+TEST_CASE(
+    "seal: only an error that the session is gone answers an encrypted request of a session without keys") {
+  using smb2::header_flags::response;
+  const auto says = [](Ends& ends, Status status, smb2::SessionId session, std::uint64_t id) {
+    return ends.far.open(arrived(frame_of(Command::create, id, response, 9, status, session)));
+  };
+  Ends ends;
+  CHECK(says(ends, Status::user_session_deleted, kNobodys, 5).error() == kForged);
+  // Its number is in what is encrypted.
+  const Slice create = frame_of(Command::create, 5, 0, 100, Status::success, kNobodys);
+  const Bytes message = create.bytes().subspan(kFrameHeadBytes);
+  const Slice unknown = ends.client_out.seal(kNobodys, std::span(&message, 1), message.size());
+  const auto between = ends.near.open(arrived(unknown));
+  REQUIRE(between.has_value());
+  CHECK(std::ranges::equal(sent(ends.far, {between->bytes}).bytes(), unknown.bytes()));
+
+  const auto answer = says(ends, Status::user_session_deleted, kNobodys, 5);
+  REQUIRE(answer.has_value());
+  const Slice as_sent = frame_of(Command::create, 5, response, 9, Status::user_session_deleted, kNobodys);
+  CHECK(std::ranges::equal(sent(ends.near, {answer->bytes}).bytes(), as_sent.bytes()));
+  CHECK(says(ends, Status::network_session_expired, kNobodys, 6).has_value());
+  // Anything else that names it, that error for others, and that error in place of the answer to another's
+  // request.
+  for (const Status status : {Status::success, Status::access_denied, Status::pending})
+    CHECK(says(ends, status, kNobodys, 5).error() == kForged);
+  for (const smb2::SessionId session : {kOurs, kAnother, smb2::SessionId{0}})
+    CHECK(says(ends, Status::user_session_deleted, session, 5).error() == kForged);
+  REQUIRE(goes_through(ends, frame_of(Command::read, 7)));
+  const auto instead = says(ends, Status::user_session_deleted, kNobodys, 7);
+  CHECK((!instead || form_in(flags_in(*instead)) == Form::plain));
+}
+
+TEST_CASE("seal: an answer that the session is gone passes as it is if its signature is not valid") {
+  using smb2::header_flags::response;
+  Signer other(Signing::aes_gmac, keys_of(201).signing);
+  const auto answer = [&](Ends& ends, Status status, std::uint64_t id) {
+    REQUIRE(goes_through(ends, frame_of(Command::create, id)));
+    return ends.far.open(arrived(with_signature(other, frame_of(Command::create, id, response, 9, status))));
+  };
+  Ends ends;
+  std::uint64_t id = 5;
+  for (const Status status : {Status::user_session_deleted, Status::network_session_expired}) {
+    const auto passed = answer(ends, status, id++);
+    REQUIRE(passed.has_value());
+    CHECK(form_in(flags_in(*passed)) == Form::plain);
+    const Slice came = with_signature(other, frame_of(Command::create, id - 1, response, 9, status));
+    CHECK(std::ranges::equal(sent(ends.near, {passed->bytes}).bytes(), came.bytes()));
+  }
+  CHECK(answer(ends, Status::access_denied, 20).error() == kForged);
+  CHECK(answer(ends, Status::success, 21).error() == kForged);
+  // A client's request never passes like that.
+  const Slice request = frame_of(Command::create, 22, 0, 9, Status::user_session_deleted);
+  CHECK(ends.near.open(arrived(with_signature(ends.server_signer, request))).error() == kForged);
+}
+
 TEST_CASE("seal: answers that come in several parts, unasked or late are accepted") {
   using smb2::header_flags::response;
   constexpr std::uint32_t kAsync = smb2::header_flags::async;

@@ -31,7 +31,7 @@ TEST_CASE("a cached handle of a plain file may be closed locally, unless one con
   CHECK(may_be_closed_locally(plain.open, ChangesSince(plain.open)));
   const std::vector<std::function<void(Open&)>> changes = {
       [](Open& open) { open.disk_file = false; },
-      [](Open& open) { open.durable = true; },
+      [](Open& open) { open.outlasts_breaks = true; },
       [](Open& open) { open.reconnected = true; },
       [](Open& open) { open.replayed = true; },
       [](Open& open) { open.locked = true; },
@@ -46,6 +46,35 @@ TEST_CASE("a cached handle of a plain file may be closed locally, unless one con
     const ChangesSince since(t.open);
     changes[i](t.open);
     CHECK_FALSE(may_be_closed_locally(t.open, since));
+  }
+}
+
+TEST_CASE(
+    "a file with WRITEs that the server has answered may be closed locally under the client's own lease") {
+  const auto may_be_closed = [](const std::function<void(Open&)>& change) {
+    Closable t;
+    t.open.caching = lease_state::read | lease_state::write | lease_state::handle;
+    t.open.lease.emplace();
+    t.open.durable = true;
+    const ChangesSince since(t.open);
+    t.open.changed();
+    t.open.group->add(&FileCounts::writes);
+    change(t.open);
+    return may_be_closed_locally(t.open, since);
+  };
+  CHECK(may_be_closed([](Open&) {}));
+  const std::vector<std::function<void(Open&)>> changes = {
+      [](Open& open) { open.lease.reset(); },
+      [](Open& open) { open.on_behalf = true; },
+      [](Open& open) { open.caching = lease_state::read | lease_state::handle; },
+      [](Open& open) { open.outlasts_breaks = true; },
+      [](Open& open) { open.break_pending = true; },
+      [](Open& open) { open.group->add(&FileCounts::unsettled); },
+      [](Open& open) { open.changed(); },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    CAPTURE(i);
+    CHECK_FALSE(may_be_closed(changes[i]));
   }
 }
 

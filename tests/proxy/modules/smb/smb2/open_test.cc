@@ -134,6 +134,7 @@ TEST_CASE("an open has what the server granted") {
   CHECK(open.confirmed_bytes == 100);
   CHECK(open.allocation_bytes == 200);
   CHECK(open.durable);
+  CHECK(open.outlasts_breaks);
 }
 
 TEST_CASE("a broken oplock leaves the caching of its new level, and nothing if we requested it") {
