@@ -17,12 +17,12 @@ using twin::OpenKeyHash;
 // must send Kept instead of its answer.
 struct Promised {
   OpenKey open;
-  MessageNumber message = 0;
+  MessageNumber message{};
   static constexpr std::tuple kFields{&Promised::open, &Promised::message};
 };
 // far -> near: the server's answer to it.
 struct Kept {
-  MessageNumber message = 0;
+  MessageNumber message{};
   std::uint32_t status = 0;  // the protocol's
   std::uint32_t written = 0;
   std::uint16_t credits = 0;  // granted with it, in protocols whose servers grant requests (SMB2)
@@ -50,7 +50,7 @@ struct Remembers {
 // near -> far: the client has sent something more, or ended in order, behind the answer to this request,
 // which was the error for lost writes: it has read it.
 struct LossRead {
-  MessageNumber message = 0;
+  MessageNumber message{};
   static constexpr std::tuple kFields{&LossRead::message};
 };
 // near -> far: no promise through this open is outstanding, and each failure was reported. No more is

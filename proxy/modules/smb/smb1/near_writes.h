@@ -119,7 +119,7 @@ class NearWrites {
   KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
   // Requests that were passed on and whose answers may carry a late error; none: of any open.
   KeyedMap<MessageNumber, std::optional<OpenKey>> carriers_;
-  MessageNumber promised_ = 0;
+  MessageNumber promised_{};
   bool doomed_ = false;  // reset when all promises are settled
   bool stops_ = false;
   bool aborted_ = false;
