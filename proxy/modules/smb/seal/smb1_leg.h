@@ -14,6 +14,7 @@
 #include "proxy/modules/smb/seal/leg.h"
 #include "proxy/modules/smb/seal/smb1_signer.h"
 #include "proxy/modules/smb/smb1/message.h"
+#include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb::seal {
 
