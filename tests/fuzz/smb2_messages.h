@@ -154,21 +154,22 @@ inline constexpr std::size_t kQuestionBytesOfOne = 14;
 inline TwinMessage twin_message(Choices& choices) {
   const OpenKey key = key_of(kSession, kTree, some_file(choices));
   const Stamp stamp{choices.below(2), choices.below(2)};
-  const std::uint64_t id = choices.below(12), offset = choices.number();
+  const std::uint64_t number = choices.below(12), offset = choices.number();
+  const MessageNumber id{number};
   const auto length = static_cast<std::uint32_t>(choices.below(200));
   switch (choices.below(25)) {
     case 16:
-      return Offer{id, key, Slice::copy_of(Buffer(some_size(choices) % 200'000)),
+      return Offer{number, key, Slice::copy_of(Buffer(some_size(choices) % 200'000)),
                    Slice::copy_of(Buffer(choices.below(3) * kQuestionBytesOfOne)), length};
     case 17:
-      return Revoke{id};
+      return Revoke{number};
     case 18:
-      return Took{id};
+      return Took{number};
     case 19:
-      return GaveUp{id};
+      return GaveUp{number};
     case 20: {
       const Body create = create_body(choices);
-      const Slice frame = build_message(request_header(Command::create, id), create.bytes);
+      const Slice frame = build_message(request_header(Command::create, number), create.bytes);
       return MakeReal{key, frame.from(kFrameHeadBytes)};
     }
     case 21:

@@ -32,7 +32,7 @@ struct Used {
   OpenKey open;
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
-  MessageNumber message = 0;
+  MessageNumber message{};
   std::uint16_t charge = 0;
   std::uint64_t seen = 0;  // Ahead messages of this open received so far
   static constexpr std::tuple kFields{&Used::open, &Used::offset, &Used::length, &Used::message,
@@ -44,7 +44,7 @@ struct Used {
 struct Asked {
   OpenKey open;
   Stamp stamp;
-  MessageNumber message = 0;
+  MessageNumber message{};
   std::uint64_t missing_from = 0, missing_to = 0;
   std::uint64_t seen = 0;
   static constexpr std::tuple kFields{&Asked::open, &Asked::stamp, &Asked::message, &Asked::missing_from,
@@ -53,7 +53,7 @@ struct Asked {
 // far -> near: this READ was sent to the server after all: only the server's response answers it. Sent before
 // an Ahead that might complete the READ.
 struct Forwarded {
-  MessageNumber message = 0;
+  MessageNumber message{};
   static constexpr std::tuple kFields{&Forwarded::message};
 };
 // Both directions: cached data of this open is void; `epoch` is the sender's own count from here on.

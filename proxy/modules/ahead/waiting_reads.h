@@ -33,7 +33,7 @@ class WaitingReads {
   void pushed(const Ahead& ahead, const Slice& bytes);
   // A READ whose bytes have arrived.
   struct Ready {
-    MessageNumber message = 0;
+    MessageNumber message{};
     OpenKey open;
     std::uint64_t offset = 0;
     ReadData data;

@@ -21,13 +21,13 @@ std::string hexadecimal(std::uint32_t status) {
 
 LossReports::LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard, WallSeconds wall)
     : lost_(std::move(lost)), name_of_(name_of), guard_(guard), wall_(std::move(wall)) {
-  lost_->set_journal(this);
+  lost_->events().set_journal(this);
 }
 
-LossReports::~LossReports() { lost_->set_journal(nullptr); }
+LossReports::~LossReports() { lost_->events().set_journal(nullptr); }
 
 modules::Losses::Counts LossReports::counts() const {
-  const LostWrites::Counters& counters = lost_->counters();
+  const LostWrites::Counters& counters = lost_->events().counters();
   Counts counts{.lost = {},
                 .suspected = {},
                 .reported = {},
@@ -91,7 +91,7 @@ bool LossReports::restore(std::string_view text) {
   return true;
 }
 
-void LossReports::changed(const LostWrites&) {
+void LossReports::changed() {
   if (on_change_) on_change_();
 }
 

@@ -35,7 +35,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   bool told_by_reset(const modules::Ends& ends) override { return lost_->told_by_reset(ends); }
   std::shared_ptr<void> unguarded(const modules::Ends& ends) override;
   std::vector<modules::Ends> guarded() const override { return lost_->all_ends(); }
-  void on_guarded(std::function<void()> call) override { lost_->on_change(std::move(call)); }
+  void on_guarded(std::function<void()> call) override { lost_->events().on_change(std::move(call)); }
   void on_given_up(std::function<void()> call) override { lost_->live().on_given_up(std::move(call)); }
 
   // State
@@ -52,7 +52,7 @@ class LossReports final : public modules::Losses, public modules::State, private
   void reported(const LostWrites::File& file, const LostWrites::Loss& loss, Told how) override;
   void ended(const LostWrites::File& file, const LostWrites::Loss& loss, Ended why) override;
   void evicted(const LostWrites::File& file) override;
-  void changed(const LostWrites& lost) override;
+  void changed() override;
 
   modules::LostFile shown(const LostWrites::File& file) const;
   modules::LostFile shown(const LostWrites::File& file, const LostWrites::Loss& loss) const;

@@ -33,28 +33,21 @@ LostWrites::~LostWrites() = default;
 void LostWrites::add(const File& file, Loss loss) {
   count_work(kWorkPerLoss);
   loss.bound_ranges();
-  if (loss.cause != Cause::refused) {
-    auto& counters = loss.is_suspected() ? counters_.suspected : counters_.lost;
-    ++counters[static_cast<std::size_t>(loss.cause)];
-    if (journal_) journal_->lost(file, loss);
-  }
+  if (loss.cause != Cause::refused) events_.lost(file, loss);
   insert({.file = file, .loss = std::move(loss)});
-  changed();
+  events_.changed();
 }
 
 void LostWrites::refused(const File& file, Interval range, std::uint32_t status) {
-  ++counters_.lost[static_cast<std::size_t>(Cause::refused)];
   const Loss loss{.cause = Cause::refused, .status = status, .ranges = {range}};
-  if (journal_) journal_->lost(file, loss);
+  events_.lost(file, loss);
   add(file, loss);
 }
 
 void LostWrites::told_late(const File& file, Told how) {
-  ++counters_.reported[static_cast<std::size_t>(how)];
-  if (!journal_) return;
   Loss loss{.cause = Cause::refused};  // of a file that was emptied since, or was forgotten for want of room
   if (const Record* const record = records_.find(file)) loss = record->loss;
-  journal_->reported(file, loss, how);
+  events_.reported(file, loss, how);
 }
 
 // Reports all records that concern the open, each once.
@@ -67,8 +60,7 @@ bool LostWrites::tell(const File& file, Use use) {
         *records, [&](const Record& each) { return each.concerns(file, use, clock_()); });
     if (found == records->end()) break;
     any = true;
-    ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
-    if (journal_) journal_->reported(found->file, found->loss, Told::next_open);
+    events_.reported(found->file, found->loss, Told::next_open);
     if (!found->file.is_exactly(file))
       found->told_by(file, use == Use::reads);
     else if (use == Use::reads)
@@ -76,7 +68,7 @@ bool LostWrites::tell(const File& file, Use use) {
     else
       remove_first(file.ends.client, [&](const Record& each) { return &each == &*found; });
   }
-  if (any) changed();
+  if (any) events_.changed();
   return any;
 }
 
@@ -108,14 +100,13 @@ void LostWrites::told_by_reset(const File& file) {
   for (Record& record : *records) {
     if (!record.concerns(file, Use::writes, clock_()) || record.reset_at) continue;
     any = true;
-    ++counters_.reported[static_cast<std::size_t>(Told::reset)];
-    if (journal_) journal_->reported(record.file, record.loss, Told::reset);
+    events_.reported(record.file, record.loss, Told::reset);
     if (record.file.is_exactly(file))
       record.reset_at = clock_();
     else
       record.told_by(file, false);
   }
-  if (any) changed();
+  if (any) events_.changed();
 }
 
 bool LostWrites::told_by_reset(const Ends& ends) {
@@ -150,7 +141,7 @@ void LostWrites::moved(const File& file, const File& to) {
   if (!any && copies.empty()) return;
   for (Record& copy : copies) insert(std::move(copy));
   make_room();
-  changed();
+  events_.changed();
 }
 
 void LostWrites::known_to(std::uint64_t near, const File& file) {
@@ -192,7 +183,7 @@ void LostWrites::restore(std::vector<Record> records) {
     record.loss.bound_ranges();
     insert(std::move(record));
   }
-  if (on_change_) on_change_();
+  events_.restored();
 }
 
 void LostWrites::drop_over(const Client& client) {
@@ -203,10 +194,10 @@ void LostWrites::remove_where(const Client& client, std::optional<Ended> why,
                               const LostRecords::Test& is_void) {
   bool any = false;
   while (const auto removed = remove_first(client, is_void)) {
-    if (why && journal_) journal_->ended(removed->file, removed->loss, *why);
+    if (why) events_.ended(removed->file, removed->loss, *why);
     any = true;
   }
-  if (any) changed();
+  if (any) events_.changed();
 }
 
 std::optional<LostRecord> LostWrites::remove_first(const Client& client, const LostRecords::Test& is_it) {
@@ -222,15 +213,9 @@ void LostWrites::insert(Record record) {
 
 void LostWrites::make_room() {
   while (const auto evicted = records_.evict()) {
-    ++counters_.evicted;
-    if (journal_) journal_->evicted(evicted->file);
+    events_.evicted(evicted->file);
     marks_->record_gone(evicted->file);
   }
-}
-
-void LostWrites::changed() {
-  if (journal_) journal_->changed(*this);
-  if (on_change_) on_change_();
 }
 
 }  // namespace longhaul::promises

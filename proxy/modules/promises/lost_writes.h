@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that have lost promised writes, until the client of those promises has been told: kept for all flows
 // of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
-// LossJournal logs and stores the events; the protocol decides how a client is told. The records are in
-// lost_records.h, the flows that may lose writes in live_flows.h.
+// LossJournal (loss_events.h) logs and stores the events; the protocol decides how a client is told. The
+// records are in lost_records.h, the flows that may lose writes in live_flows.h.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,12 +13,12 @@
 #include <vector>
 
 #include "proxy/modules/promises/live_flows.h"
+#include "proxy/modules/promises/loss_events.h"
 #include "proxy/modules/promises/lost_file.h"
 #include "proxy/modules/promises/lost_records.h"
 
 namespace longhaul::promises {
 
-class LossJournal;
 class Marks;
 
 class LostWrites {
@@ -31,6 +30,7 @@ class LostWrites {
   using Use = promises::Use;
   using Reach = promises::Reach;
   using Unfinished = promises::Unfinished;
+  using Counters = LossEvents::Counters;
   using Client = LostRecords::Client;
   using OwnerOf = LostRecords::OwnerOf;
 
@@ -47,8 +47,8 @@ class LostWrites {
   // The flows that may lose writes.
   LiveFlows& live() { return live_; }
   const LiveFlows& live() const { return live_; }
-  // None by default. It outlives this object, or is removed before.
-  void set_journal(LossJournal* journal) { journal_ = journal; }
+  // What is counted and journalled.
+  LossEvents& events() { return events_; }
   // By default time stands still.
   using Clock = std::function<link::TimePoint()>;
   void set_clock(Clock clock) { clock_ = std::move(clock); }
@@ -94,20 +94,11 @@ class LostWrites {
   bool may_lose(const Ends& ends) const;
   // All clients for which any() is true.
   std::vector<Ends> all_ends() const;
-  // Called whenever that may have changed. None by default.
-  void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
   // State that is stored across restarts. add() and take() are reported to the journal, restore() is not.
   std::vector<Record> records() const { return records_.all(); }
   void restore(std::vector<Record> records);
 
-  struct Counters {
-    std::array<std::uint64_t, kCauseNames.size()> lost{};       // files of promises, by cause
-    std::array<std::uint64_t, kCauseNames.size()> suspected{};  // not by a half that knows, by cause
-    std::array<std::uint64_t, kToldNames.size()> reported{};    // by how
-    std::uint64_t evicted = 0;                                  // never reported: too many
-  };
-  const Counters& counters() const { return counters_; }
   std::size_t waiting() const { return records_.size(); }  // files whose client was not told yet
   std::size_t name_bytes() const { return records_.name_bytes(); }
 
@@ -119,16 +110,13 @@ class LostWrites {
   bool tell(const File& file, Use use);
   void insert(Record record);
   void make_room();
-  void changed();
 
   std::uint64_t number_;
   std::unique_ptr<Marks> marks_;
-  LossJournal* journal_ = nullptr;
   Clock clock_ = [] { return link::TimePoint{}; };
-  std::function<void()> on_change_;
+  LossEvents events_;
   LiveFlows live_;
   LostRecords records_;
-  Counters counters_;
 };
 
 // Registers a flow that has no guard, or none that could inform its client, with LiveFlows::enter_unguarded()
@@ -151,17 +139,6 @@ class Unguarded {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   bool has_begun_ = false;
-};
-
-// Logs events, and stores losses that are not reported yet. Called on the loop; never waits.
-class LossJournal {
- public:
-  virtual ~LossJournal() = default;
-  virtual void lost(const LostFile& file, const Loss& loss) = 0;
-  virtual void reported(const LostFile& file, const Loss& loss, Told how) = 0;
-  virtual void ended(const LostFile& file, const Loss& loss, Ended why) = 0;
-  virtual void evicted(const LostFile& file) = 0;
-  virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };
 
 }  // namespace longhaul::promises

@@ -17,12 +17,12 @@ using twin::OpenKeyHash;
 // must send Kept instead of the server's response.
 struct Promised {
   OpenKey open;
-  MessageNumber message = 0;
+  MessageNumber message{};
   static constexpr std::tuple kFields{&Promised::open, &Promised::message};
 };
 // far -> near: the server's response to it.
 struct Kept {
-  MessageNumber message = 0;
+  MessageNumber message{};
   std::uint32_t status = 0;  // the protocol's
   std::uint32_t written = 0;
   std::uint16_t credits = 0;  // granted with it, in protocols whose servers limit requests (SMB2)
@@ -50,7 +50,7 @@ struct Remembers {
 // near -> far: the client has sent more, or ended in order, after the response to this request. The response
 // was the error for lost writes, so the client has received it.
 struct LossRead {
-  MessageNumber message = 0;
+  MessageNumber message{};
   static constexpr std::tuple kFields{&LossRead::message};
 };
 // near -> far: no promise for this open is outstanding, and each failure was reported. No more WRITEs are

@@ -22,7 +22,7 @@ class Telling {
   bool has(const LostWrites::File& file, LostWrites::Use use) const { return lost_.has(file, use); }
   void end_live(const LostWrites::File& file) { lost_.live().end(file); }
   // The answer that reports it is sent now. `answer`: its number, for went_on_behind().
-  void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = 0) {
+  void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = {}) {
     const Sent sent{std::move(file), use, answer, ++awaited_};
     const auto same = std::ranges::find_if(
         told_, [&](const Sent& each) { return each.use == use && each.file.is_exactly(sent.file); });
@@ -31,7 +31,7 @@ class Telling {
     told_.push_back(sent);
   }
   // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
-  bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer = 0) {
+  bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer = {}) {
     if (use == LostWrites::Use::replaces || !has(file, use)) return false;
     told(file, use, answer);
     return true;

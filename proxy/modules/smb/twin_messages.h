@@ -73,7 +73,7 @@ struct Answer {
 // near -> far: if the CREATE with this id, in the next frame, opens a file, send this query about it too and
 // push the Answer; a client with that query waits for it at the near half.
 struct Expect {
-  MessageNumber message = 0;
+  MessageNumber message{};
   std::uint16_t command = 0;
   Slice request;
   static constexpr std::tuple kFields{&Expect::message, &Expect::command, &Expect::request};
@@ -85,7 +85,7 @@ struct Expect {
 // opens the directory, too, and this is the id of its QUERY_DIRECTORY.
 struct Enumerate {
   OpenKey open;
-  MessageNumber message = 0;
+  MessageNumber message{};
   bool all = false;
   std::uint64_t served = 0;
   std::uint8_t info_class = 0;
@@ -102,7 +102,7 @@ struct More {
 };
 // near -> far: this request was answered here; its id and the following ones were never used at the server.
 struct Local {
-  MessageNumber message = 0;
+  MessageNumber message{};
   std::uint16_t charge = 0;
   static constexpr std::tuple kFields{&Local::message, &Local::charge};
 };

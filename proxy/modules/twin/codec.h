@@ -52,6 +52,7 @@ class FieldWriter {
     while (size > 0 && key.id[size - 1] == std::byte{0}) --size;
     write(Bytes(key.id).first(size));
   }
+  void write(MessageNumber value) { write(value.number()); }
   void write(const std::optional<std::uint64_t>& value) {
     write(std::uint64_t{value.has_value()});
     if (value) write(*value);
@@ -85,6 +86,7 @@ class FieldReader {
     if (id.size() > key.id.size()) return fail();
     std::ranges::copy(id, key.id.begin());
   }
+  void read(MessageNumber& value) { value = MessageNumber{number(~0ull)}; }
   void read(std::optional<std::uint64_t>& value) {
     if (number(1) == 0) return;
     read(value.emplace());

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "codecs/keyed_hash.h"
+#include "proxy/link/types.h"
 
 namespace longhaul::twin {
 
@@ -32,7 +33,7 @@ struct OpenKeyHash {
 };
 
 // A request's own number on its connection.
-using MessageNumber = std::uint64_t;
+using MessageNumber = link::Id<struct MessageNumberKind, std::uint64_t>;
 
 // How often each half had dropped cached data of the open when data was requested from the server, or a READ
 // from this half. Data of one stamp can only serve READs of the same stamp.

@@ -35,7 +35,7 @@ void clear_signature(std::byte* header) {
 
 }  // namespace
 
-void Smb1Leg::begin(std::uint64_t login, Bytes key) {
+void Smb1Leg::begin(MessageNumber login, Bytes key) {
   signer_.emplace(key);
   asked_.insert_or_assign(login, Request{.number = 0});
 }

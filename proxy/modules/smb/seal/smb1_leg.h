@@ -13,6 +13,7 @@
 #include "proxy/modules/smb/seal/leg.h"
 #include "proxy/modules/smb/seal/smb1_signer.h"
 #include "proxy/modules/smb/smb1/message.h"
+#include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb::seal {
 
@@ -23,7 +24,7 @@ class Smb1Leg {
 
   // From the answer on to this request, which logs a user in: it has number 1, and every message behind it is
   // signed, whatever user it is of. Once.
-  void begin(std::uint64_t login, Bytes key);
+  void begin(MessageNumber login, Bytes key);
   bool empty() const { return !signer_; }
 
   // As Leg::open() and Leg::seal(). Before begin(), everything passes unchanged.
@@ -50,9 +51,9 @@ class Smb1Leg {
   To to_;
   std::optional<Smb1Signer> signer_;
   std::uint32_t next_ = 2;
-  KeyedMap<std::uint64_t, Request> asked_;  // by PID and MID
+  KeyedMap<MessageNumber, Request> asked_;
   // An answer may have several parts, so that its request is known for a while after the first.
-  std::deque<std::uint64_t> answered_;
+  std::deque<MessageNumber> answered_;
   Gathered gathered_;
 };
 

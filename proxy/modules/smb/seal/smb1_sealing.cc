@@ -27,7 +27,7 @@ bool NearSmb1Sealing::takes(const TwinMessage& message, Outputs& out) {
     out.abort();
     return true;
   }
-  leg_.begin(given->session, given->signing_key.bytes());
+  leg_.begin(MessageNumber{given->session}, given->signing_key.bytes());
   wipe(given->signing_key);
   detail_ = printable(as_text(given->detail.bytes()));
   return true;
@@ -73,10 +73,10 @@ bool FarSmb1Sealing::begin(const Frame& frame, const smb1::Header& answer, Outpu
     if (size < kShortestKey || size > kLongestKey || size > found.key.size()) continue;
     const Bytes key = Bytes(found.key).first(size);
     if (!Smb1Signer(key).verify(kNumberOfLogin, frame.message())) continue;
-    const std::uint64_t request = smb1::number_of(answer);
+    const MessageNumber request = smb1::number_of(answer);
     leg_.begin(request, key);
     detail_ = "SMB 1, MD5; " + text_of(found);
-    out.tell(SealKeys{.session = request,
+    out.tell(SealKeys{.session = request.number(),
                       .dialect = kDialectOfSmb1,
                       .must_sign = true,
                       .signing_key = secret_slice(key),

@@ -20,7 +20,9 @@ bool is_open(Command command) { return command == Command::nt_create_andx || com
 
 }  // namespace
 
-MessageNumber number_of(const Header& header) { return MessageNumber{header.pid} << 16 | header.mid; }
+MessageNumber number_of(const Header& header) {
+  return MessageNumber{std::uint64_t{header.pid} << 16 | header.mid};
+}
 
 void Connection::on_request(const Message& request) {
   const Header& header = request.header;

@@ -5,7 +5,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
 #include "codecs/keyed_hash.h"
@@ -85,7 +84,7 @@ class Connection {
   Negotiated negotiated_;
   OpenTable opens_;
   KeyedMap<MessageNumber, Pending> pending_;
-  std::unordered_set<std::uint16_t> disk_trees_;
+  KeyedSet<std::uint16_t> disk_trees_;
 };
 
 }  // namespace longhaul::smb::smb1

@@ -42,7 +42,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
     if (losses_.is_told_unread()) return out_.abort();
     asked_.reset();
     promised_.reset();
-    leg_.send(frame.bytes, 0, false, {Scope::Of::everything, {}, {}});
+    leg_.send(frame.bytes, {}, false, {Scope::Of::everything, {}, {}});
     return settle();
   }
   if (promised_) {

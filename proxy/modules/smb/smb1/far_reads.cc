@@ -87,7 +87,7 @@ void FarReads::read_through(const OpenKey& key, MessageNumber number, Slice fram
                                      .command = static_cast<std::uint16_t>(Command::read_andx),
                                      .status = answer.header.status};
                          Buffer request;
-                         append_field<std::uint64_t>(request, number);
+                         append_field<std::uint64_t>(request, number.number());
                          told.request = Slice::copy_of(request);
                          const Slice data = good ? Slice::copy_of(reply->data) : Slice{};
                          told.response_bytes = static_cast<std::uint32_t>(data.size());

@@ -52,7 +52,7 @@ class FarReads {
  private:
   struct Read {  // to be sent to the server after all
     Slice frame;
-    MessageNumber number = 0;
+    MessageNumber number{};
   };
   struct File {
     File(std::uint64_t& ahead_bytes, std::size_t& swallowed_reads)

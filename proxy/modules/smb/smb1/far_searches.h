@@ -12,6 +12,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/smb1/far_watch.h"
 #include "proxy/modules/smb/smb1/search.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
@@ -100,9 +101,9 @@ class FarSearches {
   FarWatch& watch_;
   modules::Counters& counters_;
   Features features_;
-  std::unordered_map<MessageNumber, First> firsts_;
+  KeyedMap<MessageNumber, First> firsts_;
   Searches searches_;
-  std::unordered_map<MessageNumber, Again> again_;
+  KeyedMap<MessageNumber, Again> again_;
   std::size_t held_bytes_ = 0;
   bool stopped_ = false;
 };

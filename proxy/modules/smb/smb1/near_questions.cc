@@ -52,7 +52,7 @@ void NearQuestions::opened(const Open* open, MessageNumber by) {
     file.kind = opening->kind;
     file.pushed = std::move(opening->questions);
   }
-  for (const std::string& question : file.pushed) file.coming.emplace(question, Coming{});
+  coming_.expect(open->key, file.pushed);
   files_.insert_or_assign(open->key, std::move(file));
 }
 
@@ -68,14 +68,13 @@ bool NearQuestions::pushed(TimePoint now, const Answer& answer, const Slice& att
   const auto found = files_.find(answer.open);
   if (found == files_.end()) return true;
   const std::string question(as_text(answer.request.bytes()));
-  auto coming = found->second.coming.extract(question);
+  const auto coming = coming_.take(answer.open, question);
   if (!coming) return true;
   const auto split = split_answer(attached.bytes());
   const bool good = answer.status == 0 && split;
   KnownAnswer known;
   if (good) known = known_answer(split->parameters, split->data, now);
-  holds_ -= coming.mapped().held.size();
-  for (const HeldBack& each : coming.mapped().held) {
+  for (const ComingAnswers::Held& each : coming->held) {
     if (good) {
       give(each.header, known);
     } else {
@@ -83,10 +82,10 @@ bool NearQuestions::pushed(TimePoint now, const Answer& answer, const Slice& att
     }
   }
   const Open* open = connection_.open(answer.open);
-  if (!good || coming.mapped().is_void || !open) return true;
+  if (!good || coming->is_void || !open) return true;
   if (function_of(question) == Trans2::query_fs_information) {
     volumes_.fetched(*open, question, std::move(known));
-  } else if (open->may_cache_writes() || coming.mapped().held.empty()) {
+  } else if (open->may_cache_writes() || coming->held.empty()) {
     found->second.answers.insert_or_assign(question, std::move(known));
   }
   return true;
@@ -136,24 +135,13 @@ void NearQuestions::learn(const Message& message, const Transaction& part, const
       openings_.asked(file.kind, question);
 }
 
-// Until an answer that will come, if there is room.
-bool NearQuestions::holds(File& file, const Frame& frame, const Header& header, const std::string& question) {
-  const auto coming = file.coming.find(question);
-  if (coming == file.coming.end() || coming->second.is_void || holds_ >= kMostHeld ||
-      frame.bytes.size() > kMostHeldFrame)
-    return false;
-  coming->second.held.push_back({header, Slice::copy_of(frame.bytes.bytes())});
-  ++holds_;
-  return true;
-}
-
 bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message& message,
                                const std::string& question) {
   const Open* open = connection_.open_of(message);
   const auto found = open ? files_.find(open->key) : files_.end();
   if (found == files_.end() || promises_.waiting(open->key) != 0) return false;
   File& file = found->second;
-  if (holds(file, frame, message.header, question)) return true;
+  if (coming_.hold(open->key, question, message.header, frame)) return true;
   const auto known = file.answers.find(question);
   if (known != file.answers.end()) {
     // Relaxed: changes that break no oplock of ours are not detected.
@@ -179,7 +167,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
       continue;
     const auto file = files_.find(open.key);
     if (file == files_.end()) continue;
-    if (holds(file->second, frame, header, question)) return true;
+    if (coming_.hold(open.key, question, header, frame)) return true;
     const auto known = file->second.answers.find(question);
     if (known != file->second.answers.end() &&
         now - known->second.came <= (features_.metadata_relaxed ? kRelaxedLife : kPathLife)) {
@@ -200,9 +188,7 @@ bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Messag
     give(header, *known);
     return true;
   }
-  for (auto& [key, file] : files_)
-    if (key.session == header.uid && key.tree == header.tid && holds(file, frame, header, question))
-      return true;
+  if (coming_.hold_in_tree(header, question, frame)) return true;
   go(now, header, std::nullopt, volumes_.generation(), question);
   return false;
 }
@@ -249,37 +235,30 @@ void NearQuestions::answered(TimePoint now, const Message& answer, const Pending
 // ---- invalidation
 
 void NearQuestions::before_request(const Message& message) {
-  if (volumes_.on_request(message, connection_)) void_coming_volumes();
+  if (volumes_.on_request(message, connection_)) coming_.drop_volumes();
 }
 
 void NearQuestions::after_answer(MessageNumber number) {
-  if (volumes_.on_answer(number)) void_coming_volumes();
+  if (volumes_.on_answer(number)) coming_.drop_volumes();
 }
 
 void NearQuestions::unheard() {
   if (!features_.metadata_relaxed) drop_volumes();
 }
 
-void NearQuestions::drop(File& file) {
+void NearQuestions::forget_answers(File& file) {
   file.answers.clear();
   file.generation = ++generations_;
-  for (auto& [question, coming] : file.coming) coming.is_void = true;
 }
 
 void NearQuestions::drop_volumes() {
   volumes_.drop();
-  void_coming_volumes();
-}
-
-void NearQuestions::void_coming_volumes() {
-  for (auto& [key, file] : files_) {
-    for (auto& [question, coming] : file.coming)
-      if (function_of(question) == Trans2::query_fs_information) coming.is_void = true;
-  }
+  coming_.drop_volumes();
 }
 
 void NearQuestions::drop(const OpenKey& key) {
-  if (const auto found = files_.find(key); found != files_.end()) drop(found->second);
+  if (const auto found = files_.find(key); found != files_.end()) forget_answers(found->second);
+  coming_.drop(key);
 }
 
 void NearQuestions::drop_same_file(const Open& open) {
@@ -293,7 +272,8 @@ void NearQuestions::changed(const Open& open) {
 }
 
 void NearQuestions::changed() {
-  for (auto& [key, file] : files_) drop(file);
+  for (auto& [key, file] : files_) forget_answers(file);
+  coming_.drop_all();
   drop_volumes();
 }
 
@@ -303,10 +283,7 @@ void NearQuestions::forget(const OpenKey& key) {
   File& file = found.mapped();
   for (const std::string& question : file.pushed)
     if (!file.asked.contains(question)) openings_.in_vain(file.kind, question);
-  for (auto& [question, coming] : file.coming) {
-    holds_ -= coming.held.size();
-    for (const HeldBack& each : coming.held) out_.pass_on(each.frame);  // the server decides
-  }
+  for (const ComingAnswers::Held& each : coming_.forget(key)) out_.pass_on(each.frame);  // the server decides
 }
 
 }  // namespace longhaul::smb::smb1

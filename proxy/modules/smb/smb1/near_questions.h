@@ -16,6 +16,7 @@
 
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/smb1/coming_answers.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/near_volumes.h"
 #include "proxy/modules/smb/smb1/opening_questions.h"
@@ -60,24 +61,17 @@ class NearQuestions {
   void changed(const Open& open);
   void changed();
   void forget(const OpenKey& key);
-  bool is_idle() const { return holds_ == 0; }
-  std::size_t held_bytes() const { return files_.size() * kFileBytes + holds_ * kMostHeldFrame; }
+  bool is_idle() const { return coming_.held() == 0; }
+  std::size_t held_bytes() const {
+    return files_.size() * kFileBytes + coming_.held() * ComingAnswers::kMostHeldFrame;
+  }
 
  private:
-  struct HeldBack {
-    Header header;
-    Slice frame;
-  };
-  struct Coming {
-    bool is_void = false;  // for queries that are sent from now on
-    std::vector<HeldBack> held;
-  };
   struct File {
     OpeningQuestions::Kind kind = OpeningQuestions::Kind::data;
     std::uint64_t generation = 0;  // of the cached responses
     std::map<std::string, KnownAnswer> answers;
-    std::map<std::string, Coming> coming;  // queried with the open
-    std::vector<std::string> pushed;
+    std::vector<std::string> pushed;  // queried with the open
     std::set<std::string> asked;
   };
   struct Asked {                  // a query that is passed to the server
@@ -87,11 +81,8 @@ class NearQuestions {
     TimePoint sent{};
   };
   static constexpr std::size_t kFileBytes = 2048;  // with some answers, about
-  // Limits of waiting queries, of all files; longer ones do not wait.
-  static constexpr std::size_t kMostHeld = 256, kMostHeldFrame = 1024;
   static constexpr std::size_t kMostQueries = 4096, kMostAsked = 64;
 
-  bool holds(File& file, const Frame& frame, const Header& header, const std::string& question);
   bool about_file(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
   bool about_path(TimePoint now, const Frame& frame, const Message& message, const FileName& name,
                   const std::string& question);
@@ -101,9 +92,8 @@ class NearQuestions {
   void go(TimePoint now, const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
           const std::string& question);
   void give(const Header& header, const KnownAnswer& known);
-  void drop(File& file);
+  void forget_answers(File& file);
   void drop_volumes();
-  void void_coming_volumes();
 
   Outputs& out_;
   Connection& connection_;
@@ -113,10 +103,10 @@ class NearQuestions {
   Features features_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   OpeningQuestions openings_;
+  ComingAnswers coming_;
   NearVolumes volumes_;
   KeyedMap<MessageNumber, Asked> asked_;
   std::uint64_t generations_ = 0;
-  std::size_t holds_ = 0;
 };
 
 }  // namespace longhaul::smb::smb1

@@ -71,7 +71,7 @@ void NearReads::pushed(TimePoint now, const Ahead& ahead, const Slice& attached)
 
 void NearReads::read_through(const Answer& answer, const Slice& data) {
   if (answer.command != static_cast<std::uint16_t>(Command::read_andx) || answer.request.size() != 8) return;
-  const MessageNumber number = u64_at(answer.request.bytes(), 0);
+  const MessageNumber number{u64_at(answer.request.bytes(), 0)};
   cache_.answered(number);
   const auto waiting = reads_.find(number);
   if (waiting == reads_.end()) return;

@@ -62,7 +62,7 @@ class NearReads {
   AheadCache cache_;
   KeyedMap<MessageNumber, Header> reads_;          // that wait, by a number of ours
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since known data was dropped
-  MessageNumber asked_for_ = 0;
+  MessageNumber asked_for_{};
 };
 
 }  // namespace longhaul::smb::smb1

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/search.h"
@@ -67,7 +68,7 @@ class NearSearches {
   Features features_;
   std::size_t held_bytes_ = 0;
   std::uint64_t changes_ = 0;
-  std::unordered_map<MessageNumber, First> firsts_;
+  KeyedMap<MessageNumber, First> firsts_;
   std::unordered_map<OpenKey, std::deque<Page>, OpenKeyHash> pages_;
   std::unordered_set<OpenKey, OpenKeyHash> plain_;    // entries pushed for these are dropped
   std::unordered_set<OpenKey, OpenKeyHash> running_;  // entries may be pushed for these

@@ -121,7 +121,7 @@ class NearWrites {
   KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may reuse its MID
   // Requests that were passed on and whose responses may report a late error; nullopt: of any open.
   KeyedMap<MessageNumber, std::optional<OpenKey>> carriers_;
-  MessageNumber promised_ = 0;
+  MessageNumber promised_{};
   bool doomed_ = false;  // reset when all promises are settled
   bool stops_ = false;
   bool aborted_ = false;

@@ -29,22 +29,16 @@ std::string usual_question() {
 
 }  // namespace
 
-OpeningQuestions::OpeningQuestions() { habits_.asked(Kind::emptied, usual_question()); }
-
-std::span<const std::string> OpeningQuestions::opening(const Message& request, Ask what) {
-  if (opening_.size() >= kMostOpening) return {};
-  Opening opening{.kind = kind_of(request), .questions = {}};
-  if (what != Ask::nothing) opening.questions = habits_.likely(opening.kind);
-  if (what != Ask::also_about_volumes)
-    std::erase_if(opening.questions, [](const std::string& question) {
-      return function_of(question) == Trans2::query_fs_information;
-    });
-  return opening_.insert_or_assign(number_of(request.header), std::move(opening)).first->second.questions;
+OpeningQuestions::OpeningQuestions() : ahead::OpeningQuestions(QuestionHabits()) {
+  asked(Kind::emptied, usual_question());
 }
 
-std::optional<OpeningQuestions::Opening> OpeningQuestions::opened(MessageNumber request) {
-  auto found = opening_.extract(request);
-  return found.empty() ? std::nullopt : std::optional(std::move(found.mapped()));
+std::span<const std::string> OpeningQuestions::opening(const Message& request, Ask what) {
+  return ahead::OpeningQuestions::opening(
+      number_of(request.header), kind_of(request), [what](const std::string& question) {
+        return what == Ask::also_about_volumes ||
+               (what == Ask::about_files && function_of(question) != Trans2::query_fs_information);
+      });
 }
 
 }  // namespace longhaul::smb::smb1

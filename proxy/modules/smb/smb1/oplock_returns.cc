@@ -4,14 +4,16 @@
 namespace longhaul::smb::smb1 {
 
 void OplockReturns::broken(TimePoint now, const Open& open, Oplock left) {
-  breaks_[open.key] = {.near_done = near_over_ || given_up_.contains(open.key),
-                       .left = left,
-                       .fence = open.may_write ? std::optional(now + kOplockFence) : std::nullopt};
+  const bool near_done = near_over_ || given_up_.contains(open.key);
+  breaks_[open.key] = {.near_done = near_done, .left = left};
+  fences_.done(open.key);
+  if (open.may_write && !near_done) fences_.begin(now, open.key);
 }
 
 void OplockReturns::near_gives_back(const OpenKey& key) {
   if (const auto found = breaks_.find(key); found != breaks_.end()) {
     found->second.near_done = true;
+    fences_.done(key);
   } else if (Open* open = connection_.open(key)) {
     open->locked = true;
     given_up_.insert(key);
@@ -21,10 +23,12 @@ void OplockReturns::near_gives_back(const OpenKey& key) {
 void OplockReturns::near_is_over() {
   near_over_ = true;
   for (auto& [key, waits] : breaks_) waits.near_done = true;
+  fences_ = {};
 }
 
 void OplockReturns::closed(const OpenKey& key) {
   breaks_.erase(key);
+  fences_.done(key);
   given_up_.erase(key);
 }
 
@@ -44,25 +48,9 @@ void OplockReturns::give_back() {
       open->oplock = keeps_reads ? Oplock::level2 : Oplock::none;
       open->break_pending = false;
     }
+    fences_.done(key);
     at = breaks_.erase(at);
   }
-}
-
-std::optional<TimePoint> OplockReturns::next_timeout() const {
-  std::optional<TimePoint> first;
-  for (const auto& [key, waits] : breaks_)
-    if (!waits.near_done && waits.fence && (!first || *waits.fence < *first)) first = waits.fence;
-  return first;
-}
-
-bool OplockReturns::is_late(TimePoint now) {
-  bool is_late = false;
-  for (auto& [key, waits] : breaks_) {
-    if (waits.near_done || !waits.fence || *waits.fence > now) continue;
-    waits.fence.reset();
-    is_late = true;
-  }
-  return is_late;
 }
 
 }  // namespace longhaul::smb::smb1

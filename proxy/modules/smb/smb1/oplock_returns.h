@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "proxy/modules/smb/oplock_fences.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
@@ -28,20 +29,20 @@ class OplockReturns {
   void give_back();
 
   bool is_idle() const { return breaks_.empty(); }
-  std::optional<TimePoint> next_timeout() const;
+  std::optional<TimePoint> next_timeout() const { return fences_.next_timeout(); }
   // True, once for each: the near half has not confirmed a break in time.
-  bool is_late(TimePoint now);
+  bool is_late(TimePoint now) { return fences_.is_late(now); }
 
  private:
   struct Break {
     bool near_done = false;  // nothing more is promised under it
     Oplock left = Oplock::none;
-    std::optional<TimePoint> fence = {};  // of an open that may write: the deadline for the near half
   };
 
   ServerLeg& leg_;
   Connection& connection_;
   std::map<OpenKey, Break> breaks_;
+  OplockFences fences_;         // of opens that may write
   std::set<OpenKey> given_up_;  // the near half relies on these no more
   bool near_over_ = false;
 };

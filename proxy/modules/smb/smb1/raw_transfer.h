@@ -41,7 +41,7 @@ class RawTransfer {
     write_asked,  // its go-ahead, or an error that ends the transfer
     write_data,   // the client's next frame is the data
   } state_ = State::none;
-  MessageNumber number_ = 0;
+  MessageNumber number_{};
 };
 
 }  // namespace longhaul::smb::smb1

@@ -181,7 +181,7 @@ void ServerLeg::listen(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags
 void ServerLeg::inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
                                   const std::function<Slice(const Ids&)>& build) {
   Slice frame = build({kOwnPid, uid, tid, take_mid(), flags2});
-  if (raw_.under_way()) return send(std::move(frame), 0, false, {});
+  if (raw_.under_way()) return send(std::move(frame), {}, false, {});
   out_.to_lan(std::move(frame));
 }
 

@@ -77,7 +77,7 @@ class ServerLeg {
  private:
   struct Waiting {
     Slice frame;
-    MessageNumber number = 0;
+    MessageNumber number{};
     bool has_answer = true;
     bool renumbered = false;
     bool raw = false;

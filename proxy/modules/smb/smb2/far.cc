@@ -228,10 +228,13 @@ void Far::stream_opaque(TimePoint now) { go_opaque(now, {}); }
 void Far::go_opaque(TimePoint now, Opaque opaque) {
   if (holds(opaque)) return;
   leg_.set_opaque();
+  connection_.sessions().leave_alone(reasons::smb_not_understood);
   if (!opaque.of_server && losses_.is_told_unread()) return out_.abort();
   // The near half may make promises until it is informed.
   for (FarPart* part : parts_)
     if (!opaque.of_server || part != &losses_) part->stream_ended(now);
+  // A request of ours that waits for ids never goes now; those of the client that wait for it do.
+  for (FarPart* part : parts_) part->on_ids_freed(now);
 }
 
 void Far::settle(TimePoint) {
@@ -252,8 +255,7 @@ bool Far::quiet() const {
 // connections differ, and must be mapped.
 Reason Far::leave_alone() const {
   if (!leg_.is_opaque() || stream_ended_ || leg_.has_own() || !quiet()) return reasons::optimised;
-  return connection_.sessions().any_untouchable() ? connection_.sessions().why_untouchable()
-                                                  : reasons::smb_not_understood;
+  return connection_.sessions().why_untouchable();
 }
 
 // ---- surroundings and time

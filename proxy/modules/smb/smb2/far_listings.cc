@@ -34,7 +34,7 @@ Taken FarListings::on_twin(TimePoint now, const TwinMessage& message, const Slic
     }
     names_.shorten(names, enumerate->served);
     beginning_.erase(listing.generation);
-    beginning_.emplace(enumerate->message, enumerate->open);
+    beginning_.emplace(id_of(enumerate->message), enumerate->open);
     listing = Listing{.generation = id_of(enumerate->message),
                       .info_class = enumerate->info_class,
                       .pattern = enumerate->pattern,

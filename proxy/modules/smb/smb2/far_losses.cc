@@ -106,7 +106,7 @@ Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
   }
   if (const auto* promised = std::get_if<Promised>(&message);
       promised && promised_.size() < Connection::kMostPending)
-    promised_.emplace(promised->message, promised->open);
+    promised_.emplace(id_of(promised->message), promised->open);
   return Taken::no;
 }
 

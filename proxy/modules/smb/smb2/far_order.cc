@@ -133,7 +133,7 @@ Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
                           .sequence = next_sequence_++};
     unfinished_.add(promise.file, promise.sequence);
     ++promised_through_[promise.open];
-    promises_.emplace(promised->message, promise);
+    promises_.emplace(id_of(promised->message), promise);
     return Taken::yes;
   }
   if (const auto* broken = std::get_if<Broken>(&message)) {

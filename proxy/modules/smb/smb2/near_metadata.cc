@@ -93,7 +93,7 @@ void NearMetadata::before_flush(const Message& message) {
 }
 
 void NearMetadata::opened(const Open& open, MessageId by) {
-  const auto opening = openings_.opened(by);
+  const auto opening = openings_.opened(number_of(by));
   if (!opening) return;
   files_.erase(open.key);
   File& file = files_.try_emplace(open.key, totals_).first->second;

@@ -24,7 +24,7 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
         has_read(*open, each.request.offset, each.request.length, got);
     }
     if (!each.element) continue;
-    openings_.answered(each.request.id);
+    openings_.answered(number_of(each.request.id));
     if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
       // Earlier changes are completed at the server, and their errors reported: this response came after
       // them.

@@ -42,27 +42,21 @@ bool is_of_file_system(const std::string& question) {
 
 }  // namespace
 
-OpeningQuestions::OpeningQuestions() : habits_(usual_questions()) {}
+OpeningQuestions::OpeningQuestions() : ahead::OpeningQuestions(usual_questions()) {}
 
 std::span<const std::string> OpeningQuestions::opening(MessageId create, const CreateRequest& request,
                                                        FileSystems file_systems) {
-  if (opening_.size() >= kMostOpening) return {};
-  Opening opening{.kind = kind_of(request), .questions = {}};
-  opening.questions = habits_.likely(opening.kind);
-  if (file_systems == FileSystems::excluded) std::erase_if(opening.questions, is_of_file_system);
-  return opening_.insert_or_assign(create, std::move(opening)).first->second.questions;
+  return ahead::OpeningQuestions::opening(
+      number_of(create), kind_of(request), [file_systems](const std::string& question) {
+        return file_systems == FileSystems::included || !is_of_file_system(question);
+      });
 }
 
 void OpeningQuestions::opening_with(MessageId create, const CreateRequest& request,
                                     const std::vector<Slice>& questions) {
   Opening opening{.kind = kind_of(request), .questions = {}};
   for (const Slice& question : questions) opening.questions.emplace_back(as_text(question.bytes()));
-  opening_.insert_or_assign(create, std::move(opening));
-}
-
-std::optional<OpeningQuestions::Opening> OpeningQuestions::opened(MessageId create) {
-  auto found = opening_.extract(create);
-  return found.empty() ? std::nullopt : std::optional(std::move(found.mapped()));
+  ahead::OpeningQuestions::opening_with(number_of(create), std::move(opening));
 }
 
 }  // namespace longhaul::smb::smb2

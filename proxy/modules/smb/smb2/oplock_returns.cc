@@ -17,55 +17,43 @@ bool OplockReturns::takes_break(TimePoint now, const Message& message) {
   side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
   if (!open->break_pending) return true;
   GivingBack& giving = giving_back_[open->key];
-  near_is_done(giving);
+  near_is_done(open->key, giving);
   // Nothing can have been promised under a reader's. A client that may write may have been promised
   // something that is on its way.
-  giving = {.level = oplock->level,
-            .near_done = ended_,
-            .alone = !ended_ && !open->may_write(),
-            .fence = now + kOplockFence};
+  giving = {.level = oplock->level, .near_done = ended_, .alone = !ended_ && !open->may_write()};
   alone_ += giving.alone ? 1 : 0;
-  drop_done_fences();
-  if (!ended_ && !giving.alone) fences_.emplace_back(giving.fence, open->key);
+  if (!ended_ && !giving.alone) fences_.begin(now, open->key);
   return true;
 }
 
-void OplockReturns::near_is_done(GivingBack& giving) {
+void OplockReturns::near_is_done(const OpenKey& open, GivingBack& giving) {
   giving.near_done = true;
+  fences_.done(open);
   alone_ -= std::exchange(giving.alone, false) ? 1 : 0;
 }
 
 // All that was promised lies before the end.
 void OplockReturns::stream_ended(TimePoint now) {
   ended_ = true;
-  for (auto& [open, giving] : giving_back_) near_is_done(giving);
+  for (auto& [open, giving] : giving_back_) near_is_done(open, giving);
   give_back_all(now);
-}
-
-void OplockReturns::drop_done_fences() {
-  for (; !fences_.empty(); fences_.pop_front()) {
-    const auto giving = giving_back_.find(fences_.front().second);
-    const bool same = giving != giving_back_.end() && giving->second.fence == fences_.front().first;
-    if (same && !giving->second.near_done) return;
-  }
 }
 
 std::optional<TimePoint> OplockReturns::next_timeout() const {
   auto at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
-  if (!fences_.empty() && (!at || fences_.front().first < *at)) at = fences_.front().first;
+  if (const auto fence = fences_.next_timeout(); fence && (!at || *fence < *at)) at = fence;
   return at;
 }
 
 void OplockReturns::on_timeout(TimePoint now) {
-  drop_done_fences();
-  if (!fences_.empty() && fences_.front().first <= now) {
-    fences_.clear();
+  if (fences_.is_late(now)) {
+    fences_ = {};
     return side_.fence();
   }
   const auto alone_at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
   if (!alone_at || now < *alone_at) return;
   for (auto& [open, giving] : giving_back_)
-    if (giving.alone) near_is_done(giving);
+    if (giving.alone) near_is_done(open, giving);
   give_back_all(now);
 }
 
@@ -97,14 +85,14 @@ void OplockReturns::give_back(TimePoint now, const OpenKey& key) {
     }
     open->break_pending = false;
   }
-  near_is_done(giving);
+  near_is_done(key, giving);
   giving_back_.erase(found);
 }
 
 void OplockReturns::near_gives_back(TimePoint now, const OpenKey& open) {
   const auto giving = giving_back_.find(open);
   if (giving == giving_back_.end()) return;
-  near_is_done(giving->second);
+  near_is_done(open, giving->second);
   give_back(now, open);
 }
 

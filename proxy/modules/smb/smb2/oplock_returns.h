@@ -3,13 +3,12 @@
 // server takes one back, after everything that was promised under it, or, where the near half is silent,
 // before the server gives it to others.
 #pragma once
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
-#include <utility>
 
+#include "proxy/modules/smb/oplock_fences.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -35,19 +34,16 @@ class OplockReturns {
   struct GivingBack {
     OplockLevel level = OplockLevel::none;
     bool near_done = false;
-    bool alone = false;  // it may be given back without the near half, some time
-    TimePoint fence{};   // else it is fenced then
+    bool alone = false;  // it may be given back without the near half, some time; else it is fenced
   };
-  void near_is_done(GivingBack& giving);
-  void drop_done_fences();
+  void near_is_done(const OpenKey& open, GivingBack& giving);
   void give_back_all(TimePoint now);
 
   FarSide& side_;
   std::function<bool(const OpenKey&)> has_promises_;
   std::map<OpenKey, GivingBack> giving_back_;
   std::size_t alone_ = 0;  // of these, those that the near half is not done with
-  // Of those that may not be given back alone: until when the near half has to be done. In the order of time.
-  std::deque<std::pair<TimePoint, OpenKey>> fences_;
+  OplockFences fences_;    // of those that may not be given back alone
   std::set<OpenKey> back_unsent_;  // that had no id
   bool ended_ = false;             // the near half tells nothing more
 };

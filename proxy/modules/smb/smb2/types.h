@@ -30,7 +30,7 @@ inline constexpr MessageId kUnsolicited{~0ull};
 
 // The id in the halves' messages, and back.
 constexpr twin::MessageNumber number_of(MessageId id) { return twin::MessageNumber{id.number()}; }
-constexpr MessageId id_of(twin::MessageNumber number) { return MessageId{number}; }
+constexpr MessageId id_of(twin::MessageNumber number) { return MessageId{number.number()}; }
 
 inline constexpr std::size_t kHeaderBytes = 64;
 inline constexpr std::uint32_t kCreditBytes = 65536;  // payload bytes per credit (3.1.5.2)

@@ -38,6 +38,7 @@ void UnusedOpens::let_go_of_unsent(TimePoint now) {
 void UnusedOpens::on_ids_freed(TimePoint now) {
   for (auto& [number, closing] : closing_)
     if (!closing.is_sent) closing.is_sent = send(now, number, closing.handle);
+  let_go_of_unsent(now);
 }
 
 }  // namespace longhaul::smb::smb2

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/proxy/modules/ahead/told_bytes.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 using namespace longhaul;
 using namespace longhaul::ahead;
@@ -20,7 +21,7 @@ struct Cache {
   void push(std::uint64_t offset, std::size_t size, std::optional<std::uint64_t> end = {}, Stamp stamp = {}) {
     cache.pushed({key(1), stamp, offset, static_cast<std::uint32_t>(size), end}, bytes(offset, size));
   }
-  std::variant<ReadData, Asked> ask(std::uint64_t offset, std::uint32_t length, MessageNumber message = 1) {
+  std::variant<ReadData, Asked> ask(std::uint64_t offset, std::uint32_t length, MessageNumber message = 1_number) {
     return cache.ask(key(1), message, offset, length);
   }
 };
@@ -38,7 +39,7 @@ TEST_CASE("pushed data answers READs of any size") {
 TEST_CASE("a READ with missing data reports the gap, and is answered when the data arrives") {
   Cache c;
   c.push(0, 10), c.push(20, 10);
-  Asked asked = std::get<Asked>(c.ask(5, 40, 77));
+  Asked asked = std::get<Asked>(c.ask(5, 40, 77_number));
   CHECK(asked.missing_from == 10);
   CHECK(asked.missing_to == 45);
   CHECK(asked.seen == 2);
@@ -47,9 +48,9 @@ TEST_CASE("a READ with missing data reports the gap, and is answered when the da
   c.push(25, 30);
   auto ready = c.cache.poll_ready();
   REQUIRE(ready);
-  CHECK(ready->message == 77);
+  CHECK(ready->message == 77_number);
   CHECK(text(ready->data) == content(5, 40));
-  CHECK(!c.cache.waits(77));
+  CHECK(!c.cache.waits(77_number));
 }
 
 TEST_CASE("a READ is shortened at the end of the file, and empty behind it") {
@@ -68,34 +69,34 @@ TEST_CASE("after a drop by either side, old data answers no later READ") {
   Cache c;
   c.push(0, 10);
   CHECK(c.cache.drop(key(1)) == 1);
-  CHECK(std::get<Asked>(c.ask(0, 10, 5)).stamp == Stamp{1, 0});
+  CHECK(std::get<Asked>(c.ask(0, 10, 5_number)).stamp == Stamp{1, 0});
   c.push(0, 10);  // of the old stamp
   CHECK(!c.cache.poll_ready());
   c.push(0, 10, {}, {1, 0});
-  CHECK(c.cache.poll_ready()->message == 5);
+  CHECK(c.cache.poll_ready()->message == 5_number);
   c.cache.far_dropped(key(1), 3);
-  CHECK(std::get<Asked>(c.ask(0, 10, 6)).stamp == Stamp{1, 3});
+  CHECK(std::get<Asked>(c.ask(0, 10, 6_number)).stamp == Stamp{1, 3});
   c.push(0, 10, {}, {1, 0});
   CHECK(!c.cache.poll_ready());
 }
 
 TEST_CASE("a READ that was asked before a drop may still get data that was under way") {
   Cache c;
-  std::get<Asked>(c.ask(0, 10, 5));
+  std::get<Asked>(c.ask(0, 10, 5_number));
   c.cache.drop(key(1));
   c.push(0, 10);
-  CHECK(c.cache.poll_ready()->message == 5);
-  CHECK(std::holds_alternative<Asked>(c.ask(0, 10, 6)));
+  CHECK(c.cache.poll_ready()->message == 5_number);
+  CHECK(std::holds_alternative<Asked>(c.ask(0, 10, 6_number)));
 }
 
 TEST_CASE("a READ that goes to the server is completed by nothing else") {
   Cache c;
-  std::get<Asked>(c.ask(0, 10, 5));
-  c.cache.forwarded(5);
+  std::get<Asked>(c.ask(0, 10, 5_number));
+  c.cache.forwarded(5_number);
   c.push(0, 10);
   CHECK(!c.cache.poll_ready());
-  CHECK(c.cache.answered(5));
-  CHECK(!c.cache.answered(5));
+  CHECK(c.cache.answered(5_number));
+  CHECK(!c.cache.answered(5_number));
 }
 
 TEST_CASE("memory is bounded: data already read is evicted, data not yet read is not") {
@@ -113,7 +114,7 @@ TEST_CASE("memory is bounded: data already read is evicted, data not yet read is
   CHECK(c.cache.held_bytes() <= 150);
   c.account->most_bytes = 0;
   c.cache.pushed({key(2), {}, 200, 10, {}}, bytes(200, 10));
-  CHECK(std::holds_alternative<Asked>(c.cache.ask(key(2), 9, 200, 10)));
+  CHECK(std::holds_alternative<Asked>(c.cache.ask(key(2), 9_number, 200, 10)));
 }
 
 TEST_CASE("a cache returns its memory to the site's account when it ends") {
@@ -139,7 +140,7 @@ TEST_CASE("random pushes and READs never give wrong bytes") {
     std::uint64_t end = std::min<std::uint64_t>(offset + length, 4000);
     CHECK(text(data) == content(offset, end > offset ? end - offset : 0));
   };
-  for (MessageNumber n = 1; n < 4000; ++n) {
+  for (MessageNumber n = 1_number; n < 4000_number; ++n) {
     std::uint64_t offset = random() % 4100;
     auto length = static_cast<std::uint32_t>(1 + random() % 300);
     if (random() % 2) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/proxy/modules/ahead/told_bytes.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 using namespace longhaul;
 using namespace longhaul::ahead;
@@ -34,17 +35,17 @@ struct Reads {
 
 TEST_CASE("a READ that waits is ready with its last missing byte, and waits no more") {
   Reads r;
-  r.add(7, 10, 40, {{10, bytes(10, 5)}, {20, bytes(20, 5)}});
+  r.add(7_number, 10, 40, {{10, bytes(10, 5)}, {20, bytes(20, 5)}});
   CHECK(r.reads.held_bytes() == 10);
   r.push(0, 19), r.push(25, 100);
   CHECK(r.reads.ready().empty());
   r.push(19, 1);
   CHECK(r.reads.ready().size() == 1);
-  CHECK_FALSE(r.reads.contains(7));
+  CHECK_FALSE(r.reads.contains(7_number));
   CHECK(r.reads.held_bytes() == 0);
   const auto ready = r.reads.poll_ready();
   REQUIRE(ready);
-  CHECK(ready->message == 7);
+  CHECK(ready->message == 7_number);
   CHECK(ready->open == key(1));
   CHECK(ready->offset == 10);
   CHECK(text(ready->data) == content(10, 30));
@@ -53,7 +54,7 @@ TEST_CASE("a READ that waits is ready with its last missing byte, and waits no m
 
 TEST_CASE("bytes of another open, of another stamp or outside its range do not complete a READ that waits") {
   Reads r;
-  r.add(1, 100, 200);
+  r.add(1_number, 100, 200);
   r.push(100, 100, {}, {}, 2);
   r.push(100, 100, {}, {.near = 1});
   r.push(0, 100), r.push(200, 100);
@@ -65,7 +66,7 @@ TEST_CASE("bytes of another open, of another stamp or outside its range do not c
 
 TEST_CASE("bytes that came twice are counted once") {
   Reads r;
-  r.add(1, 0, 100);
+  r.add(1_number, 0, 100);
   for (int i = 0; i < 5; ++i) r.push(10, 20), r.push(20, 20);
   CHECK(r.reads.held_bytes() == 30);
   CHECK(r.reads.ready().empty());
@@ -75,7 +76,7 @@ TEST_CASE("bytes that came twice are counted once") {
 
 TEST_CASE("the file's end completes a READ that goes beyond it") {
   Reads r;
-  r.add(1, 50, 150), r.add(2, 120, 150);
+  r.add(1_number, 50, 150), r.add(2_number, 120, 150);
   r.push(50, 50);
   CHECK(r.reads.ready().empty());
   r.push(100, 0, 100);
@@ -86,7 +87,7 @@ TEST_CASE("the file's end completes a READ that goes beyond it") {
 
 TEST_CASE("an end of the file that changes with each message is believed a few times only") {
   Reads r;
-  r.add(1, 0, 100);
+  r.add(1_number, 0, 100);
   for (std::uint64_t end = 1; end < 20; ++end) r.push(50, 1, 100 + end);
   r.push(50, 1, 0);  // would complete it
   CHECK(r.reads.ready().empty());
@@ -94,24 +95,24 @@ TEST_CASE("an end of the file that changes with each message is believed a few t
 
 TEST_CASE("a READ that the server answers is not completed by pushed bytes") {
   Reads r;
-  r.add(1, 0, 100, {{0, bytes(0, 50)}});
-  r.reads.forwarded(1);
-  r.reads.forwarded(99);
+  r.add(1_number, 0, 100, {{0, bytes(0, 50)}});
+  r.reads.forwarded(1_number);
+  r.reads.forwarded(99_number);
   CHECK(r.reads.held_bytes() == 0);
   r.push(0, 100);
   CHECK(r.reads.ready().empty());
-  REQUIRE(r.reads.contains(1));
-  const auto answered = r.reads.answered(1);
+  REQUIRE(r.reads.contains(1_number));
+  const auto answered = r.reads.answered(1_number);
   REQUIRE(answered);
   CHECK(answered->open == key(1));
   CHECK(answered->offset == 0);
-  CHECK_FALSE(r.reads.answered(1));
+  CHECK_FALSE(r.reads.answered(1_number));
 }
 
 TEST_CASE("a number used again replaces the READ that waited under it") {
   Reads r;
-  r.add(1, 0, 100, {{0, bytes(0, 50)}});
-  r.add(1, 500, 600, {{500, bytes(500, 10)}}, 2);
+  r.add(1_number, 0, 100, {{0, bytes(0, 50)}});
+  r.add(1_number, 500, 600, {{500, bytes(500, 10)}}, 2);
   CHECK(r.reads.size() == 1);
   CHECK(r.reads.held_bytes() == 10);
   r.push(0, 100);
@@ -126,7 +127,7 @@ TEST_CASE("each READ gets its own bytes, in whatever pieces and order these come
     CAPTURE(seed);
     Reads r;
     std::map<MessageNumber, std::pair<std::uint64_t, std::uint64_t>> asked;
-    for (MessageNumber n = 1; n <= 8; ++n) {
+    for (MessageNumber n = 1_number; n <= 8_number; ++n) {
       const std::uint64_t offset = random() % 900, end = offset + 1 + random() % 99;
       asked[n] = {offset, end};
       r.add(n, offset, end);

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/promises/marking_host.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 namespace longhaul::promises {
 namespace {
@@ -30,20 +31,20 @@ TEST_CASE("a far half whose near half may have promised writes records files in 
   doubts.lose(Cause::near_vanished, files);
   CHECK(lost->waiting() == 2);
   // The same near daemon is there again, and knows better; or one that has read its marks.
-  CHECK_FALSE(doubts.tells(named(u"A"), LostWrites::Use::writes, 1));
+  CHECK_FALSE(doubts.tells(named(u"A"), LostWrites::Use::writes, 1_number));
   Doubts through_another(lost, ends);
   SECTION("another tells the client, once") {
     through_another.near_is({.near = 9});
-    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::replaces, 2));
-    CHECK(through_another.tells(named(u"C"), LostWrites::Use::writes, 3));
-    through_another.loss_read({2});
+    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::replaces, 2_number));
+    CHECK(through_another.tells(named(u"C"), LostWrites::Use::writes, 3_number));
+    through_another.loss_read({2_number});
     CHECK(through_another.any());
-    through_another.loss_read({3});
+    through_another.loss_read({3_number});
     CHECK_FALSE(through_another.any());
   }
   SECTION("its successor knows better too") {
     through_another.near_is({.near = 9, .before = 7});
-    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::writes, 4));
+    CHECK_FALSE(through_another.tells(named(u"C"), LostWrites::Use::writes, 4_number));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "proxy/modules/promises/marking_host.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 namespace longhaul::promises {
 namespace {
@@ -33,7 +34,7 @@ struct PromisingFlow {
                     }};
 
   void promise(const OpenKey& open, MessageNumber number) {
-    REQUIRE(ledger.promise(open, number, {.offset = number * 10, .length = 10}) == Ledger::Verdict::now);
+    REQUIRE(ledger.promise(open, number, {.offset = number.number() * 10, .length = 10}) == Ledger::Verdict::now);
   }
 };
 
@@ -43,9 +44,9 @@ TEST_CASE("what a flow owes when it ends is lost, with its ranges, and what was 
   const auto lost = std::make_shared<LostWrites>();
   {
     PromisingFlow flow(lost);
-    flow.promise(open_key(1), 1);
-    flow.promise(open_key(2), 2);
-    flow.ledger.kept(2, Ledger::Outcome::success, 10);
+    flow.promise(open_key(1), 1_number);
+    flow.promise(open_key(2), 2_number);
+    flow.ledger.kept(2_number, Ledger::Outcome::success, 10);
     SECTION("by the link") {
       flow.live.lose(Cause::link_lost);
       CHECK_FALSE(flow.live.owes());
@@ -60,7 +61,7 @@ TEST_CASE("what a flow owes when it ends is lost, with its ranges, and what was 
 
 TEST_CASE("a flow is given up for a file of which it owes something, and for no other") {
   PromisingFlow flow;
-  flow.promise(open_key(1), 1);
+  flow.promise(open_key(1), 1_number);
   flow.lost->live().end(named(u"B"));
   CHECK(flow.ended == 0);
   flow.lost->live().end(named(u"A"));
@@ -71,19 +72,19 @@ TEST_CASE("a flow is given up for a file of which it owes something, and for no 
 TEST_CASE("a flow whose client opens the file elsewhere promises nothing more for it") {
   PromisingFlow flow;
   PromisingFlow other(flow.lost);
-  flow.promise(open_key(1), 1);
+  flow.promise(open_key(1), 1_number);
   const auto moved = link::TimePoint{} + std::chrono::seconds(3);
   flow.live.moved(moved);
   const auto unfinished = flow.lost->live().finish_others(named(u"A"), other.live);
   CHECK(unfinished.bytes != 0);
   CHECK(unfinished.moved_at == moved);
-  CHECK(flow.ledger.promise(open_key(1), 2, {.offset = 0, .length = 10}) != Ledger::Verdict::now);
+  CHECK(flow.ledger.promise(open_key(1), 2_number, {.offset = 0, .length = 10}) != Ledger::Verdict::now);
 }
 
 TEST_CASE("a folder that gets another name waits for what it contains, and one that is opened does not") {
   PromisingFlow flow, other(flow.lost);
   flow.opens[open_key(1)] = named(u"A\\B");
-  flow.promise(open_key(1), 1);
+  flow.promise(open_key(1), 1_number);
   CHECK(flow.lost->live().finish_others(named(u"A"), other.live).bytes == 0);
   CHECK(flow.lost->live().finish_others(named(u"A\\"), other.live, LostWrites::Reach::below).bytes == 0);
   CHECK(flow.lost->live().finish_others(named(u"A"), other.live, LostWrites::Reach::below).bytes != 0);
@@ -96,11 +97,11 @@ TEST_CASE("a folder that gets another name waits for what it contains, and one t
 TEST_CASE("an open that ends clean, with a reported loss, or with something owed") {
   PromisingFlow flow;
   CHECK(flow.live.closed(open_key(1), named(u"A")) == LivePromises::Closed::clean);
-  flow.promise(open_key(1), 1);
-  flow.ledger.kept(1, Ledger::Outcome::error, 0);
+  flow.promise(open_key(1), 1_number);
+  flow.ledger.kept(1_number, Ledger::Outcome::error, 0);
   CHECK(flow.ledger.reports_loss(open_key(1)));
   CHECK(flow.live.closed(open_key(1), named(u"A")) == LivePromises::Closed::settled);
-  flow.promise(open_key(2), 2);
+  flow.promise(open_key(2), 2_number);
   CHECK(flow.live.closed(open_key(2), named(u"B")) == LivePromises::Closed::lost);
   CHECK(flow.lost->take(named(u"B")));
   CHECK_FALSE(flow.lost->take(named(u"A")));
@@ -125,7 +126,7 @@ TEST_CASE("an open is marked when both disks have it, and until it ends") {
     CHECK(host.marks().size() == 0);
   }
   SECTION("and with a loss the mark stays until the client is told") {
-    flow.promise(open_key(1), 1);
+    flow.promise(open_key(1), 1_number);
     CHECK(flow.live.closed(open_key(1), named(u"A")) == LivePromises::Closed::lost);
     flow.live.unmark(open_key(1));
     CHECK(host.marks().size() == 1);

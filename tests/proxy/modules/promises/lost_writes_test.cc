@@ -36,7 +36,7 @@ struct Heard final : LossJournal {
     said.push_back("ended " + std::string(kEndedNames[static_cast<std::size_t>(why)]));
   }
   void evicted(const LostWrites::File&) override { said.push_back("evicted"); }
-  void changed(const LostWrites&) override { ++changes; }
+  void changed() override { ++changes; }
   std::vector<std::string> said;
   int changes = 0;
 };
@@ -86,12 +86,12 @@ TEST_CASE("a loss suspected by a far half is void if the near daemon that made t
 TEST_CASE("without room, the client with the most files loses its oldest record") {
   LostWrites lost;
   Heard heard;
-  lost.set_journal(&heard);
+  lost.events().set_journal(&heard);
   lost.add(file(u"THE OTHERS", 2), {});
   for (std::size_t n = 0; n < LostRecords::kMost + 10; ++n)
     lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1))), {});
   CHECK(lost.waiting() == LostRecords::kMost);
-  CHECK(lost.counters().evicted == 11);
+  CHECK(lost.events().counters().evicted == 11);
   CHECK(lost.take(file(u"THE OTHERS", 2)));
   CHECK_FALSE(lost.take(file(std::u16string(1, u'\1'))));
   CHECK(lost.take(file(std::u16string(1, static_cast<char16_t>(LostRecords::kMost + 10)))));
@@ -121,7 +121,7 @@ TEST_CASE("records caused by one peer do not evict records of others") {
 TEST_CASE("each loss and each report is counted and passed to the journal once") {
   LostWrites lost;
   Heard heard;
-  lost.set_journal(&heard);
+  lost.events().set_journal(&heard);
   lost.refused(file(u"A"), {0, 10}, kDiskFull);
   lost.told_late(file(u"A"));
   CHECK(lost.has(file(u"A"), Use::writes));  // a program may log in again and go on
@@ -140,8 +140,8 @@ TEST_CASE("each loss and each report is counted and passed to the journal once")
   const auto records = lost.records();
   REQUIRE(records.size() == 1);
   CHECK(records.front().loss.ranges == std::vector<Interval>{{0, 20}});
-  CHECK(lost.counters().lost[0] == 2);
-  CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 2, 1});
+  CHECK(lost.events().counters().lost[0] == 2);
+  CHECK(lost.events().counters().reported == std::array<std::uint64_t, 3>{1, 2, 1});
 }
 
 TEST_CASE("a renamed file takes its record along, and other clients' records stay") {
@@ -201,7 +201,9 @@ TEST_CASE(
   for (const auto* path : {u"A", u"B"}) lost.add(file(path), {});
   lost.add(file(u"A", 2), {});
   const LostWrites::Ends ends = file(u"X").ends;
-  const auto by_reset = [&] { return lost.counters().reported[static_cast<std::size_t>(Told::reset)]; };
+  const auto by_reset = [&] {
+    return lost.events().counters().reported[static_cast<std::size_t>(Told::reset)];
+  };
   for (const int seconds : {0, 1, 118}) {
     now += std::chrono::seconds(seconds);
     CHECK(lost.told_by_reset(ends));
@@ -265,7 +267,7 @@ TEST_CASE("a file whose name differs only in its spelling is told, and may be an
   SECTION("told by a reset, once") {
     lost.told_by_reset(other);
     lost.told_by_reset(other);
-    CHECK(lost.counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
+    CHECK(lost.events().counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
     CHECK_FALSE(lost.has(other, Use::writes));
     CHECK(lost.has(data, Use::writes));
   }

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "tests/proxy/modules/twin/numbers.h"
+
 namespace longhaul::promises {
 
 TEST_CASE("held requests are decided when it is known whether they may be promised, each once") {
@@ -13,8 +15,9 @@ TEST_CASE("held requests are decided when it is known whether they may be promis
   const auto review = [&] {
     return undecided.review(ledger, [&](const OpenKey& open) { return may_be[open]; });
   };
-  for (MessageNumber number = 1; number <= 3; ++number) {
-    const OpenKey open{.session = number};
+  for (std::uint64_t each = 1; each <= 3; ++each) {
+    const OpenKey open{.session = each};
+    const MessageNumber number{each};
     REQUIRE(ledger.promise(open, number, {.offset = 0, .length = 10}, Ledger::Conditions::open_question) ==
             Ledger::Verdict::held);
     undecided.hold(number, open);
@@ -24,10 +27,10 @@ TEST_CASE("held requests are decided when it is known whether they may be promis
   may_be[{.session = 1}] = true;
   may_be[{.session = 2}] = false;
   CHECK(review());
-  CHECK(ledger.poll_answerable() == MessageNumber{1});
+  CHECK(ledger.poll_answerable() == 1_number);
   CHECK_FALSE(ledger.poll_answerable());
   CHECK_FALSE(review());
-  ledger.kept(3, Ledger::Outcome::success, 10);  // the server was faster
+  ledger.kept(3_number, Ledger::Outcome::success, 10);  // the server was faster
   CHECK(review());
   may_be[{.session = 3}] = true;
   CHECK_FALSE(review());
@@ -35,7 +38,7 @@ TEST_CASE("held requests are decided when it is known whether they may be promis
 
 TEST_CASE("a flow holds a bounded number of undecided requests") {
   Undecided undecided;
-  for (MessageNumber number = 1; number <= Undecided::kMost; ++number) {
+  for (MessageNumber number = 1_number; number <= MessageNumber{Undecided::kMost}; ++number) {
     CHECK_FALSE(undecided.is_full());
     undecided.hold(number, {});
   }

@@ -264,7 +264,7 @@ TEST_CASE(
   }
   CHECK_FALSE(flow.lost->has_record(lost_file(u"ROBBED")));
   CHECK(flow.lost->has_record(lost_file(u"OTHER")));
-  CHECK(flow.lost->counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
+  CHECK(flow.lost->events().counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
 }
 
 TEST_CASE("SMB2: an encrypted request may open any file: the client is reset for all that was lost") {
@@ -279,7 +279,7 @@ TEST_CASE("SMB2: an encrypted request may open any file: the client is reset for
   CHECK_FALSE(flow.is_reset);
   flow.client(Slice::copy_of(as_bytes(sealed)));
   CHECK(flow.is_reset);
-  CHECK(flow.lost->counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 2);
+  CHECK(flow.lost->events().counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 2);
   now += LostRecord::kResetsFor;
   CHECK_FALSE(flow.lost->any(kEnds));
 }

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/proxy/modules/twin/numbers.h"
+
 using namespace longhaul;
 using namespace longhaul::smb;
 
@@ -21,21 +23,21 @@ std::vector<TwinMessage> one_of_each() {
   return {
       Ahead{key_of(1), {3, 4}, 1ull << 41, 65536, 1ull << 62},
       Ahead{short_key, {0, 0}, 0, 0, std::nullopt},
-      Used{key_of(2), 5, 6, ~0ull, 8, 9},
-      Asked{key_of(3), {1, 2}, 3, 4, 5, 6},
-      Forwarded{~0ull - 1},
+      Used{key_of(2), 5, 6, MessageNumber{~0ull}, 8, 9},
+      Asked{key_of(3), {1, 2}, 3_number, 4, 5, 6},
+      Forwarded{MessageNumber{~0ull - 1}},
       Drop{key_of(4), 0xFFFFFFFF},
-      Promised{key_of(5), 12},
-      Kept{13, 0xC000007F, 14, 15},
+      Promised{key_of(5), 12_number},
+      Kept{13_number, 0xC000007F, 14, 15},
       Room{1, 2, 3, 4},
       Held{key_of(6), 9},
       Break{key_of(7), 1},
       Broken{key_of(8)},
       Answer{key_of(9), 16, 0, Slice::copy_of(as_bytes("asked")), 17},
-      Expect{18, 19, Slice::copy_of(as_bytes("what"))},
-      Enumerate{key_of(10), 20, true, 21, 37, Slice::copy_of(as_bytes("*"))},
+      Expect{18_number, 19, Slice::copy_of(as_bytes("what"))},
+      Enumerate{key_of(10), 20_number, true, 21, 37, Slice::copy_of(as_bytes("*"))},
       More{key_of(11), 20},
-      Local{21, 22},
+      Local{21_number, 22},
       Offer{23, key_of(12), Slice::copy_of(as_bytes("asked")), Slice::copy_of(as_bytes("questions")), 24},
       Revoke{25},
       Took{26},
@@ -52,7 +54,7 @@ std::vector<TwinMessage> one_of_each() {
                Slice::copy_of(as_bytes("down")), Slice::copy_of(as_bytes("detail"))},
       Unsealed{Slice::copy_of(as_bytes("smb_ticket"))},
       LoginRefused{Slice::copy_of(as_bytes("smb_clock"))},
-      LossRead{28}};
+      LossRead{28_number}};
 }
 
 }  // namespace
@@ -69,7 +71,7 @@ TEST_CASE("a message between the halves is decoded as it was encoded") {
   }
   auto used = std::get<Used>(*decode(encode(one_of_each()[2]).bytes()));
   CHECK(used.open == key_of(2));
-  CHECK(used.message == ~0ull);
+  CHECK(used.message == MessageNumber{~0ull});
   CHECK(used.seen == 9);
 }
 

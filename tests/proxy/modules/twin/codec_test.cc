@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "tests/proxy/modules/twin/numbers.h"
+
 namespace longhaul::twin {
 namespace {
 
@@ -21,7 +23,11 @@ struct Attaching {
   std::uint32_t attached_bytes() const { return bytes; }
   static constexpr std::tuple kFields{&Attaching::open, &Attaching::end, &Attaching::text, &Attaching::bytes};
 };
-using Messages = std::variant<Plain, Attaching>;
+struct Numbered {
+  MessageNumber request;
+  static constexpr std::tuple kFields{&Numbered::request};
+};
+using Messages = std::variant<Plain, Attaching, Numbered>;
 
 std::string hex(const Slice& slice) {
   std::string text;
@@ -47,6 +53,18 @@ TEST_CASE("a message is its place in the variant and its fields, numbers in seve
   CHECK(hex(encode(Messages(attaching()))) == "02ac02020109010502686907");
 }
 
+TEST_CASE("a request's number is in a message like any other number, up to the largest") {
+  CHECK(hex(encode(Messages(Numbered{300_number}))) == "03ac02");
+  const MessageNumber largest{~0ull};
+  const Slice encoded = encode(Messages(Numbered{largest}));
+  CHECK(hex(encoded) == "03ffffffffffffffffff01");
+  CHECK(std::get<Numbered>(*decode<Messages>(encoded.bytes())).request == largest);
+}
+
+// The client chooses it: a table of them that does not use KeyedHash is not compiled.
+static_assert(!std::is_default_constructible_v<std::hash<MessageNumber>>);
+static_assert(std::is_default_constructible_v<KeyedMap<MessageNumber, int>>);
+
 TEST_CASE("a message comes back as it was written") {
   const auto read = decode<Messages>(encode(Messages(attaching())).bytes());
   REQUIRE(read.has_value());
@@ -65,7 +83,7 @@ TEST_CASE("messages that are cut, too long, of another type or with too large a 
   Buffer longer(whole.bytes().begin(), whole.bytes().end());
   longer.push_back(std::byte{0});
   CHECK_FALSE(decode<Messages>(longer).has_value());
-  longer = {std::byte{3}};
+  longer = {std::byte{4}};
   CHECK(decode<Messages>(longer).error() == MessageError::unknown_message);
   // 65536 does not fit 16 bits.
   longer = {std::byte{1}, std::byte{0}, std::byte{0x80}, std::byte{0x80}, std::byte{4}, std::byte{0}};

@@ -234,10 +234,10 @@ TEST_CASE("seal: more trees or requests than are remembered end the connection")
   };
   std::vector<Slice> out;
   Ends trees;
-  for (smb2::TreeId tree = 0; tree < Leg::kMostTrees; ++tree)
+  for (smb2::TreeId tree = 0; tree < Protection::kMostTrees; ++tree)
     REQUIRE(trees.far.seal(in_tree(tree, tree), out));
   CHECK(trees.far.seal(in_tree(1 << 20, 0), out));
-  CHECK(trees.far.seal(in_tree(1 << 20, Leg::kMostTrees), out).error() == kUnprotected);
+  CHECK(trees.far.seal(in_tree(1 << 20, Protection::kMostTrees), out).error() == kUnprotected);
 
   Ends encrypted_trees;
   const auto connect = [](smb2::TreeId tree) {
@@ -248,15 +248,16 @@ TEST_CASE("seal: more trees or requests than are remembered end the connection")
          .session_id = kOurs},
         tree_connect_answer_body(smb2::ShareType::disk, smb2::share_flags::encrypt_data).bytes);
   };
-  for (smb2::TreeId tree = 0; tree < Leg::kMostTrees; ++tree)
+  for (smb2::TreeId tree = 0; tree < Protection::kMostTrees; ++tree)
     REQUIRE(encrypted_trees.near.seal(connect(tree), out));
-  CHECK(encrypted_trees.near.seal(connect(Leg::kMostTrees), out).error() == kUnprotected);
+  CHECK(encrypted_trees.near.seal(connect(Protection::kMostTrees), out).error() == kUnprotected);
 
   Ends requests;
-  for (std::uint64_t id = 0; id < Leg::kMostRequests; ++id) REQUIRE(requests.far.seal(in_tree(id, 1), out));
-  CHECK(requests.far.seal(in_tree(Leg::kMostRequests, 1), out).error() == kUnprotected);
+  for (std::uint64_t id = 0; id < Protection::kMostRequests; ++id)
+    REQUIRE(requests.far.seal(in_tree(id, 1), out));
+  CHECK(requests.far.seal(in_tree(Protection::kMostRequests, 1), out).error() == kUnprotected);
   // Sessions without keys go on as before.
   Leg none(Leg::To::server);
-  for (std::uint64_t id = 0; id <= Leg::kMostRequests; ++id)
+  for (std::uint64_t id = 0; id <= Protection::kMostRequests; ++id)
     REQUIRE(none.seal(frame_of(Command::read, id, 0, 1, Status::success, kNobodys), out));
 }

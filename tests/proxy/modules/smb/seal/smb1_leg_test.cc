@@ -70,8 +70,8 @@ struct Legs {
     near.begin(number_of(kLoginMid), kKey);
     far.begin(number_of(kLoginMid), kKey);
   }
-  static std::uint64_t number_of(std::uint16_t mid, std::uint32_t pid = 0x1234) {
-    return std::uint64_t{pid} << 16 | mid;
+  static MessageNumber number_of(std::uint16_t mid, std::uint32_t pid = 0x1234) {
+    return MessageNumber{std::uint64_t{pid} << 16 | mid};
   }
 
   // From the client to the server, with the number that each of them expects.

@@ -53,8 +53,8 @@ TEST_CASE("SMB1: a FLUSH stands behind the writes requested before it") {
   talk.ask(write(open.fid, 5, as_bytes("!"), 13));
   talk.answer(flushes);
   CHECK(open.flushed_writes != open.writes);
-  talk.connection.answered_here(std::uint64_t{0x1234} << 16 | 13);
-  CHECK_FALSE(talk.connection.pending(std::uint64_t{0x1234} << 16 | 13));
+  talk.connection.answered_here(number_of(13));
+  CHECK_FALSE(talk.connection.pending(number_of(13)));
 }
 
 TEST_CASE("SMB1: a break leaves nothing to cache until it is answered; from level II it needs no answer") {

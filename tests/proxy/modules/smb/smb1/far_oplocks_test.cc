@@ -21,17 +21,15 @@ struct Requesting : Conversation {
   bool asks(const Slice& frame) { return flags_of(request(frame).frame) != flags_of(frame); }
 };
 
-constexpr MessageNumber kNumber = std::uint64_t{0x1234} << 16;
-
 TEST_CASE("SMB1: a batch oplock is requested for the data of a file that the client has not open") {
   Requesting far;
   const auto request = far.request(create("F", 10));
   CHECK(Requesting::flags_of(request.frame) == 6);
   REQUIRE(request.cached);
   CHECK(request.cached->path == u"F");
-  CHECK_FALSE(far.oplocks.answered(kNumber | 11));
-  CHECK(far.oplocks.answered(kNumber | 10));
-  CHECK_FALSE(far.oplocks.answered(kNumber | 10));
+  CHECK_FALSE(far.oplocks.answered(number_of(11)));
+  CHECK(far.oplocks.answered(number_of(10)));
+  CHECK_FALSE(far.oplocks.answered(number_of(10)));
 }
 
 TEST_CASE("SMB1: no oplock is requested where it would not help or would disturb") {
@@ -63,7 +61,7 @@ TEST_CASE("SMB1: no oplock is requested where it would not help or would disturb
     const auto request = far.request(create("F", 10, {.flags = 2}));
     CHECK(Requesting::flags_of(request.frame) == 2);
     CHECK(request.cached);  // which may be cached all the same
-    CHECK_FALSE(far.oplocks.answered(kNumber | 10));
+    CHECK_FALSE(far.oplocks.answered(number_of(10)));
   }
 }
 

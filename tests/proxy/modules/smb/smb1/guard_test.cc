@@ -129,7 +129,7 @@ TEST_CASE("SMB1: a signed open cannot be answered: the client is reset") {
   flow.client(Slice::copy_of(as_bytes(is_signed)));
   CHECK(flow.is_reset);
   CHECK(flow.take_server().empty());
-  CHECK(flow.lost->counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
+  CHECK(flow.lost->events().counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
 }
 
 TEST_CASE("SMB1: raw data that looks like messages ends the guard") {

@@ -16,7 +16,7 @@ struct Having : Conversation {
   Open& opened(const std::string& name, std::uint16_t mid, Oplock oplock) {
     Open& open = open_batch(name, mid);
     open.oplock = oplock;
-    ahead.opened(&open, mid);
+    ahead.opened(&open, number_of(mid));
     (void)PutOut(out);
     return open;
   }

@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/smb1/near_closes.h"
 
 #include "proxy/modules/smb/smb1/conversation.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 namespace longhaul::smb::smb1::testing {
 namespace {
@@ -48,25 +49,25 @@ TEST_CASE("SMB1: a failed CLOSE that was answered early is a loss of what was wr
   const bool was_written = GENERATE(false, true);
   file.writes = was_written ? 1 : 0;
   const LostWrites::File named = files.of(file);
-  closes.pass(frame_of(close(file.fid, 11)), file, 7);
+  closes.pass(frame_of(close(file.fid, 11)), file, 7_number);
   const PutOut put(out);
   CHECK(put.passed.size() == 1);
   REQUIRE(put.all<Promised>().size() == 1);
-  CHECK(put.all<Promised>()[0].message == 7);
+  CHECK(put.all<Promised>()[0].message == 7_number);
   CHECK(closes.is_closing(file.fid));
   CHECK_FALSE(closes.is_closing(static_cast<std::uint16_t>(file.fid + 1)));
-  CHECK_FALSE(closes.kept({.message = 8}));
+  CHECK_FALSE(closes.kept({.message = 8_number}));
   CHECK_FALSE(closes.is_idle());
   SECTION("kept") {
-    CHECK(closes.kept({.message = 7}) == NearCloses::Outcome::kept);
+    CHECK(closes.kept({.message = 7_number}) == NearCloses::Outcome::kept);
     CHECK_FALSE(lost.has_record(named));
   }
   SECTION("failed") {
-    CHECK(closes.kept({.message = 7, .status = 0xC000007F}) == NearCloses::Outcome::failed);
+    CHECK(closes.kept({.message = 7_number, .status = 0xC000007F}) == NearCloses::Outcome::failed);
     CHECK(lost.has_record(named) == was_written);
   }
   CHECK(closes.is_idle());
-  CHECK_FALSE(closes.kept({.message = 7}));
+  CHECK_FALSE(closes.kept({.message = 7_number}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/smb1/near_oplocks.h"
 
 #include "proxy/modules/smb/smb1/conversation.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 namespace longhaul::smb::smb1::testing {
 namespace {
@@ -20,7 +21,7 @@ struct Granting : Conversation {
   // Under an oplock that the far half has requested.
   Open& open_on_behalf(const std::string& name, std::uint16_t mid) {
     Open& open = this->open(name, mid);
-    ahead.opened(&open, 0);
+    ahead.opened(&open, {});
     oplocks.held({}, {.open = open.key, .level = static_cast<std::uint8_t>(Oplock::batch)});
     (void)PutOut(out);
     return open;
@@ -59,7 +60,7 @@ TEST_CASE("SMB1: the server's break shows the client what it does not know to be
   CHECK(near.oplocks.broken(message_in(break_of(fid))));
   CHECK(file.break_pending);
   CHECK(near.counters.breaks == 1);
-  near.closes.pass(frame_of(close(fid, 11)), file, 1);
+  near.closes.pass(frame_of(close(fid, 11)), file, 1_number);
   near.connection.close(file.key);
   CHECK_FALSE(near.oplocks.broken(message_in(break_of(fid))));
   CHECK(near.oplocks.broken(message_in(break_of(static_cast<std::uint16_t>(fid + 1)))));

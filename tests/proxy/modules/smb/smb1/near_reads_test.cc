@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/smb1/near_reads.h"
 
 #include "proxy/modules/smb/smb1/conversation.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 namespace longhaul::smb::smb1::testing {
 namespace {
@@ -28,7 +29,7 @@ struct Reading : Conversation {
     reads.pushed({}, {.open = file.key, .offset = offset, .length = static_cast<std::uint32_t>(data.size())},
                  Slice::copy_of(as_bytes(data)));
   }
-  static Slice number(std::uint64_t number) { return Slice::copy_of(Fields{}.u64(number).bytes); }
+  static Slice number(MessageNumber number) { return Slice::copy_of(Fields{}.u64(number.number()).bytes); }
 };
 
 TEST_CASE("SMB1: a READ whose data is missing passes behind Asked, and pushed data answers it") {
@@ -56,7 +57,7 @@ TEST_CASE("SMB1: a READ whose data is missing passes behind Asked, and pushed da
   }
   CHECK(PutOut(near.out).to_lan.empty());  // whichever is first counts
   CHECK(near.reads.is_idle());
-  CHECK_FALSE(near.connection.pending(std::uint64_t{0x1234} << 16 | 11));
+  CHECK_FALSE(near.connection.pending(number_of(11)));
 }
 
 TEST_CASE("SMB1: a READ is answered from pushed data unless something forbids it") {
@@ -75,7 +76,7 @@ TEST_CASE("SMB1: a READ is answered from pushed data unless something forbids it
     answered = false;
   }
   SECTION("a write of the same file is promised") {
-    (void)near.promises.promise(near.file.key, 1, {0, 5});
+    (void)near.promises.promise(near.file.key, 1_number, {0, 5});
     answered = false;
   }
   SECTION("the file is no longer known") {

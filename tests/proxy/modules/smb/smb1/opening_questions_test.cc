@@ -69,8 +69,8 @@ TEST_CASE("SMB1: no more opens than the limit are remembered") {
   OpeningQuestions questions;
   for (std::size_t i = 0; i <= OpeningQuestions::kMostOpening; ++i)
     (void)questions.opening(message_in(create("F", static_cast<std::uint16_t>(i))), Ask::nothing);
-  CHECK(questions.opened(std::uint64_t{0x1234} << 16 | 0));
-  CHECK_FALSE(questions.opened(std::uint64_t{0x1234} << 16 | OpeningQuestions::kMostOpening));
+  CHECK(questions.opened(number_of(0)));
+  CHECK_FALSE(questions.opened(number_of(OpeningQuestions::kMostOpening)));
 }
 
 }  // namespace

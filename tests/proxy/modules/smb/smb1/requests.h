@@ -7,6 +7,7 @@
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/smb1/records.h"
+#include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb::smb1::testing {
 
@@ -18,6 +19,11 @@ struct Head {
   std::uint32_t pid = 0x1234;
   std::uint16_t tid = 0, uid = 0, mid = 0;
 };
+
+// Of the client's request with this MID.
+constexpr MessageNumber number_of(std::uint16_t mid) {
+  return MessageNumber{std::uint64_t{Head{}.pid} << 16 | mid};
+}
 
 inline Slice make_frame(const Head& head, const Buffer& words, const Buffer& bytes) {
   Buffer out;

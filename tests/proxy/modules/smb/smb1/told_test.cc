@@ -127,7 +127,7 @@ TEST_CASE("SMB1: an open waits for what an older connection of its client owes o
     passes(std::chrono::seconds(2));
     old.pass(std::chrono::milliseconds(1));
     CHECK(old.aborted);
-    CHECK(lost->counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
+    CHECK(lost->events().counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
   }
   REQUIRE(next.at_client.size() == 2);
   const Slice first = *next.answer();
@@ -266,7 +266,7 @@ TEST_CASE("SMB1: a client that signs is reset when it goes on with a file that h
   CHECK_FALSE(pair.aborted);
   pair.client_sends(create("F", 21));
   CHECK(pair.aborted);
-  CHECK(lost->counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
+  CHECK(lost->events().counters().reported[static_cast<std::size_t>(promises::Told::reset)] == 1);
 }
 
 TEST_CASE("SMB1: the files of a folder that another connection renames keep their records") {

@@ -7,6 +7,7 @@
 #include "proxy/modules/smb/smb2/message_ids.h"
 #include "tests/proxy/modules/smb/as_told.h"
 #include "tests/proxy/modules/smb/smb2/conversation.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 using namespace longhaul;
 using namespace longhaul::smb;
@@ -164,16 +165,16 @@ TEST_CASE("a promise that is sent twice by the peer's half is an error") {
   OneHalf far(Side::far);
   far.connect();
   far.open(1, "file", {.oplock = OplockLevel::batch});
-  far.twin(Promised{.open = key_of_nth(1), .message = 50});
+  far.twin(Promised{.open = key_of_nth(1), .message = 50_number});
   CHECK_FALSE(far.aborted());
-  far.twin(Promised{.open = key_of_nth(2), .message = 50});
+  far.twin(Promised{.open = key_of_nth(2), .message = 50_number});
   CHECK(far.aborted());
 }
 
 TEST_CASE("a query with a size that we never send is an error from the peer's half") {
   OneHalf far(Side::far);
   far.connect();
-  far.twin(Expect{.message = 50,
+  far.twin(Expect{.message = 50_number,
                   .command = static_cast<std::uint16_t>(Command::query_info),
                   .request = Slice::copy_of(Buffer(200'000))});
   CHECK(far.aborted());

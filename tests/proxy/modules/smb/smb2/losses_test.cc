@@ -222,7 +222,7 @@ TEST_CASE("an open waits for outstanding writes of its client's older connection
     CHECK(old.aborted);
     const bool replaces = disposition == Disposition::overwrite_if;
     CHECK(visit.status(create) == (replaces ? Status::success : Status::lost_writebehind_data));
-    CHECK(lost->counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
+    CHECK(lost->events().counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
   }
 }
 

@@ -5,11 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "tests/proxy/modules/smb/smb2/ids.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-
+namespace longhaul::smb::smb2 {
 namespace {
 
 using FileSystems = OpeningQuestions::FileSystems;
@@ -53,21 +51,21 @@ TEST_CASE("the answer to a CREATE takes the queries that were sent with it") {
   OpeningQuestions openings;
   const auto sent = openings.opening(1_message, create_for(access::read_attributes), FileSystems::excluded);
   const std::vector<std::string> questions(sent.begin(), sent.end());
-  const auto opened = openings.opened(1_message);
+  const auto opened = openings.opened(1_number);
   REQUIRE(opened);
   CHECK(opened->kind == OpenKind::attributes);
   CHECK(opened->questions == questions);
-  CHECK_FALSE(openings.opened(1_message));
+  CHECK_FALSE(openings.opened(1_number));
   (void)openings.opening(2_message, create_for(access::read_data), FileSystems::excluded);
-  openings.answered(2_message);
-  CHECK_FALSE(openings.opened(2_message));
+  openings.answered(2_number);
+  CHECK_FALSE(openings.opened(2_number));
 }
 
 TEST_CASE("an open made ahead has the queries that the far half has sent") {
   OpeningQuestions openings;
   const std::string question = question_about(file_info::internal);
   openings.opening_with(1_message, create_for(access::write_data), {Slice::copy_of(as_bytes(question))});
-  const auto opened = openings.opened(1_message);
+  const auto opened = openings.opened(1_number);
   REQUIRE(opened);
   CHECK(opened->kind == OpenKind::data);
   CHECK(opened->questions == std::vector{question});
@@ -94,6 +92,8 @@ TEST_CASE("with too many CREATEs under way nothing is asked") {
     (void)openings.opening(MessageId{id}, create_for(access::read_data), FileSystems::excluded);
   const MessageId beyond{OpeningQuestions::kMostOpening};
   CHECK(openings.opening(beyond, create_for(access::read_data), FileSystems::excluded).empty());
-  CHECK_FALSE(openings.opened(beyond));
-  CHECK(openings.opened(0_message));
+  CHECK_FALSE(openings.opened(number_of(beyond)));
+  CHECK(openings.opened(0_number));
 }
+
+}  // namespace longhaul::smb::smb2

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/proxy/modules/smb/smb2/conversation.h"
+#include "tests/proxy/modules/twin/numbers.h"
 
 namespace longhaul::smb::smb2::test {
 namespace {
@@ -32,7 +33,7 @@ struct FileAhead {
     return messages;
   }
   Asked asked(std::uint64_t from, std::uint64_t to) const {
-    return {.open = file.key(), .stamp = {}, .message = 5, .missing_from = from, .missing_to = to};
+    return {.open = file.key(), .stamp = {}, .message = 5_number, .missing_from = from, .missing_to = to};
   }
   void swallow(test::AnyId id, const Asked& asked) {
     file.swallow(request(Command::read, id, read_request_body({1, 2}, asked.missing_from, 100)),
@@ -134,7 +135,7 @@ TEST_CASE("a READ at the server is announced before data that could answer it, o
   }
   const auto told = ahead.told();
   REQUIRE(told.size() == 3);
-  CHECK(std::get<Forwarded>(told[0]).message == 7);
+  CHECK(std::get<Forwarded>(told[0]).message == 7_number);
   CHECK(std::holds_alternative<Ahead>(told[1]));
   CHECK(std::holds_alternative<Ahead>(told[2]));
 }

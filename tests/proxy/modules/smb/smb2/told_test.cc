@@ -213,7 +213,7 @@ TEST_CASE("an encrypted request may open any file: its client is reset for what 
   lost->add({.share = u"X", .path = u"A"}, {.cause = Cause::server_gone});
   encrypted(visit);
   CHECK(visit.aborted);
-  CHECK(lost->counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
+  CHECK(lost->events().counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
 }
 
 TEST_CASE("a half gives up a connection for want of memory only when it owes its client nothing") {
