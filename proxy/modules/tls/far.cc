@@ -142,7 +142,8 @@ void Far::give_keys(Bytes last_said) {
   detail_ = for_twin->version + " for " + wanted_.name + ", decrypted" + (leaf_ ? ", certificate minted" : "");
   if (!for_twin->suite.empty()) (detail_ += ", ") += for_twin->suite;
   state_ = State::joined;
-  if (begin_plaintext()) proceed(plaintext_->from_server(now_));
+  if (!begin_plaintext() || !proceed(plaintext_->from_server(now_))) return;
+  if (lan_ended_) proceed(plaintext_->server_ended(now_));
 }
 
 // No module reads that of tables with `dedup = false`.
@@ -298,8 +299,9 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
       return;
     case State::asking:
       return refuse(reasons::tls_server_refused);
-    default:
-      return fail();
+    case State::answering:  // the client learns it after its handshake, as it would from the server itself
+    case State::over:
+      return;
   }
 }
 
