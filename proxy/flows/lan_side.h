@@ -53,7 +53,9 @@ class LanSide {
 
   // ---- On trial: a connection to the server that was made before the client asked (trial.h), until the
   // server has answered.
-  void begin_trial(const modules::ConnectAhead& rule) { trial_ = std::make_unique<Trial>(rule); }
+  void begin_trial(const modules::ConnectAhead& rule, std::shared_ptr<modules::Memory> memory = nullptr) {
+    trial_ = std::make_unique<Trial>(rule, std::move(memory));
+  }
   void end_trial() { trial_.reset(); }
   // The trial has failed, here or for another reason that the caller knows: the connection is gone, both
   // directions are held, and replace() must follow.

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "proxy/flows/dialer.h"
+#include "proxy/modules/memory.h"
 
 namespace longhaul::flows {
 
@@ -46,9 +47,10 @@ class Spares {
     std::uint64_t lost = 0;      // of those made: the server closed them, or spoke
   };
 
-  // Both outlive this object.
-  Spares(boost::asio::io_context& io, Dialer& dialer)
-      : io_(io), dialer_(dialer), self_(std::make_shared<Spares*>(this)) {}
+  // Both outlive this object. `memory`: of all modules, in which connections and habits count; while it is
+  // used up, none are added. Null: there is no limit.
+  Spares(boost::asio::io_context& io, Dialer& dialer, std::shared_ptr<modules::Memory> memory = nullptr)
+      : io_(io), dialer_(dialer), counted_(std::move(memory)), self_(std::make_shared<Spares*>(this)) {}
   ~Spares() { *self_ = nullptr; }
   Spares(const Spares&) = delete;
   Spares& operator=(const Spares&) = delete;
@@ -63,8 +65,8 @@ class Spares {
   bool clear();
   // What they depend on has changed: closes all of them, and forgets the habits of clients, too.
   void start_anew() {
-    clear();
     habits_.clear();
+    clear();
   }
 
   std::size_t size() const { return spares_.size(); }
@@ -85,6 +87,7 @@ class Spares {
   };
 
   bool is_likely_used(const Key& key);
+  void count();
   bool has_room(const Key& key) const;
   static boost::asio::awaitable<void> make(std::shared_ptr<Spares*> self, Key key, std::uint64_t number,
                                            DialRequest request);
@@ -96,6 +99,7 @@ class Spares {
   Held spares_;
   std::map<Key, Habit> habits_;
   Clock::time_point swept_at_{};
+  modules::MemoryShare counted_;
   std::uint64_t next_number_ = 1;
   Counters counters_;
   std::shared_ptr<Spares*> self_;

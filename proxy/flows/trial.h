@@ -3,11 +3,14 @@
 // what the server was told, and decides whether that may be told again on a new connection, of which the
 // client notices nothing.
 #pragma once
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice_queue.h"
 #include "proxy/modules/connect_ahead.h"
+#include "proxy/modules/memory.h"
 
 namespace longhaul::flows {
 
@@ -16,7 +19,9 @@ class Trial {
   // What a new connection takes at once.
   static constexpr std::size_t kMostBytes = 8 * 1024;
 
-  explicit Trial(const modules::ConnectAhead& rule) : rule_(rule) {}
+  // `memory`: of all modules, in which what was said counts; null: nowhere.
+  explicit Trial(const modules::ConnectAhead& rule, std::shared_ptr<modules::Memory> memory = nullptr)
+      : rule_(rule), counted_(std::move(memory)) {}
 
   // False: these bytes must go to a new connection, and everything before them again.
   bool may_say(const SliceQueue& queue) const;
@@ -35,6 +40,7 @@ class Trial {
  private:
   const modules::ConnectAhead& rule_;
   Buffer said_;
+  modules::MemoryShare counted_;
   bool has_ended_ = false, has_failed_ = false;
 };
 

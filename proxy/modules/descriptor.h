@@ -68,6 +68,8 @@ struct Resources {
   std::function<std::int64_t()> wall_seconds = [] { return std::int64_t{0}; };  // since 1970, by this host's clock
   std::function<TimePoint()> now = [] { return TimePoint{}; };                  // by the loop's clock
   Objects* objects = nullptr;  // on disk, until the instance ends; null: there are none
+  // Of all modules, for what belongs to no flow; null: it is not counted.
+  std::shared_ptr<Memory> memory{};
 };
 
 // What the first bytes of a client say.

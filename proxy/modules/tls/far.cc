@@ -244,7 +244,7 @@ void Far::shake_with_server() {
     if (wanted_.entry->mint && !mint()) return;
     if (is_resumed_) return open_resumed();
     state_ = State::answering;
-    client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_, leaf_.get());
+    client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_, leaf_.get(), site_->memory);
     decision_.reset();
     client_shook(client_->shake_hands(now_));
     return take_records();

@@ -4,6 +4,7 @@
 #pragma once
 #include <memory>
 
+#include "proxy/modules/memory.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/remembered.h"
@@ -14,6 +15,7 @@ struct Site {
   std::shared_ptr<const Policy> policy;  // null: nothing is listed
   Context undecided = make_undecided();  // reads ClientHellos
   Remembered remembered;
+  std::shared_ptr<modules::Memory> memory{};  // of all modules; null: nothing is counted
 
  private:
   static Context make_undecided() {

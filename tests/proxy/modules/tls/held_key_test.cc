@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "proxy/modules/tls/reasons.h"
+#include "proxy/modules/tls/slow_answer.h"
 #include "tests/proxy/modules/tls/play.h"
 
 namespace longhaul::tls {
@@ -128,6 +129,24 @@ TEST_CASE("tls held key: the connection may end while the device signs") {
   }
   device->answer();
   CHECK(device->later.empty());
+}
+
+TEST_CASE("tls held key: a handshake counts in the modules' memory until the device has finished with it") {
+  const World world;
+  const auto device = std::make_shared<Device>(world.shown.key);
+  device->answers_later = true;
+  const auto policy = std::static_pointer_cast<const Policy>(policy_of(world, device));
+  const Entry* const entry = policy->find({}, "a.corp", {});
+  REQUIRE(entry);
+  const auto memory = std::make_shared<modules::Memory>(1 << 20);
+  Asked user;
+  auto answer = std::make_shared<SlowAnswer>(policy, *entry, std::make_unique<Leg>(entry->to_client.get(), user),
+                                             TrafficSecrets(), SlowAnswer::Said{}, memory);
+  REQUIRE(answer->begin());
+  answer.reset();  // the flow has ended
+  CHECK(memory->used_bytes() == SlowAnswer::kBytes);
+  device->later.clear();
+  CHECK(memory->used_bytes() == 0);
 }
 
 TEST_CASE("tls held key: a table says what its key can be used for") {
