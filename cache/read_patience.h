@@ -19,7 +19,7 @@ class ReadPatience {
   static constexpr Duration kFirstPause = std::chrono::seconds(1), kLongestPause = std::chrono::seconds(64);
 
   struct Counters {
-    std::uint64_t late = 0;      // reads that were
+    std::uint64_t late = 0;     // reads that were
     std::uint64_t skipped = 0;  // reads that were not made
   };
 

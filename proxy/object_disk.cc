@@ -74,8 +74,10 @@ bool ObjectDisk::read(Id id, Done done) {
   if (!patience_.may_read(now)) {
     const std::uint64_t skipped = patience_.counters(now).skipped;
     if (std::has_single_bit(skipped))
-      log::warn("objects", {{"event", "the disk does not answer in time; stored responses are not read from it for the moment"},
-                            {"skipped", std::to_string(skipped)}});
+      log::warn("objects",
+                {{"event",
+                  "the disk does not answer in time; stored responses are not read from it for the moment"},
+                 {"skipped", std::to_string(skipped)}});
     return false;
   }
   const auto number = patience_.begin(now);

@@ -41,8 +41,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void start_near(Begin begin, NearOpening opening);
 
   // Far side, after the server was dialled. `redial` connects it again, where a module asks for that or a
-  // trial has failed, and calls start_again(): with a closed socket if that failed. `trial`: the flow's module,
-  // where the connection was made before the client asked (trial.h); null: it was made for this flow.
+  // trial has failed, and calls start_again(): with a closed socket if that failed. `trial`: the flow's
+  // module, where the connection was made before the client asked (trial.h); null: it was made for this flow.
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer,
                  std::function<void()> redial, const modules::Listed* trial = nullptr);
   void start_again(boost::asio::ip::tcp::socket server);

@@ -16,9 +16,7 @@ using test::known_salt;
 
 constexpr std::uint64_t kNumber = 7;
 
-std::string golden(const std::string& name) {
-  return LONGHAUL_SOURCE_DIR "/tests/cache/golden/" + name;
-}
+std::string golden(const std::string& name) { return LONGHAUL_SOURCE_DIR "/tests/cache/golden/" + name; }
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

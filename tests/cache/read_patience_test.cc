@@ -41,7 +41,9 @@ TEST_CASE("while a read hangs, no other is made; when it returns, others are") {
   CHECK(disk.read(1ms));
 }
 
-TEST_CASE("a disk that is late three times in a row has pauses that double up to a limit, and one read in time ends them") {
+TEST_CASE(
+    "a disk that is late three times in a row has pauses that double up to a limit, and one read in time "
+    "ends them") {
   Disk disk;
   const auto is_late = [&] { return disk.read(ReadPatience::kLate); };
   CHECK((is_late() && is_late() && disk.read(1ms)));  // not in a row

@@ -39,7 +39,7 @@ class OnDisk final : public BehindStore {
   modules::Objects& objects_;
   ObjectStore& memory_;
   std::function<Clocks()> clocks_;
-  std::map<Asked, link::TimePoint> reading_;  // since when
+  std::map<Asked, link::TimePoint> reading_;              // since when
   std::shared_ptr<int> alive_ = std::make_shared<int>();  // reads that return later do nothing
 };
 

@@ -119,7 +119,8 @@ void Far::lack_key() {
 
 void Far::lack_authority(const std::string& why) {
   note_refusal("the key of its authority is not available: " + why);
-  site_->remembered.note(Remembered::of_server(ends_, wanted_.name), reasons::tls_key_unavailable, now_ + kKeyRemembered);
+  site_->remembered.note(Remembered::of_server(ends_, wanted_.name), reasons::tls_key_unavailable,
+                         now_ + kKeyRemembered);
   splice_again(reasons::tls_key_unavailable);
 }
 
@@ -259,7 +260,8 @@ void Far::shake_with_server() {
 void Far::answer() {
   if (is_resumed_) return open_resumed();
   state_ = State::answering;
-  client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_, leaf_.get(), site_->memory);
+  client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_,
+                                         leaf_.get(), site_->memory);
   decision_.reset();
   client_shook(client_->shake_hands(now_));
   take_records();

@@ -122,7 +122,8 @@ std::set<std::string> common_names(const X509* server, std::span<const config::N
 
 }  // namespace
 
-config::TextResult<std::unique_ptr<Mint>> Mint::make(std::vector<Certificate> chain, Key key, const std::string& file,
+config::TextResult<std::unique_ptr<Mint>> Mint::make(std::vector<Certificate> chain, Key key,
+                                                     const std::string& file,
                                                      std::vector<config::NamePattern> listed,
                                                      std::shared_ptr<modules::HeldKey> held) {
   X509* const authority = chain.front().get();
@@ -155,8 +156,9 @@ bool Mint::is_good(modules::TimePoint now, const Kept& kept) {
   return now < kept.until && X509_cmp_current_time(X509_get0_notAfter(kept.leaf.get())) > 0;
 }
 
-std::shared_ptr<SlowLeaf> Mint::begin(modules::TimePoint now, std::shared_ptr<const void> owner, const X509* server,
-                                      const std::string& name, std::shared_ptr<modules::Memory> memory) {
+std::shared_ptr<SlowLeaf> Mint::begin(modules::TimePoint now, std::shared_ptr<const void> owner,
+                                      const X509* server, const std::string& name,
+                                      std::shared_ptr<modules::Memory> memory) {
   if (!held_ || !why_not().empty()) return nullptr;
   const std::string digest = digest_of(server);
   if (const auto kept = kept_.find(digest); kept != kept_.end() && is_good(now, kept->second)) return nullptr;
@@ -168,7 +170,8 @@ std::shared_ptr<SlowLeaf> Mint::begin(modules::TimePoint now, std::shared_ptr<co
   return made;
 }
 
-Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::string& name, const SlowLeaf* slow) {
+Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::string& name,
+                        const SlowLeaf* slow) {
   if (std::string why = why_not(); !why.empty()) return {.leaf = nullptr, .why_not = std::move(why)};
   std::string digest = digest_of(server);
   auto found = kept_.find(digest);
@@ -210,13 +213,14 @@ Certificate Mint::sign(std::span<const std::string> names, const X509* server, E
   Certificate leaf(X509_new());
   X509* const out = leaf.get();
   const bool hashes_itself = EVP_PKEY_is_a(key, "ED25519") || EVP_PKEY_is_a(key, "ED448");
-  const bool is_made = out && X509_set_version(out, X509_VERSION_3) == 1 && X509_set_pubkey(out, leaf_key_.get()) == 1 &&
-                       X509_set_issuer_name(out, X509_get_subject_name(authority)) == 1 && set_serial(out) &&
-                       set_validity(out, server, authority) && add_names(out, names) &&
-                       add_extension(out, NID_basic_constraints, "critical,CA:FALSE") &&
-                       add_extension(out, NID_key_usage, "critical,digitalSignature") &&
-                       add_extension(out, NID_ext_key_usage, "serverAuth") && add_issuer_key(out, authority) &&
-                       X509_sign(out, key, hashes_itself ? nullptr : EVP_sha256()) > 0;
+  const bool is_made =
+      out && X509_set_version(out, X509_VERSION_3) == 1 && X509_set_pubkey(out, leaf_key_.get()) == 1 &&
+      X509_set_issuer_name(out, X509_get_subject_name(authority)) == 1 && set_serial(out) &&
+      set_validity(out, server, authority) && add_names(out, names) &&
+      add_extension(out, NID_basic_constraints, "critical,CA:FALSE") &&
+      add_extension(out, NID_key_usage, "critical,digitalSignature") &&
+      add_extension(out, NID_ext_key_usage, "serverAuth") && add_issuer_key(out, authority) &&
+      X509_sign(out, key, hashes_itself ? nullptr : EVP_sha256()) > 0;
   return is_made ? std::move(leaf) : nullptr;
 }
 

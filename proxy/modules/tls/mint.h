@@ -30,9 +30,11 @@ class Mint {
   static constexpr std::chrono::hours kValid{7 * 24}, kMadeAnew{24};
   static constexpr std::chrono::hours kClocksDiffer{24};  // of clients
 
-  // `chain`: the authority, then those between it and its root, not empty; it is called `file` in messages. An error says
-  // why it cannot be used. `held`: another device has the authority's key, and `key` is null. Throws std::bad_alloc.
-  static config::TextResult<std::unique_ptr<Mint>> make(std::vector<Certificate> chain, Key key, const std::string& file,
+  // `chain`: the authority, then those between it and its root, not empty; it is called `file` in messages.
+  // An error says why it cannot be used. `held`: another device has the authority's key, and `key` is null.
+  // Throws std::bad_alloc.
+  static config::TextResult<std::unique_ptr<Mint>> make(std::vector<Certificate> chain, Key key,
+                                                        const std::string& file,
                                                         std::vector<config::NamePattern> listed,
                                                         std::shared_ptr<modules::HeldKey> held = nullptr);
 
@@ -41,11 +43,13 @@ class Mint {
     std::string why_not;  // for people, then
   };
   // What has to be waited for before leaf(); null: nothing. `owner` keeps this alive; `memory`: SlowLeaf.
-  std::shared_ptr<SlowLeaf> begin(modules::TimePoint now, std::shared_ptr<const void> owner, const X509* server,
-                                  const std::string& name, std::shared_ptr<modules::Memory> memory);
-  // For a server whose certificate was verified for that name. The leaf's key is key(). `slow`: what begin() gave; it is
-  // done, and its key was available. Throws std::bad_alloc.
-  Minted leaf(modules::TimePoint now, const X509* server, const std::string& name, const SlowLeaf* slow = nullptr);
+  std::shared_ptr<SlowLeaf> begin(modules::TimePoint now, std::shared_ptr<const void> owner,
+                                  const X509* server, const std::string& name,
+                                  std::shared_ptr<modules::Memory> memory);
+  // For a server whose certificate was verified for that name. The leaf's key is key(). `slow`: what begin()
+  // gave; it is done, and its key was available. Throws std::bad_alloc.
+  Minted leaf(modules::TimePoint now, const X509* server, const std::string& name,
+              const SlowLeaf* slow = nullptr);
   // Not kept; any thread may call it. `key`: the authority's.
   Minted make_leaf(const X509* server, const std::string& name, EVP_PKEY* key) const;
   // Why no leaf is made now, whatever the server: the authority's time. Empty: it can be.

@@ -19,11 +19,15 @@ class SlowAnswer final : private LegUser, public std::enable_shared_from_this<Sl
   struct Said {
     Buffer protocol, status;  // LegUser::choose_protocol(), certificate_status()
   };
-  // `entry` is the policy's. `memory`: of all modules, as long as this lives, which may be after the far half; null: it is not
-  // counted.
-  SlowAnswer(std::shared_ptr<const Policy> policy, const Entry& entry, std::unique_ptr<Leg> leg, TrafficSecrets secrets, Said said,
-             std::shared_ptr<modules::Memory> memory)
-      : policy_(std::move(policy)), entry_(entry), leg_(std::move(leg)), said_(std::move(said)), secrets_(std::move(secrets)),
+  // `entry` is the policy's. `memory`: of all modules, as long as this lives, which may be after the far
+  // half; null: it is not counted.
+  SlowAnswer(std::shared_ptr<const Policy> policy, const Entry& entry, std::unique_ptr<Leg> leg,
+             TrafficSecrets secrets, Said said, std::shared_ptr<modules::Memory> memory)
+      : policy_(std::move(policy)),
+        entry_(entry),
+        leg_(std::move(leg)),
+        said_(std::move(said)),
+        secrets_(std::move(secrets)),
         counted_(std::move(memory), kBytes) {}
   static constexpr std::uint64_t kBytes = 32 * 1024;  // about what libssl has for one connection
 

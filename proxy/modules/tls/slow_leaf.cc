@@ -21,7 +21,9 @@ SlowLeaf::SlowLeaf(std::shared_ptr<const void> owner, const Mint& mint, const X5
       counted_(std::move(memory), kLeafBytes) {}
 
 bool SlowLeaf::begin(modules::HeldKey& held) {
-  if (held.run([self = shared_from_this()](EVP_PKEY* key, const std::string& failure) { self->make(key, failure); }))
+  if (held.run([self = shared_from_this()](EVP_PKEY* key, const std::string& failure) {
+        self->make(key, failure);
+      }))
     return true;
   make(nullptr, "too many handshakes wait for it");
   return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate that is made with an authority's key in another device: on the key's thread, while far halves wait. It has
-// copies of all that it needs, so they may end meanwhile.
+// A certificate that is made with an authority's key in another device: on the key's thread, while far halves
+// wait. It has copies of all that it needs, so they may end meanwhile.
 #pragma once
 #include <atomic>
 #include <memory>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which responses share the connection. The library sends the streams of one urgency one after the other, which is good
-// for the parts of a page, but a download would keep everything behind it waiting. So a response whose request says
-// nothing of its priority (RFC 9218) precedes others only with its first bytes; the rest takes turns with theirs.
+// Which responses share the connection. The library sends the streams of one urgency one after the other,
+// which is good for the parts of a page, but a download would keep everything behind it waiting. So a
+// response whose request says nothing of its priority (RFC 9218) precedes others only with its first bytes;
+// the rest takes turns with theirs.
 #pragma once
 #include <cstddef>
 #include <cstdint>

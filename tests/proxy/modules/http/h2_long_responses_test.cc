@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Responses whose requests say nothing of their priority: short ones do not wait for downloads, and downloads get equal
-// shares; on one connection, and through both halves with prefetch.
+// Responses whose requests say nothing of their priority: short ones do not wait for downloads, and downloads
+// get equal shares; on one connection, and through both halves with prefetch.
 #include "proxy/modules/http/h2/long_responses.h"
 
 #include <catch2/catch.hpp>

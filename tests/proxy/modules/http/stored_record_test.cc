@@ -20,9 +20,9 @@ const std::string kGoldenRecord =
     "\x00\x00\x00\x00\x00\x00\x0e\x10"  // fresh for an hour
     "\x02OK\x03\"1\"\x00"               // phrase, tag, no date
     "\x01\x06"
-    "accept"                            // varies with it
+    "accept"  // varies with it
     "\x01\x04"
-    "ETag\x03\"1\""                     // one field
+    "ETag\x03\"1\""  // one field
     "\x00\x00\x00\x00\x00\x00\x00\x03"s;
 const std::string kGoldenTag =
     "\x03"  // for all, has a validator

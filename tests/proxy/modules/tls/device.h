@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that holds a key (proxy/modules/held_key.h), in memory: it signs at once, when the test says so, or never.
+// A device that holds a key (proxy/modules/held_key.h), in memory: it signs at once, when the test says so,
+// or never.
 #pragma once
 #include <deque>
 #include <memory>

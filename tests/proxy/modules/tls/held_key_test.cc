@@ -114,8 +114,9 @@ TEST_CASE("tls held key: a handshake counts in the modules' memory until the dev
   REQUIRE(entry);
   const auto memory = std::make_shared<modules::Memory>(1 << 20);
   Asked user;
-  auto answer = std::make_shared<SlowAnswer>(policy, *entry, std::make_unique<Leg>(entry->to_client.get(), user),
-                                             TrafficSecrets(), SlowAnswer::Said{}, memory);
+  auto answer =
+      std::make_shared<SlowAnswer>(policy, *entry, std::make_unique<Leg>(entry->to_client.get(), user),
+                                   TrafficSecrets(), SlowAnswer::Said{}, memory);
   REQUIRE(answer->begin());
   answer.reset();  // the flow has ended
   CHECK(memory->used_bytes() == SlowAnswer::kBytes);

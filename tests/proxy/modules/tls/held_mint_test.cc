@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates made with an authority's key that another device holds: one signature for each certificate of a server,
-// for which clients wait, or without which they get the server itself.
+// Certificates made with an authority's key that another device holds: one signature for each certificate of
+// a server, for which clients wait, or without which they get the server itself.
 #include "proxy/modules/tls/far.h"
 #include "proxy/modules/tls/reasons.h"
 #include "tests/proxy/modules/tls/device.h"
@@ -20,7 +20,8 @@ struct HeldMint {
     policy = *std::move(read);
   }
   // A client trusts both, and sees which one it gets.
-  Play::Prepare prepare(const World& world, std::function<void(Play&)> more = [](Play&) {}) const {
+  Play::Prepare prepare(
+      const World& world, std::function<void(Play&)> more = [](Play&) {}) const {
     return [this, &world, more = std::move(more)](Play& play) {
       const Authorities trusted(X509_STORE_new());
       X509_STORE_add_cert(trusted.get(), authority.certificate.get());
@@ -44,8 +45,8 @@ void pass(Play& play, link::Duration time) {
 }
 
 bool is_minted(Play& play, const HeldMint& mint) {
-  return play.seen() &&
-         X509_NAME_cmp(X509_get_issuer_name(play.seen()), X509_get_subject_name(mint.authority.certificate.get())) == 0;
+  return play.seen() && X509_NAME_cmp(X509_get_issuer_name(play.seen()),
+                                      X509_get_subject_name(mint.authority.certificate.get())) == 0;
 }
 
 }  // namespace
@@ -110,7 +111,8 @@ TEST_CASE("tls held mint: without the authority's key the client is served by th
   }
 }
 
-TEST_CASE("tls held mint: flows may end while the device signs, and what it makes counts in the modules' memory") {
+TEST_CASE(
+    "tls held mint: flows may end while the device signs, and what it makes counts in the modules' memory") {
   const World world;
   const HeldMint mint(world);
   mint.device->answers_later = true;
@@ -123,8 +125,9 @@ TEST_CASE("tls held mint: flows may end while the device signs, and what it make
 
   const auto memory = std::make_shared<modules::Memory>(1 << 20);
   const auto policy = std::static_pointer_cast<const Policy>(mint.policy);
-  const auto begun = policy->find({}, "a.corp", {})->mint->begin(link::TimePoint(std::chrono::hours(1)), policy,
-                                                                 world.real.certificate.get(), "a.corp", memory);
+  const auto begun = policy->find({}, "a.corp", {})
+                         ->mint->begin(link::TimePoint(std::chrono::hours(1)), policy,
+                                       world.real.certificate.get(), "a.corp", memory);
   REQUIRE(begun);
   CHECK_FALSE(begun->is_done());
   CHECK(memory->used_bytes() > 0);
