@@ -32,13 +32,13 @@ const std::string kGoldenTag =
 
 const Clocks kWritten{.now = link::TimePoint(std::chrono::seconds(8)), .wall = 1'700'000'000};
 
-RequestHead request(const std::string& accept) {
+RequestHead asking_for(const std::string& accept) {
   RequestHead head{.method = "GET", .target = "/"};
   head.fields.add({"Accept", accept});
   return head;
 }
 
-Stored stored() {
+Stored golden_response() {
   Stored response{.status = 200, .phrase = "OK"};
   response.fields.add({"ETag", "\"1\""});
   response.content = {Slice::copy_of(as_bytes("abc"))};
@@ -55,15 +55,15 @@ Stored stored() {
 }  // namespace
 
 TEST_CASE("http record: a response and its tag match the format, byte for byte") {
-  CHECK(as_text(write_stored(stored(), kWritten)) == kGoldenRecord);
-  const auto tag = tag_of(stored());
+  CHECK(as_text(write_stored(golden_response(), kWritten)) == kGoldenRecord);
+  const auto tag = tag_of(golden_response());
   REQUIRE(tag);
   CHECK(as_text(*tag) == kGoldenTag);
 }
 
 TEST_CASE("http record: what an earlier program has written is read") {
   const Clocks later{.now = kWritten.now + std::chrono::seconds(60), .wall = kWritten.wall + 60};
-  const auto read = read_stored(Slice::copy_of(as_bytes(kGoldenRecord + "abc")), request("a/b"), true, later);
+  const auto read = read_stored(Slice::copy_of(as_bytes(kGoldenRecord + "abc")), asking_for("a/b"), true, later);
   REQUIRE(read);
   CHECK(read->status == 200);
   CHECK(read->phrase == "OK");
@@ -72,20 +72,20 @@ TEST_CASE("http record: what an earlier program has written is read") {
   CHECK((read->for_all && !read->validate_always));
   CHECK(read->age(later.now) == 10 + 63);
   CHECK(read->lifetime == 3600);
-  CHECK(read->vary == stored().vary);
+  CHECK(read->vary == golden_response().vary);
   REQUIRE(read->fields.all().size() == 1);
   CHECK(read->fields.value("etag") == "\"1\"");
   REQUIRE(read->content.size() == 1);
   CHECK(as_text(read->content.front().bytes()) == "abc");
 
-  CHECK(tag_fits(as_bytes(kGoldenTag), request("a/b"), true));
-  CHECK_FALSE(tag_fits(as_bytes(kGoldenTag), request("a/c"), true));
+  CHECK(tag_fits(as_bytes(kGoldenTag), asking_for("a/b"), true));
+  CHECK_FALSE(tag_fits(as_bytes(kGoldenTag), asking_for("a/c"), true));
 }
 
 TEST_CASE("http record: another version, and a record that is cut anywhere, are not read") {
   const std::string whole = kGoldenRecord + "abc";
   const auto is_read = [](const std::string& bytes) {
-    return read_stored(Slice::copy_of(as_bytes(bytes)), request("a/b"), true, kWritten).has_value();
+    return read_stored(Slice::copy_of(as_bytes(bytes)), asking_for("a/b"), true, kWritten).has_value();
   };
   CHECK(is_read(whole));
   for (std::size_t size = 0; size < whole.size(); ++size) CHECK_FALSE(is_read(whole.substr(0, size)));
