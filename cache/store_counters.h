@@ -41,6 +41,10 @@ struct ObjectCounters {
   std::uint64_t evicted = 0;
   std::uint64_t damaged = 0;               // dropped because they could not be read
   std::uint64_t reads = 0, read_bytes = 0, reads_failed = 0;
+  // By the daemon (read_patience.h).
+  bool answers = true;              // false: nothing is read for the moment, because the disk was late
+  std::uint64_t reads_late = 0;     // of `reads`
+  std::uint64_t reads_skipped = 0;  // not made while it did not answer
 };
 
 }  // namespace longhaul::cache

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/object_disk.h"
 
+#include <bit>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <fstream>
 
 #include "proxy/disk_dictionary.h"
@@ -11,6 +13,7 @@ namespace longhaul {
 namespace {
 
 namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
 
 // Changes at each boot, after which stored times of the system's clock are meaningless. Empty if unknown.
 std::string boot_id() {
@@ -53,6 +56,37 @@ ObjectDisk::ObjectDisk(asio::io_context& io, const config::Config& config, const
 
 void ObjectDisk::poll() {
   if (store_->poll()) asio::post(io_, [this] { poll(); });
+}
+
+std::optional<cache::ObjectCounters> ObjectDisk::counters() const {
+  if (!store_) return std::nullopt;
+  const auto now = Clock::now();
+  const cache::ReadPatience::Counters reads = patience_.counters(now);
+  cache::ObjectCounters counters = store_->counters();
+  counters.answers = patience_.is_patient(now);
+  counters.reads_late = reads.late;
+  counters.reads_skipped = reads.skipped;
+  return counters;
+}
+
+bool ObjectDisk::read(Id id, Done done) {
+  const auto now = Clock::now();
+  if (!patience_.may_read(now)) {
+    const std::uint64_t skipped = patience_.counters(now).skipped;
+    if (std::has_single_bit(skipped))
+      log::warn("objects",
+                {{"event",
+                  "the disk does not answer in time; stored responses are not read from it for the moment"},
+                 {"skipped", std::to_string(skipped)}});
+    return false;
+  }
+  const auto number = patience_.begin(now);
+  const bool begun = store_->read(id, [this, number, done = std::move(done)](std::optional<Slice> bytes) {
+    patience_.end(Clock::now(), number);
+    done(std::move(bytes));
+  });
+  if (!begun) patience_.forget(number);
+  return begun;
 }
 
 std::optional<modules::Objects::Found> ObjectDisk::find(std::string_view name, const Fits& fits) const {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cache/disk_objects.h"
+#include "cache/read_patience.h"
 #include "proxy/config/config.h"
 #include "proxy/memory_plan.h"
 #include "proxy/modules/objects.h"
@@ -22,14 +23,13 @@ class ObjectDisk final : public modules::Objects {
 
   // Null if none is configured or it cannot be used.
   modules::Objects* objects() { return store_ ? this : nullptr; }
-  std::optional<cache::ObjectCounters> counters() const {
-    return store_ ? std::optional(store_->counters()) : std::nullopt;
-  }
+  std::optional<cache::ObjectCounters> counters() const;
   cache::ClearedKey cleared_key() const { return store_ ? store_->cleared_key() : cache::ClearedKey::none; }
 
   // modules::Objects
   std::optional<Found> find(std::string_view name, const Fits& fits) const override;
-  bool read(Id id, Done done) override { return store_->read(id, std::move(done)); }
+  // False also while the disk is late: its clients would wait in vain.
+  bool read(Id id, Done done) override;
   void put(std::string_view name, Buffer tag, std::vector<Slice> parts) override {
     store_->put(name, std::move(tag), std::move(parts));
   }
@@ -42,6 +42,7 @@ class ObjectDisk final : public modules::Objects {
   void poll();
 
   boost::asio::io_context& io_;
+  cache::ReadPatience patience_;
   std::unique_ptr<cache::DiskObjects> store_;
 };
 

@@ -38,6 +38,16 @@ std::string preset_words(const json::value& preset) {
   return preset.is_null() ? "" : "preset " + text(preset) + ": ";
 }
 
+std::string objects_use(const json::value& objects) {
+  return bytes_text(number(objects.at("bytes"))) + " of " + bytes_text(number(objects.at("limit_bytes"))) +
+         " in " + text(objects.at("objects")) + " stored responses";
+}
+
+bool objects_answer(const json::value& objects) {
+  const auto* answers = objects.as_object().if_contains("answers");  // not from an earlier version
+  return !answers || answers->as_bool();
+}
+
 void line(std::ostream& out, std::string_view title, std::string_view content) {
   out << titled(title, content);
 }

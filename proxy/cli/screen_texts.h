@@ -18,6 +18,10 @@ constexpr std::string_view kNothingYet = "no activity yet";
 // The counters that are not zero.
 std::string counters_line(const boost::json::value& counters);
 
+// Of `disk_objects`: how much is stored, and whether the disk is read.
+std::string objects_use(const boost::json::value& objects);
+bool objects_answer(const boost::json::value& objects);
+
 // Writes a title and its content, wrapped.
 void line(std::ostream& out, std::string_view title, std::string_view content);
 

@@ -41,20 +41,24 @@ std::string disk_line(const json::value& disk) {
 
 // Stored responses on disk, and its errors.
 std::string objects_line(const json::value& objects) {
-  std::string said = bytes_text(number(objects.at("bytes"))) + " of " + bytes_text(number(objects.at("limit_bytes"))) +
-                     " in " + text(objects.at("objects")) + " stored responses; " +
-                     bytes_text(number(objects.at("put_bytes"))) + " written, " +
-                     bytes_text(number(objects.at("read_bytes"))) + " read";
+  std::string said = objects_use(objects) + "; " + bytes_text(number(objects.at("put_bytes"))) +
+                     " written, " + bytes_text(number(objects.at("read_bytes"))) + " read";
   if (!objects.at("ready").as_bool())
     said += ", not in use: their directory is still being read, or cannot be read";
+  else if (!objects_answer(objects))
+    said += ", not read for the moment: the disk does not answer in time";
+  // A daemon of an earlier version does not have all of them.
   const auto note = [&](std::string_view name, std::string_view what) {
-    const auto count = number(objects.at(name));
+    const auto* of = objects.as_object().if_contains(name);
+    const auto count = of ? number(*of) : 0;
     if (count > 0) said += ", " + std::to_string(count) + std::string(what);
   };
   note("evicted", " evicted");
   note("refused", " refused (too large, or write queue full)");
   note("failed", " write errors");
   note("damaged", " damaged and dropped");
+  note("reads_late", " late reads");
+  note("reads_skipped", " reads skipped meanwhile");
   return said;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "proxy/cli/answer_values.h"
+#include "proxy/cli/screen_texts.h"
 #include "proxy/cli/table.h"
 #include "proxy/cli/verdict_lines.h"
 
@@ -59,10 +60,18 @@ std::string Top::frame(const json::value& status, const json::value& talkers, do
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
   out << verdict_lines(status, has_colour) << text(status.at("site")) << ", longhaul "
-      << text(status.at("version")) << ", up " << age_text(status.at("uptime_s").to_number<double>()) << "\nLAN "
-      << rate("lan", lan(flows.at("bytes")), seconds) << ", WAN " << rate("wan", wan(flows.at("bytes")), seconds) << "; "
-      << text(flows.at("live")) << " of " << text(flows.at("limit")) << " flows; memory "
-      << bytes_text(number(memory.at("bytes"))) << " of " << bytes_text(number(memory.at("limit_bytes"))) << "\n\n";
+      << text(status.at("version")) << ", up " << age_text(status.at("uptime_s").to_number<double>())
+      << "\nLAN " << rate("lan", lan(flows.at("bytes")), seconds) << ", WAN "
+      << rate("wan", wan(flows.at("bytes")), seconds) << "; " << text(flows.at("live")) << " of "
+      << text(flows.at("limit")) << " flows; memory " << bytes_text(number(memory.at("bytes"))) << " of "
+      << bytes_text(number(memory.at("limit_bytes"))) << "\n";
+  // A daemon of an earlier version has none.
+  if (const auto* objects = status.as_object().if_contains("disk_objects"); objects && !objects->is_null())
+    out << "disk " << objects_use(*objects) << "; written "
+        << rate("objects put", number(objects->at("put_bytes")), seconds) << ", read "
+        << rate("objects read", number(objects->at("read_bytes")), seconds)
+        << (objects_answer(*objects) ? "" : ", late") << '\n';
+  out << '\n';
 
   Table links{{{"PEER"},
                {"STATE"},

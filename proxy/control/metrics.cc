@@ -163,7 +163,12 @@ void add_objects(Families& families, const Status& status) {
       .sample({{"event", "read"}}, objects.read_bytes);
   families.counter("disk_objects_reads_total", "Reads of stored responses from disk, by outcome.")
       .sample({{"outcome", "asked"}}, objects.reads)
-      .sample({{"outcome", "failed"}}, objects.reads_failed);
+      .sample({{"outcome", "failed"}}, objects.reads_failed)
+      .sample({{"outcome", "late"}}, objects.reads_late)
+      .sample({{"outcome", "skipped"}}, objects.reads_skipped);
+  families
+      .gauge("disk_objects_answers", "0 while stored responses are not read from disk because it was late.")
+      .sample({}, objects.answers ? 1.0 : 0.0);
 }
 
 void add_exports(Families& families, const Status& status) {

@@ -64,7 +64,10 @@ json::value view(const std::optional<cache::ObjectCounters>& objects) {
           {"damaged", objects->damaged},
           {"reads", objects->reads},
           {"read_bytes", objects->read_bytes},
-          {"reads_failed", objects->reads_failed}};
+          {"reads_failed", objects->reads_failed},
+          {"answers", objects->answers},
+          {"reads_late", objects->reads_late},
+          {"reads_skipped", objects->reads_skipped}};
 }
 
 json::object view(const Cleared& cleared) {

@@ -45,7 +45,7 @@ FarFlows::FarFlows(asio::io_context& io, const config::Config& config, const con
       paths_(paths),
       losses_(losses),
       linked_(linked),
-      spares_(io, dialer) {}
+      spares_(io, dialer, modules.empty() ? nullptr : modules.front().memory) {}
 
 // Whether the client's address belongs to the peer.
 bool FarFlows::peer_speaks_for(const link::PeerLink& link, const asio::ip::address& client) {
@@ -212,7 +212,7 @@ asio::awaitable<void> FarFlows::serve(FlowId id, DialRequest request,
       [this, id, request = std::move(request)] {
         asio::co_spawn(io_, serve_again(id, request), asio::detached);
       },
-      is_spare ? ahead : nullptr);
+      is_spare ? module : nullptr);
 }
 
 asio::awaitable<void> FarFlows::serve_again(FlowId id, DialRequest request) {

@@ -53,7 +53,9 @@ class LanSide {
 
   // ---- On trial: a connection to the server that was made before the client connected (trial.h), until the
   // server has answered.
-  void begin_trial(const modules::ConnectAhead& rule) { trial_ = std::make_unique<Trial>(rule); }
+  void begin_trial(const modules::ConnectAhead& rule, std::shared_ptr<modules::Memory> memory = nullptr) {
+    trial_ = std::make_unique<Trial>(rule, std::move(memory));
+  }
   void end_trial() { trial_.reset(); }
   // Whether the trial has failed, as detected here or by the caller (make_stale()). Then the connection is
   // gone, both directions are held, and replace() must follow.

@@ -43,11 +43,11 @@ void LinkedFlow::start_near(Begin begin, NearOpening opening) {
 }
 
 void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, std::function<void()> redial,
-                           const modules::ConnectAhead* trial) {
+                           const modules::Listed* trial) {
   if (module_.is_there()) redial_.allow(std::move(redial));
   lan_.use(std::move(server));
   lan_.prepare();
-  if (trial && redial_.is_allowed()) lan_.begin_trial(*trial);
+  if (trial && redial_.is_allowed()) lan_.begin_trial(*trial->descriptor.connect_ahead, trial->memory);
   wan_.stream()->give_answer(answer);
   lan_.up = lan_.down = Pump::running;
   move_on();

@@ -41,10 +41,10 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void start_near(Begin begin, NearOpening opening);
 
   // Far side, after the server was dialled. `redial` connects it again, where a module requires that or a
-  // trial has failed, and then calls start_again(), with a closed socket on failure. `trial`: for a
-  // connection that was made before the client connected (trial.h); null if it was made for this flow.
+  // trial has failed, and then calls start_again(), with a closed socket on failure. `trial`: the flow's
+  // module if the connection was made before the client connected (trial.h); null if it was made for this flow.
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer,
-                 std::function<void()> redial, const modules::ConnectAhead* trial = nullptr);
+                 std::function<void()> redial, const modules::Listed* trial = nullptr);
   void start_again(boost::asio::ip::tcp::socket server);
   // Whether the server is being connected again because a trial has failed.
   bool renews_server() const { return redial_.renews(); }

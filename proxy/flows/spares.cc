@@ -14,6 +14,9 @@ using asio::ip::tcp;
 using boost::system::error_code;
 namespace {
 
+// Memory of a connection with its socket and timer, and of a habit, with their nodes and names.
+constexpr std::uint64_t kSpareBytes = 1024, kHabitBytes = 512;
+
 // The server has neither closed the connection nor sent anything.
 bool is_untouched(tcp::socket& socket) {
   char byte = 0;
@@ -28,6 +31,7 @@ std::optional<Dialled> Spares::take(const Key& key, const DialRequest& request) 
   if (found == spares_.end() || !found->second.dialled) return std::nullopt;
   Dialled dialled = std::move(*found->second.dialled);
   spares_.erase(found);
+  count();
   error_code ignored;
   dialled.socket.cancel(ignored);
   const bool is_allowed = dialer_.may_dial(request, dialled.server.address());
@@ -41,17 +45,21 @@ std::optional<Dialled> Spares::take(const Key& key, const DialRequest& request) 
 }
 
 void Spares::client_connected(Key key, DialRequest request, std::chrono::microseconds round_trip) {
-  if (round_trip < kFarAway || !is_likely_used(key) || spares_.contains(key) || !has_room(key)) return;
+  const bool is_wanted = round_trip >= kFarAway && is_likely_used(key) && !spares_.contains(key);
+  count();
+  if (!is_wanted || counted_.is_short() || !has_room(key)) return;
   // The client's next port is not known.
   if (request.client) request.client->port(0);
   const std::uint64_t number = next_number_++;
   spares_.emplace(key, io_).first->second.number = number;
+  count();
   asio::co_spawn(io_, make(self_, std::move(key), number, std::move(request)), asio::detached);
 }
 
 // After an unused connection, one is made only for a client that connects often.
 bool Spares::is_likely_used(const Key& key) {
   const auto now = Clock::now();
+  if (counted_.is_short() && !habits_.contains(key)) return false;
   if (habits_.size() >= kMostHabits && !habits_.contains(key)) {
     if (now - swept_at_ < kLifetime) return false;
     swept_at_ = now;
@@ -86,6 +94,7 @@ asio::awaitable<void> Spares::make(std::shared_ptr<Spares*> self, Key key, std::
   if (at == spares.spares_.end()) co_return;  // cleared meanwhile
   if (!dialled.connected()) {
     spares.spares_.erase(at);
+    spares.count();
     co_return;
   }
   spares.keep(at, std::move(dialled));
@@ -105,6 +114,7 @@ void Spares::keep(Held::iterator at, Dialled dialled) {
     const auto habit = spares.habits_.find(key);
     if (why == &Counters::unused && habit != spares.habits_.end()) habit->second.left_one_unused = true;
     spares.spares_.erase(found);
+    spares.count();
   };
   spare.dialled->socket.async_wait(tcp::socket::wait_read,
                                    [drop](error_code error) { drop(error, &Counters::lost); });
@@ -115,7 +125,10 @@ void Spares::keep(Held::iterator at, Dialled dialled) {
 bool Spares::clear() {
   const bool had_any = !spares_.empty();
   spares_.clear();
+  count();
   return had_any;
 }
+
+void Spares::count() { counted_.set(spares_.size() * kSpareBytes + habits_.size() * kHabitBytes); }
 
 }  // namespace longhaul::flows

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "proxy/flows/dialer.h"
+#include "proxy/modules/memory.h"
 
 namespace longhaul::flows {
 
@@ -47,9 +48,10 @@ class Spares {
     std::uint64_t lost = 0;      // of those made: the server closed them or sent bytes
   };
 
-  // Both references outlive this object.
-  Spares(boost::asio::io_context& io, Dialer& dialer)
-      : io_(io), dialer_(dialer), self_(std::make_shared<Spares*>(this)) {}
+  // Both references outlive this object. `memory`: that of all modules, in which connections and habits count;
+  // while it is used up, none are added. Null if there is no limit.
+  Spares(boost::asio::io_context& io, Dialer& dialer, std::shared_ptr<modules::Memory> memory = nullptr)
+      : io_(io), dialer_(dialer), counted_(std::move(memory)), self_(std::make_shared<Spares*>(this)) {}
   ~Spares() { *self_ = nullptr; }
   Spares(const Spares&) = delete;
   Spares& operator=(const Spares&) = delete;
@@ -64,8 +66,8 @@ class Spares {
   bool clear();
   // The configuration that they depend on has changed: closes all of them, and forgets the habits of clients.
   void start_anew() {
-    clear();
     habits_.clear();
+    clear();
   }
 
   std::size_t size() const { return spares_.size(); }
@@ -86,6 +88,7 @@ class Spares {
   };
 
   bool is_likely_used(const Key& key);
+  void count();
   bool has_room(const Key& key) const;
   static boost::asio::awaitable<void> make(std::shared_ptr<Spares*> self, Key key, std::uint64_t number,
                                            DialRequest request);
@@ -97,6 +100,7 @@ class Spares {
   Held spares_;
   std::map<Key, Habit> habits_;
   Clock::time_point swept_at_{};
+  modules::MemoryShare counted_;
   std::uint64_t next_number_ = 1;
   Counters counters_;
   std::shared_ptr<Spares*> self_;

@@ -20,6 +20,9 @@ bool Trial::may_say(const SliceQueue& queue) const {
   return rule_.may_repeat(all);
 }
 
-void Trial::said(const SliceQueue& queue, std::size_t bytes) { append_front(said_, queue, bytes); }
+void Trial::said(const SliceQueue& queue, std::size_t bytes) {
+  append_front(said_, queue, bytes);
+  counted_.set(said_.capacity());
+}
 
 }  // namespace longhaul::flows

@@ -3,11 +3,14 @@
 // the bytes that were sent, and decides whether they may be sent again on a new connection without the client
 // noticing.
 #pragma once
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice_queue.h"
 #include "proxy/modules/connect_ahead.h"
+#include "proxy/modules/memory.h"
 
 namespace longhaul::flows {
 
@@ -16,7 +19,9 @@ class Trial {
   // A new connection accepts this much at once.
   static constexpr std::size_t kMostBytes = 8 * 1024;
 
-  explicit Trial(const modules::ConnectAhead& rule) : rule_(rule) {}
+  // `memory`: of all modules, in which what was said counts; null: nowhere.
+  explicit Trial(const modules::ConnectAhead& rule, std::shared_ptr<modules::Memory> memory = nullptr)
+      : rule_(rule), counted_(std::move(memory)) {}
 
   // Returns false if these bytes must be sent on a new connection, after all earlier bytes.
   bool may_say(const SliceQueue& queue) const;
@@ -35,6 +40,7 @@ class Trial {
  private:
   const modules::ConnectAhead& rule_;
   Buffer said_;
+  modules::MemoryShare counted_;
   bool has_ended_ = false, has_failed_ = false;
 };
 

@@ -70,6 +70,8 @@ struct Resources {
   std::function<std::int64_t()> wall_seconds = [] { return std::int64_t{0}; };  // since 1970, by this host
   std::function<TimePoint()> now = [] { return TimePoint{}; };                  // by the event loop's clock
   Objects* objects = nullptr;  // on disk, outlives the instance; null if there are none
+  // The memory of all modules, for data that belongs to no flow; null if that is not counted.
+  std::shared_ptr<Memory> memory{};
 };
 
 // Whether a client's first bytes belong to the module's protocol.

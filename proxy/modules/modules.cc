@@ -17,9 +17,11 @@ const config::FeatureTable& feature_table() {
 }
 
 std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& resources) {
+  Resources given = resources;
+  given.memory = memory;
   std::vector<Listed> list;
   for (const Descriptor* each : descriptors())
-    list.push_back({.descriptor = *each, .instance = each->make(resources), .memory = memory});
+    list.push_back({.descriptor = *each, .instance = each->make(given), .memory = memory});
   PlaintextReaders readers;
   for (const Listed& each : list)
     if (each.descriptor.reads_plaintext)

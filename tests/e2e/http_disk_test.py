@@ -2,7 +2,9 @@
 """Stored responses on disk between curl and nginx: they survive a restart of the near daemon, and a kill makes the server confirm
 them first."""
 
+import contextlib
 import hashlib
+import os
 import unittest
 
 import web
@@ -63,6 +65,33 @@ class OnDisk(unittest.TestCase):
             self.fetch()
         self.assertEqual(self.asked(), ["200", "304"])
         self.assertIn("longhaul_disk_objects_total", self.branch.get("/metrics"))
+
+    def test_a_disk_that_hangs_delays_one_request_and_is_not_asked_meanwhile(self):
+        for name in "abcdef":
+            (self.nginx.files / f"hour/{name}").write_bytes(name.encode() * 20_000)
+            web.fetch(self.lab, f"hour/{name}")
+        until(lambda: self.objects()["queued_bytes"] == 0 and self.objects()["objects"] == 6, what="they are on disk")
+        self.branch.stop()
+        self.again()
+        # A program that opens a FIFO to read waits for a writer. Under another name, because the daemon removes what it replaces.
+        fifos = self.lab.scratch / "fifos"
+        fifos.mkdir()
+        for path in self.stored_files():
+            path.unlink()
+            os.mkfifo(fifos / path.name)
+            os.link(fifos / path.name, path)
+        try:
+            for name in "abcdef":
+                self.assertEqual(web.fetch(self.lab, f"hour/{name}").sha256, hashlib.sha256(name.encode() * 20_000).hexdigest())
+            hanging = self.objects()
+            self.assertEqual((hanging["answers"], hanging["reads_late"], hanging["read_bytes"]), (False, hanging["reads"], 0))
+            self.assertGreater(hanging["reads_skipped"], 0)
+            self.assertIn("the disk does not answer in time", " ".join(self.branch.longhaul("status").split()))
+        finally:
+            for fifo in fifos.iterdir():  # its reader gets an empty file
+                with contextlib.suppress(OSError):
+                    os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+        until(lambda: self.objects()["answers"], what="the disk answers again")
 
     def test_what_was_cleared_is_gone_with_its_key(self):
         self.store()

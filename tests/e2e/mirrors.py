@@ -65,7 +65,7 @@ class Apt:
         (built / "DEBIAN" / "control").write_text(
             f"Package: noise-{seed}\nVersion: 1\nArchitecture: all\nMaintainer: Nobody <nobody@example.org>\nDescription: noise\n")
         (built / "noise").write_bytes(random_bytes(size, seed))
-        self.mirrors.run_here("dpkg-deb", "--root-owner-group", "--build", built, self.folder)
+        self.mirrors.run_here("dpkg-deb", "-Znone", "--root-owner-group", "--build", built, self.folder)
         shutil.rmtree(built)
         packages = self.mirrors.run_here("apt-ftparchive", "packages", ".", cwd=self.folder)
         (self.folder / "Packages").write_text(packages)

@@ -24,20 +24,28 @@ class TlsToken(PairTest):
     def prepare(cls):
         cls.authority = tls.Authority(cls.lab.scratch / "ca")
         cls.token = tokens.Token(cls.lab.scratch / "token")
-        cls.at_server = {name: cls.authority.issue(name) for name in NAMES}
+        cls.at_server = {name: cls.authority.issue(name) for name in (*NAMES, "minted.corp")}
+        cls.mint = tls.Authority(cls.lab.scratch / "mint", "Mint CA", "permitted;DNS:corp")
         cls.at_pair = {"ec.corp": cls.authority.issue("ec.corp"), "rsa.corp": cls.issue_rsa("rsa.corp")}
         for number, (name, (_, key)) in enumerate(cls.at_pair.items(), 1):
             cls.token.take(key, name, number)
             key.rename(key.with_suffix(".away"))  # nothing has it but the token
+        cls.token.take(cls.mint.key, "mint", 3)
+        cls.mint.key.unlink()
         cls.nginx = tls.Nginx(cls.lab, [(name, pair, "") for name, pair in cls.at_server.items()])
         cls.datacenter.environment = cls.token.environment
         cls.datacenter.settings["process"]["writable"] = [str(cls.token.tokens)]
-        cls.datacenter.settings["tls_server"] = [cls.table(name) for name in NAMES]
+        cls.datacenter.settings["tls_server"] = [*(cls.table(name) for name in NAMES), cls.mint_table()]
 
     @classmethod
     def table(cls, name, **changes):
         return {"addresses": [SERVER], "names": [name], "certificate": str(cls.at_pair[name][0]), "key": cls.token.uri(name),
                 "ca": str(cls.authority.certificate)} | changes
+
+    @classmethod
+    def mint_table(cls):
+        return {"addresses": [SERVER], "names": ["minted.corp"], "mode": "mint", "certificate": str(cls.mint.certificate),
+                "key": cls.token.uri("mint"), "ca": str(cls.authority.certificate)}
 
     @classmethod
     def issue_rsa(cls, name):
@@ -99,6 +107,18 @@ class TlsToken(PairTest):
         self.assertIn("key in pkcs11:token=test;object=ec.corp;type=private", said)
         self.assertNotIn("not available", said)
 
+    def test_an_authority_whose_key_a_token_has_makes_certificates(self):
+        data = made(300_000, 9)
+        (self.nginx.files / "minted").write_bytes(data)
+        target = self.lab.scratch / "fetched-minted"
+        for options in (("--tlsv1.3",), ("--tls-max", "1.2")):
+            self.lab.run("client", *tls.curl_words("minted.corp", "minted", "--cacert", self.mint.certificate, "--max-time", 60,
+                                                   "--output", target, *options))
+            self.assertEqual(target.read_bytes(), data)
+        said = self.lab.run("client", "openssl", "s_client", "-connect", f"{SERVER}:443", "-servername", "minted.corp",
+                            "-CAfile", self.mint.certificate, "-verify_return_error")
+        self.assertIn("issuer=CN = Mint CA", said)
+
     def test_what_is_wrong_with_a_key_is_said_and_the_server_is_reached_without_it(self):
         data = made(300_000, 5)
         (self.nginx.files / "plain").write_bytes(data)
@@ -125,7 +145,7 @@ class TlsToken(PairTest):
             self.assertIn("the token refuses the PIN", self.datacenter.process.log())
         finally:
             self.token.set_pin(tokens.PIN)
-        self.use(*(self.table(name) for name in NAMES))
+        self.use(*(self.table(name) for name in NAMES), self.mint_table())
         self.assertEqual(self.shown_by("ec.corp"), "pair")
 
     def test_a_file_that_says_the_pin_itself_is_refused_without_repeating_it(self):

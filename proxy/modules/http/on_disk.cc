@@ -55,14 +55,16 @@ std::optional<OnDisk::Asked> OnDisk::ask(const std::string& key, const RequestHe
     return (is_sure || may_be_asked) && tag_fits(tag, request, !is_sure);
   });
   if (!found) return std::nullopt;
-  if (is_coming(found->id)) return found->id;
+  const link::TimePoint now = clocks_().now;
+  if (const auto coming = reading_.find(found->id); coming != reading_.end())
+    return now - coming->second < DiskWait::kMost ? std::optional(found->id) : std::nullopt;
   const bool begun = objects_.read(
       found->id, [this, alive = std::weak_ptr<int>(alive_), id = found->id, is_sure = found->is_sure, key,
                   request](std::optional<Slice> bytes) {
         if (!alive.expired()) arrived(id, is_sure, key, request, bytes ? &*bytes : nullptr);
       });
   if (!begun) return std::nullopt;
-  reading_.insert(found->id);
+  reading_.emplace(found->id, now);
   return found->id;
 }
 

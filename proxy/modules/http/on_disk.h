@@ -3,9 +3,9 @@
 // to disk, and read back into memory when a request needs them.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "proxy/modules/http/object_store.h"
@@ -21,7 +21,8 @@ class OnDisk final : public BehindStore {
   OnDisk(modules::Objects& objects, ObjectStore& memory, std::function<Clocks()> clocks);
   ~OnDisk() override;
 
-  // Has the response that answers requests like this read into memory, unless there is none.
+  // Has the response that answers requests like this read into memory, unless there is none, or it has been
+  // read for so long already that waiting for it is of no use.
   std::optional<Asked> ask(const std::string& key, const RequestHead& request);
   bool is_coming(Asked asked) const { return reading_.contains(asked); }
 
@@ -38,7 +39,7 @@ class OnDisk final : public BehindStore {
   modules::Objects& objects_;
   ObjectStore& memory_;
   std::function<Clocks()> clocks_;
-  std::set<Asked> reading_;
+  std::map<Asked, link::TimePoint> reading_;              // since when
   std::shared_ptr<int> alive_ = std::make_shared<int>();  // reads that return later do nothing
 };
 

@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stored response as bytes, and the tag that says which requests it answers. No field of a request is written: of the fields
-// that a response varies with, the tag has names and one digest of their values.
+// A stored response as bytes, and the tag that says which requests it answers. No field of a request is
+// written: of the fields that a response varies with, the tag has names and one digest of their values.
+//
+//   tag    = flags:u8 names:u8 name:text* digest:16
+//            flags: 1 for all, with or without credentials; 2 has a validator
+//   record = version:u8 (1) status:u16 flags:u8
+//            received:u64 wall:i64 age:i64 lifetime:i64
+//            phrase:text etag:text last_modified:text
+//            names:varint name:text* fields:varint [name:text value:text]*
+//            content_bytes:u64 content
+//            flags: 1 always validated; 2 for all
+//            when it was received, by both clocks, in ns and s; how old it was then, in s
+//   text   = length:varint bytes
+//
+// A varint is that of RFC 9000, section 16; other numbers are big-endian.
+// digest = the first 16 bytes of SHA-256(name:text value:text, for each of the names).
 #pragma once
 #include "codecs/byte_writer.h"
 #include "proxy/modules/http/caching.h"

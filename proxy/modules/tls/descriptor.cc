@@ -34,6 +34,7 @@ modules::Recognised recognise(Bytes first) {
 
 class Installed final : public modules::Instance {
  public:
+  explicit Installed(const modules::Resources& resources) { site_->memory = resources.memory; }
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
     return std::make_unique<Near>(ends, readers_, near_site_);
   }
@@ -75,8 +76,8 @@ constexpr modules::Descriptor kDescriptor{
                 .has_names = true,
                 .has_clients = true,
                 .read = Policy::read},
-    .make = [](const modules::Resources&) -> std::unique_ptr<modules::Instance> {
-      return std::make_unique<Installed>();
+    .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {
+      return std::make_unique<Installed>(resources);
     }};
 
 }  // namespace longhaul::tls

@@ -8,8 +8,13 @@
 namespace longhaul::tls {
 
 Downstream::Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> policy, const Entry& entry,
-                       const Upstream& server, X509* leaf)
-    : policy_(std::move(policy)), entry_(entry), server_(server), leaf_(leaf), leg_(std::move(leg)) {
+                       const Upstream& server, X509* leaf, std::shared_ptr<modules::Memory> memory)
+    : policy_(std::move(policy)),
+      entry_(entry),
+      server_(server),
+      leaf_(leaf),
+      memory_(std::move(memory)),
+      leg_(std::move(leg)) {
   SSL_set_app_data(leg_->ssl(), static_cast<LegUser*>(this));
 }
 
@@ -29,7 +34,8 @@ Downstream::Next Downstream::shake_slowly(modules::TimePoint now) {
   const Bytes status = server_.status_of(SSL_CTX_get0_certificate(entry_.to_client.get()));
   slow_ = std::make_shared<SlowAnswer>(policy_, entry_, std::move(leg_), std::move(secrets_),
                                        SlowAnswer::Said{.protocol = {protocol.begin(), protocol.end()},
-                                                        .status = {status.begin(), status.end()}});
+                                                        .status = {status.begin(), status.end()}},
+                                       memory_);
   slow_until_ = now + kSlowest;
   if (!slow_->begin()) return lack_key("too many handshakes wait for it");
   return slow_->is_done() ? take_answer() : Next::waits;

@@ -102,6 +102,7 @@ void Far::decide(Decision::Next next) {
 
 void Far::on_timeout(TimePoint now) {
   now_ = now;
+  if (slow_leaf_ && mint()) return answer();
   if (!waits_for_key()) return;
   client_shook(client_->on_timeout(now));
   take_records();
@@ -114,6 +115,13 @@ void Far::lack_key() {
   if (!held_.empty()) return splice_again(reasons::tls_key_unavailable);
   reason_ = reasons::tls_key_unavailable;
   fail();
+}
+
+void Far::lack_authority(const std::string& why) {
+  note_refusal("the key of its authority is not available: " + why);
+  site_->remembered.note(Remembered::of_server(ends_, wanted_.name), reasons::tls_key_unavailable,
+                         now_ + kKeyRemembered);
+  splice_again(reasons::tls_key_unavailable);
 }
 
 void Far::client_shook(Downstream::Next next) {
@@ -142,7 +150,8 @@ void Far::give_keys(Bytes last_said) {
   detail_ = for_twin->version + " for " + wanted_.name + ", decrypted" + (leaf_ ? ", certificate minted" : "");
   if (!for_twin->suite.empty()) (detail_ += ", ") += for_twin->suite;
   state_ = State::joined;
-  if (begin_plaintext()) proceed(plaintext_->from_server(now_));
+  if (!begin_plaintext() || !proceed(plaintext_->from_server(now_))) return;
+  if (lan_ended_) proceed(plaintext_->server_ended(now_));
 }
 
 // No module reads that of tables with `dedup = false`.
@@ -240,22 +249,39 @@ void Far::shake_with_server() {
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
     flush(*server_, out_);
     if (next == Upstream::Next::more) return;
-    if (wanted_.entry->mint && !mint()) return;
-    if (is_resumed_) return open_resumed();
-    state_ = State::answering;
-    client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_, leaf_.get());
-    decision_.reset();
-    client_shook(client_->shake_hands(now_));
-    return take_records();
+    if (!wanted_.entry->mint || mint()) answer();
+    return;
   }
   note_refusal(server_->why());
   if (next == Upstream::Next::no_protocol) return splice_again(reasons::tls_server_refused);  // another client may offer one
   refuse(next == Upstream::Next::wants_certificate ? reasons::tls_client_certificate : reasons::tls_server_refused);
 }
 
+void Far::answer() {
+  if (is_resumed_) return open_resumed();
+  state_ = State::answering;
+  client_ = std::make_unique<Downstream>(decision_->take_leg(), policy_, *wanted_.entry, *server_,
+                                         leaf_.get(), site_->memory);
+  decision_.reset();
+  client_shook(client_->shake_hands(now_));
+  take_records();
+}
+
 // Also for a client that has resumed: what it would not be shown today, it does not get.
 bool Far::mint() {
-  auto minted = wanted_.entry->mint->leaf(now_, server_->certificate(), wanted_.name);
+  Mint& mint = *wanted_.entry->mint;
+  const X509* const certificate = server_->certificate();
+  if (!slow_leaf_) {
+    slow_leaf_ = mint.begin(now_, policy_, certificate, wanted_.name, site_->memory);
+    slow_until_ = now_ + SlowLeaf::kSlowest;
+  }
+  if (slow_leaf_ && !slow_leaf_->is_done()) {
+    if (now_ >= slow_until_) lack_authority("it has not signed within five seconds");
+    return false;
+  }
+  const auto slow = std::exchange(slow_leaf_, nullptr);
+  if (slow && !slow->failure().empty()) return lack_authority(slow->failure()), false;
+  auto minted = mint.leaf(now_, certificate, wanted_.name, slow.get());
   leaf_ = std::move(minted.leaf);
   if (leaf_) return true;
   note_refusal(minted.why_not);
@@ -275,6 +301,8 @@ void Far::from_lan(TimePoint now, Slice bytes) {
     default:
       server_->leg().feed(bytes.bytes());
   }
+  if (state_ == State::asking && slow_leaf_)
+    return server_->leg().unread() > kMostEarlyBytes ? splice_again(reasons::tls_server_floods) : void();
   if (state_ == State::asking) return shake_with_server();
   if (state_ == State::answering) return server_->leg().unread() > kMostEarlyBytes ? fail() : void();
   proceed(plaintext_->from_server(now));
@@ -297,9 +325,10 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
       proceed(plaintext_->server_ended(now));
       return;
     case State::asking:
-      return refuse(reasons::tls_server_refused);
-    default:
-      return fail();
+      return slow_leaf_ ? void() : refuse(reasons::tls_server_refused);
+    case State::answering:  // the client learns it after its handshake, as it would from the server itself
+    case State::over:
+      return;
   }
 }
 
@@ -326,6 +355,7 @@ void Far::splice_again(modules::Reason reason) {
   }
   client_.reset();  // it refers to the server
   server_.reset();
+  slow_leaf_.reset();
   out_.redial();
   lan_ended_ = false;
   splice(reason);
@@ -340,6 +370,7 @@ void Far::fail() {
   ERR_clear_error();
   state_ = State::over;
   client_.reset();
+  slow_leaf_.reset();
   out_.abort();
 }
 

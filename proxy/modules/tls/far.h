@@ -13,6 +13,7 @@
 #include "proxy/modules/tls/far_plaintext.h"
 #include "proxy/modules/tls/far_site.h"
 #include "proxy/modules/tls/records.h"
+#include "proxy/modules/tls/slow_leaf.h"
 #include "proxy/modules/twin/outputs.h"
 
 namespace longhaul::tls {
@@ -39,7 +40,7 @@ class Far final : public modules::Module {
   void on_room(TimePoint now, const modules::Room& room) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override {
-    return waits_for_key() ? std::optional(now_ + Downstream::kLooked) : std::nullopt;
+    return waits_for_key() || slow_leaf_ ? std::optional(now_ + Downstream::kLooked) : std::nullopt;
   }
   std::size_t held_bytes() const override { return of_client_bytes() + (plaintext_ ? plaintext_->held_bytes() : 0); }
   std::size_t state_bytes() const override {
@@ -76,9 +77,11 @@ class Far final : public modules::Module {
   void decide(Decision::Next next);
   void ask_server();
   void shake_with_server();
-  bool mint();
+  bool mint();  // false: it waits for the authority's key, or the connection passes
+  void answer();
   void note_refusal(const std::string& why) { detail_ = not_decrypted(wanted_.name, why); }
   void lack_key();
+  void lack_authority(const std::string& why);
   void client_shook(Downstream::Next next);
   void end_after_refusal(unsigned long error);
   void give_keys(Bytes last_said);
@@ -106,6 +109,8 @@ class Far final : public modules::Module {
   std::optional<Decision> decision_;      // in State::hello
   Wanted wanted_;
   Certificate leaf_;  // made for this server, where the entry has a mint
+  std::shared_ptr<SlowLeaf> slow_leaf_;  // in State::asking, after the handshake with the server
+  TimePoint slow_until_{};
   std::unique_ptr<Upstream> server_;
   std::unique_ptr<Downstream> client_;  // while it shakes hands, and until State::open
   std::optional<FarPlaintext> plaintext_;

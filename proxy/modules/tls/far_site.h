@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 
+#include "proxy/modules/memory.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/remembered.h"
@@ -13,6 +14,7 @@ struct Site {
   std::shared_ptr<const Policy> policy;  // null: no server is listed
   Context undecided = make_undecided();  // parses ClientHellos
   Remembered remembered;
+  std::shared_ptr<modules::Memory> memory{};  // of all modules; null: nothing is counted
 
  private:
   static Context make_undecided() {

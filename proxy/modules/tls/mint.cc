@@ -12,6 +12,7 @@
 #include <set>
 
 #include "proxy/modules/tls/leaf_names.h"
+#include "proxy/modules/tls/slow_leaf.h"
 
 namespace longhaul::tls {
 namespace {
@@ -27,11 +28,6 @@ using Constraints = Owned<NAME_CONSTRAINTS, NAME_CONSTRAINTS_free>;
 
 void must(bool is_done) {
   if (!is_done) throw std::bad_alloc();
-}
-
-Certificate new_reference(X509* certificate) {
-  must(X509_up_ref(certificate) == 1);
-  return Certificate(certificate);
 }
 
 Constraints constraints_of(const X509* authority) {
@@ -126,15 +122,19 @@ std::set<std::string> common_names(const X509* server, std::span<const config::N
 
 }  // namespace
 
-config::TextResult<std::unique_ptr<Mint>> Mint::make(std::vector<Certificate> chain, Key key, const std::string& file,
-                                                     std::vector<config::NamePattern> listed) {
+config::TextResult<std::unique_ptr<Mint>> Mint::make(std::vector<Certificate> chain, Key key,
+                                                     const std::string& file,
+                                                     std::vector<config::NamePattern> listed,
+                                                     std::shared_ptr<modules::HeldKey> held) {
   X509* const authority = chain.front().get();
   // RFC 5280, sections 4.2.1.9 and 4.2.1.3: basicConstraints has CA, keyUsage has keyCertSign if present.
   if (X509_check_ca(authority) != 1)
     return config::TextError{file + ": its first certificate is not that of an authority (CA:TRUE), which mode = \"mint\" needs."};
   if ((X509_get_extended_key_usage(authority) & XKU_SSL_SERVER) == 0)
     return config::TextError{file + ": its first certificate may not sign for servers (extendedKeyUsage)."};
-  return std::unique_ptr<Mint>(new Mint(std::move(chain), std::move(key), std::move(listed)));
+  std::unique_ptr<Mint> mint(new Mint(std::move(chain), std::move(key), std::move(listed)));
+  mint->held_ = std::move(held);
+  return mint;
 }
 
 Mint::Mint(std::vector<Certificate> chain, Key key, std::vector<config::NamePattern> listed)
@@ -151,16 +151,32 @@ std::string Mint::why_not() const {
   return {};
 }
 
-Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::string& name) {
+// Until its own end, too: the host's clock may have been set meanwhile.
+bool Mint::is_good(modules::TimePoint now, const Kept& kept) {
+  return now < kept.until && X509_cmp_current_time(X509_get0_notAfter(kept.leaf.get())) > 0;
+}
+
+std::shared_ptr<SlowLeaf> Mint::begin(modules::TimePoint now, std::shared_ptr<const void> owner,
+                                      const X509* server, const std::string& name,
+                                      std::shared_ptr<modules::Memory> memory) {
+  if (!held_ || !why_not().empty()) return nullptr;
+  const std::string digest = digest_of(server);
+  if (const auto kept = kept_.find(digest); kept != kept_.end() && is_good(now, kept->second)) return nullptr;
+  std::erase_if(making_, [](const auto& each) { return each.second.expired(); });
+  auto& place = making_[digest + name];
+  if (auto made = place.lock(); made && !made->is_done()) return made;
+  auto made = std::make_shared<SlowLeaf>(std::move(owner), *this, server, name, std::move(memory));
+  if (made->begin(*held_)) place = made;
+  return made;
+}
+
+Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::string& name,
+                        const SlowLeaf* slow) {
   if (std::string why = why_not(); !why.empty()) return {.leaf = nullptr, .why_not = std::move(why)};
   std::string digest = digest_of(server);
   auto found = kept_.find(digest);
-  // Until its own end, too: the host's clock may have been set meanwhile.
-  const auto is_good = [&](const Kept& kept) {
-    return now < kept.until && X509_cmp_current_time(X509_get0_notAfter(kept.leaf.get())) > 0;
-  };
-  if (found == kept_.end() || !is_good(found->second)) {
-    Minted made = make_leaf(server, name);
+  if (found == kept_.end() || !is_good(now, found->second)) {
+    Minted made = slow ? slow->made() : make_leaf(server, name, key_.get());
     ERR_clear_error();
     if (!made.leaf) return made;
     if (found == kept_.end()) {
@@ -177,32 +193,34 @@ Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::s
   return {.leaf = new_reference(leaf), .why_not = {}};
 }
 
-Mint::Minted Mint::make_leaf(const X509* server, const std::string& name) const {
+Mint::Minted Mint::make_leaf(const X509* server, const std::string& name, EVP_PKEY* key) const {
   const auto none = [](const char* why) { return Minted{.leaf = nullptr, .why_not = why}; };
+  if (!key) return none("the authority's key is not available");
   const std::set<std::string> common = common_names(server, listed_);
   if (common.size() > kMostNames) return none("the server's certificate has too many names that the table lists");
   std::vector<std::string> names;
   std::ranges::copy_if(common, std::back_inserter(names), [&](const std::string& each) { return permits(each); });
   if (common.contains(name) && std::ranges::find(names, name) == names.end()) return none("the authority's name constraints do not permit it");
   if (names.empty()) return none("the server's certificate has no alternative name (SAN) that may be copied");
-  Certificate leaf = sign(names, server);
+  Certificate leaf = sign(names, server, key);
   // Clients would refuse it: the authority's chain is not what it should be.
   if (!leaf || !verifies(leaf.get())) return none("the certificate made for it is not valid by its own authority");
   return {.leaf = std::move(leaf), .why_not = {}};
 }
 
-Certificate Mint::sign(std::span<const std::string> names, const X509* server) const {
+Certificate Mint::sign(std::span<const std::string> names, const X509* server, EVP_PKEY* key) const {
   X509* const authority = chain_.front().get();
   Certificate leaf(X509_new());
   X509* const out = leaf.get();
-  const bool hashes_itself = EVP_PKEY_is_a(key_.get(), "ED25519") || EVP_PKEY_is_a(key_.get(), "ED448");
-  const bool is_made = out && X509_set_version(out, X509_VERSION_3) == 1 && X509_set_pubkey(out, leaf_key_.get()) == 1 &&
-                       X509_set_issuer_name(out, X509_get_subject_name(authority)) == 1 && set_serial(out) &&
-                       set_validity(out, server, authority) && add_names(out, names) &&
-                       add_extension(out, NID_basic_constraints, "critical,CA:FALSE") &&
-                       add_extension(out, NID_key_usage, "critical,digitalSignature") &&
-                       add_extension(out, NID_ext_key_usage, "serverAuth") && add_issuer_key(out, authority) &&
-                       X509_sign(out, key_.get(), hashes_itself ? nullptr : EVP_sha256()) > 0;
+  const bool hashes_itself = EVP_PKEY_is_a(key, "ED25519") || EVP_PKEY_is_a(key, "ED448");
+  const bool is_made =
+      out && X509_set_version(out, X509_VERSION_3) == 1 && X509_set_pubkey(out, leaf_key_.get()) == 1 &&
+      X509_set_issuer_name(out, X509_get_subject_name(authority)) == 1 && set_serial(out) &&
+      set_validity(out, server, authority) && add_names(out, names) &&
+      add_extension(out, NID_basic_constraints, "critical,CA:FALSE") &&
+      add_extension(out, NID_key_usage, "critical,digitalSignature") &&
+      add_extension(out, NID_ext_key_usage, "serverAuth") && add_issuer_key(out, authority) &&
+      X509_sign(out, key, hashes_itself ? nullptr : EVP_sha256()) > 0;
   return is_made ? std::move(leaf) : nullptr;
 }
 

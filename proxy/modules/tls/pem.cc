@@ -24,6 +24,11 @@ int no_passphrase(char*, int, int, void*) { return 0; }
 
 }  // namespace
 
+Certificate new_reference(X509* certificate) {
+  if (X509_up_ref(certificate) != 1) throw std::bad_alloc();
+  return Certificate(certificate);
+}
+
 std::vector<Certificate> read_certificates(Bytes text) {
   std::vector<Certificate> all;
   const auto bio = bio_of(text);

@@ -20,6 +20,8 @@ struct FreeKey {
 using Certificate = std::unique_ptr<X509, FreeCertificate>;
 using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
 
+Certificate new_reference(X509* certificate);
+
 // All that are there, in their order. Throws std::bad_alloc.
 std::vector<Certificate> read_certificates(Bytes text);
 // Returns null if there is no key without a passphrase. Throws std::bad_alloc.

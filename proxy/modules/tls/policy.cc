@@ -105,7 +105,9 @@ config::TextResult<void> use_held_key(Entry& entry, const X509* certificate, con
 // The operator's authority, which makes a certificate for each server.
 config::TextResult<std::string> use_mint(Entry& entry, std::vector<Certificate> chain, Key key, const std::string& file,
                                          std::vector<std::string>& warnings) {
-  auto mint = Mint::make(std::move(chain), std::move(key), file, entry.names);
+  // The leaves' key is here: handshakes wait for no device.
+  entry.mint_held = std::exchange(entry.held, nullptr);
+  auto mint = Mint::make(std::move(chain), std::move(key), file, entry.names, entry.mint_held);
   if (!mint) return mint.error();
   entry.mint = *std::move(mint);
   if (SSL_CTX_use_PrivateKey(entry.to_client.get(), entry.mint->key()) != 1) throw std::bad_alloc();
@@ -126,9 +128,6 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
 
   auto chain = read_certificates(certificate->content);
   if (chain.empty()) return config::TextError{certificate->name + ": it has no certificate in PEM form."};
-  if (key->held && is_minted(server))
-    return config::TextError{key->name +
-                             ": with mode = \"mint\" the key must be a file, not in a PKCS#11 token."};
   Key secret = key->held ? nullptr : read_key(key->content);
   if (!secret && !key->held)
     return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
@@ -147,6 +146,7 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
               .to_server = context_to_server(trusted),
               .mint = nullptr,
               .held = nullptr,
+              .mint_held = nullptr,
               .label = {},
               .stamp = stamp_of(server)};
   hand_out_sessions(entry.to_client.get(), kSessions);  // libssl uses this context, or the initial one
@@ -192,8 +192,8 @@ config::TextResult<std::shared_ptr<const modules::Secrets>> Policy::read(std::sp
 std::vector<std::string> Policy::try_out() const {
   std::vector<std::string> failures;
   for (const Entry& entry : entries_)
-    if (entry.held)
-      if (const std::string why = entry.held->try_out(); !why.empty())
+    if (modules::HeldKey* const held = entry.device())
+      if (const std::string why = held->try_out(); !why.empty())
         failures.push_back("TLS of " + entry.label + ": the key in [[tls_server]] is not available: " + why +
                            ". Connections pass encrypted until it is.");
   return failures;
@@ -201,7 +201,7 @@ std::vector<std::string> Policy::try_out() const {
 
 void Policy::begin() const {
   for (const Entry& entry : entries_)
-    if (entry.held) entry.held->begin();
+    if (modules::HeldKey* const held = entry.device()) held->begin();
 }
 
 bool Policy::lists(const modules::Address& server) const {

@@ -28,6 +28,8 @@ struct Entry {
   std::unique_ptr<Mint> mint;  // null: the server's own certificate is used (mode = "server")
   std::shared_ptr<modules::HeldKey>
       held;  // another device has the key of to_client (SlowAnswer); null: to_client has it
+  std::shared_ptr<modules::HeldKey> mint_held;  // another device has the mint's (SlowLeaf)
+  modules::HeldKey* device() const { return held ? held.get() : mint_held.get(); }
   // Of the certificate that clients get.
   const EVP_PKEY* public_key() const {
     return mint ? mint->key() : X509_get0_pubkey(SSL_CTX_get0_certificate(to_client.get()));

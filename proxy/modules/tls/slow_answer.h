@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "proxy/modules/memory.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/policy.h"
 #include "proxy/modules/tls/traffic.h"
@@ -18,9 +19,17 @@ class SlowAnswer final : private LegUser, public std::enable_shared_from_this<Sl
   struct Said {
     Buffer protocol, status;  // LegUser::choose_protocol(), certificate_status()
   };
-  // `entry` is the policy's.
-  SlowAnswer(std::shared_ptr<const Policy> policy, const Entry& entry, std::unique_ptr<Leg> leg, TrafficSecrets secrets, Said said)
-      : policy_(std::move(policy)), entry_(entry), leg_(std::move(leg)), said_(std::move(said)), secrets_(std::move(secrets)) {}
+  // `entry` is the policy's. `memory`: of all modules, as long as this lives, which may be after the far
+  // half; null: it is not counted.
+  SlowAnswer(std::shared_ptr<const Policy> policy, const Entry& entry, std::unique_ptr<Leg> leg,
+             TrafficSecrets secrets, Said said, std::shared_ptr<modules::Memory> memory)
+      : policy_(std::move(policy)),
+        entry_(entry),
+        leg_(std::move(leg)),
+        said_(std::move(said)),
+        secrets_(std::move(secrets)),
+        counted_(std::move(memory), kBytes) {}
+  static constexpr std::uint64_t kBytes = 32 * 1024;  // about what libssl has for one connection
 
   // Returns false if too many handshakes wait for the key; then continue as if the key were not available.
   bool begin();
@@ -52,6 +61,7 @@ class SlowAnswer final : private LegUser, public std::enable_shared_from_this<Sl
   EVP_PKEY* key_ = nullptr;  // during shake_hands()
   TrafficSecrets secrets_;
   std::vector<SessionBytes> sessions_;
+  const modules::MemoryShare counted_;
   int result_ = SSL_ERROR_SSL;
   unsigned long error_ = 0;
   std::string failure_;

@@ -53,6 +53,24 @@ TEST_CASE("top shows rates between two answers, and the savings of each talker")
   CHECK(has(restarted, "LAN -, WAN -"));  // a restarted daemon has no negative rate
 }
 
+TEST_CASE("top shows stored responses on disk, and a disk that is late") {
+  const auto at = [](std::uint64_t read) {
+    auto answer = status(0, 0);
+    answer.as_object()["disk_objects"] =
+        json::parse(R"({"bytes": 1048576, "limit_bytes": 4194304, "objects": 3,
+      "put_bytes": 0, "read_bytes": 0})");
+    answer.at("disk_objects").as_object()["read_bytes"] = read;
+    return answer;
+  };
+  Top top;
+  CHECK_FALSE(has(top.frame(status(0, 0), talkers(0), 0), "stored responses"));
+  CHECK(has(top.frame(at(0), talkers(0), 0),
+            "disk 1.00 MiB of 4.00 MiB in 3 stored responses; written -, read -\n"));
+  auto late = at(250'000);
+  late.at("disk_objects").as_object()["answers"] = false;
+  CHECK(has(top.frame(late, talkers(0), 2), "; written 0 bit/s, read 1.00 Mbit/s, late\n"));
+}
+
 TEST_CASE("top has a line for each path, and shows one that does not work") {
   const auto at = [](std::uint64_t sent) {
     auto answer = status(0, 0);

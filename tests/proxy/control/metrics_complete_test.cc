@@ -116,6 +116,12 @@ TEST_CASE("every number of the status is in the metrics") {
                      &now.disk->loads_failed, &now.disk->lookups,       &now.disk->hits,
                      &now.disk->queued_bytes, &now.disk->memory_bytes,  &now.disk->put})
     *each = number();
+  auto& objects = now.objects.emplace();
+  for (auto* each : {&objects.cap_bytes, &objects.disk_bytes, &objects.memory_bytes, &objects.queued_bytes,
+                     &objects.objects, &objects.put, &objects.put_bytes, &objects.refused, &objects.failed,
+                     &objects.evicted, &objects.damaged, &objects.reads, &objects.read_bytes,
+                     &objects.reads_failed, &objects.reads_late, &objects.reads_skipped})
+    *each = number();
   now.memory_parts = {{"credit", number(), number()}, {"ahead", number(), number()}};
   now.connections_ahead = number();
   now.connections_ahead_so_far = {number(), number(), number(), number(), number()};

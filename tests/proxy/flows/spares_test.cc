@@ -18,7 +18,8 @@ struct SparesBench {
   asio::io_context io;
   tcp::acceptor acceptor{io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)};
   Dialer dialer{{.allow = {*config::parse_network("127.0.0.1")}}};
-  Spares spares{io, dialer};
+  std::shared_ptr<modules::Memory> memory = std::make_shared<modules::Memory>(10 << 20);
+  Spares spares{io, dialer, memory};
 
   Spares::Key key(std::string client = "10.0.0.1", std::string server = "server") const {
     return {.peer = "branch", .client = asio::ip::make_address(client), .destination = std::move(server)};
@@ -163,4 +164,29 @@ TEST_CASE("connections ahead are bounded for each client, each server, and in al
   CHECK(ask(99, 99) == 0);
   CHECK(ask(200, 20000) == 1);
   bench.spares.clear();
+}
+
+TEST_CASE("connections ahead and what is known of clients count in the modules' memory, and wait for it") {
+  SparesBench bench;
+  const auto ask = [&](int client) {
+    bench.spares.client_connected(bench.key("10.0.0." + std::to_string(client)), bench.request(), kFar);
+    return bench.spares.size();
+  };
+  CHECK(bench.memory->used_bytes() == 0);
+  CHECK(ask(1) == 1);
+  const auto one = bench.memory->used_bytes();
+  CHECK(one > 0);
+  CHECK(ask(2) == 2);
+  CHECK(bench.memory->used_bytes() == 2 * one);
+  bench.memory->add(10 << 20);
+  CHECK(ask(3) == 2);
+  CHECK(bench.memory->used_bytes() == (10 << 20) + 2 * one);  // not even a habit
+  bench.memory->remove(10 << 20);
+  CHECK(ask(3) == 3);
+  bench.spares.clear();
+  const auto habits = bench.memory->used_bytes();
+  CHECK(habits > 0);
+  CHECK(habits < 3 * one);
+  bench.spares.start_anew();
+  CHECK(bench.memory->used_bytes() == 0);
 }

@@ -109,6 +109,9 @@ function showMemory(status) {
     ...status.memory.parts.map(part => meter(kTitles[part.part] || part.part, part.bytes, part.limit_bytes))];
   const disk = status.disk_dictionary;
   if (disk) meters.push(meter(`Dictionary on disk, ${disk.segments} segments`, disk.bytes, disk.limit_bytes));
+  const objects = status.disk_objects;
+  if (objects) meters.push(meter(`Responses on disk, ${objects.objects} stored` + (objects.answers ? '' : ', the disk is late'),
+    objects.bytes, objects.limit_bytes));
   get('meters').replaceChildren(...meters);
 }
 

@@ -87,6 +87,9 @@ struct Callbacks {
   static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* self) {
     SessionUser& user = of(self).user_;
     const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST &&
+        !of(self).block_.has("priority"))
+      of(self).long_.add(frame->hd.stream_id);
     if (frame->hd.type == NGHTTP2_HEADERS)
       user.on_headers(frame->hd.stream_id, std::exchange(of(self).block_, {}), ends);
     if (frame->hd.type == NGHTTP2_DATA && ends) user.on_end(frame->hd.stream_id);
@@ -107,6 +110,7 @@ struct Callbacks {
 
   static int on_closed(nghttp2_session*, StreamId stream, std::uint32_t error, void* self) {
     of(self).turns_.remove(stream);
+    of(self).long_.remove(stream);
     if (of(self).reset_ != stream) of(self).history_.on_ended(stream);
     of(self).user_.on_closed(stream, error);
     return 0;
@@ -148,6 +152,7 @@ struct Callbacks {
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     if (done > 0) of(self).turns_.on_sent(stream, done, source.pieces.empty());
+    if (done > 0) of(self).long_.on_sent(stream, done);
     if (done > 0) of(self).user_.on_sent(stream, done);
     return static_cast<ssize_t>(done);
   }
@@ -221,15 +226,20 @@ bool Session::peer_takes_tunnels() const {
   return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) == 1;
 }
 
-void Session::add_tunnel(StreamId stream) { turns_.add(stream); }
+void Session::add_tunnel(StreamId stream) {
+  long_.remove(stream);
+  turns_.add(stream);
+}
 
 // Outside the library's callbacks: it does not expect another priority of the stream that it is reading.
 void Session::take_turns() {
-  for (const auto& [stream, is_first] : turns_.poll_changes()) {
-    const std::uint32_t urgency = is_first ? NGHTTP2_EXTPRI_URGENCY_HIGH : NGHTTP2_EXTPRI_URGENCY_LOW;
+  const auto share = [this](StreamId stream, std::uint32_t urgency) {
     const nghttp2_extpri priority{.urgency = urgency, .inc = 1};
     nghttp2_session_change_extpri_stream_priority(session_, stream, &priority, /*ignore_client_signal=*/1);
-  }
+  };
+  for (const auto& [stream, is_first] : turns_.poll_changes())
+    share(stream, is_first ? NGHTTP2_EXTPRI_URGENCY_HIGH : NGHTTP2_EXTPRI_URGENCY_LOW);
+  for (const StreamId stream : long_.poll()) share(stream, NGHTTP2_EXTPRI_DEFAULT_URGENCY);
 }
 
 void Session::widen(StreamId stream, std::int32_t window_more) {

@@ -11,6 +11,7 @@
 
 #include "codecs/byte_writer.h"
 #include "codecs/slice_queue.h"
+#include "proxy/modules/http/h2/long_responses.h"
 #include "proxy/modules/http/h2/stream_history.h"
 #include "proxy/modules/http/h2/turns.h"
 #include "proxy/modules/http/head.h"
@@ -105,6 +106,7 @@ class Session {
   Fields block_;  // of the block being received
   std::size_t block_bytes_ = 0;
   Turns turns_;
+  LongResponses long_;  // of a server
   const Role role_;
   StreamHistory history_;  // if this is a server
   StreamId reset_ = 0;     // the last stream that this side has reset

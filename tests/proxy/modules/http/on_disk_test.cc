@@ -221,6 +221,23 @@ TEST_CASE("http on disk: a disk that does not answer, or errs, delays a request 
   CHECK(is_hit(visit.get("/a")));
 }
 
+TEST_CASE("http on disk: nothing waits for a read that is late already") {
+  FakeDisk disk;
+  store(disk);
+  Daemon second(disk);
+  Visit one(second), other(second);
+  one.control = other.control = "Cache-Control: no-store\r\n";  // so that the disk alone has it
+  one.sends("/a");
+  CHECK(one.got().empty());
+  one.after(DiskWait::kMost);
+  CHECK(one.got().ends_with("content"));
+  other.twins.now = one.twins.now;
+  other.sends("/a");
+  CHECK(other.got().ends_with("content"));
+  CHECK(other.asked == 1);
+  CHECK(disk.reading.size() == 1);
+}
+
 TEST_CASE("http on disk: two clients wait for one read, and a read outlives its flow") {
   FakeDisk disk;
   store(disk);

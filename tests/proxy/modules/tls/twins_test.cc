@@ -28,6 +28,26 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
   }
 }
 
+TEST_CASE("tls: a server that closes while the client still shakes hands is heard to the end") {
+  const World world;
+  const bool cuts = GENERATE(false, true);
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed, cuts);
+    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [cuts](Play& p) {
+      p.greets = true;
+      p.cuts = cuts;
+      p.asked = true;  // the client only listens
+    });
+    CHECK_FALSE(play.twins.is_reset());
+    CHECK(play.client.is_up);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.client.closed == !cuts);
+    CHECK(play.twins.near.lan_ended);
+    CHECK(play.redials == 0);
+    CHECK(play.sees(world.shown));
+  }
+}
+
 TEST_CASE("tls: a client with TLS 1.2 and an AEAD suite is decrypted, any other passes") {
   const World world;
   const auto with = [](const char* suites) {

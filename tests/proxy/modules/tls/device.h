@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that holds a key (proxy/modules/held_key.h), in memory: it signs at once, when the test says so,
+// or never.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proxy/modules/held_key.h"
+
+namespace longhaul::tls {
+
+struct Device final : modules::HeldKey {
+  explicit Device(std::shared_ptr<EVP_PKEY> holds) : key(std::move(holds)) {}
+  void belongs_to(EVP_PKEY* public_key) override { has_public_key = public_key != nullptr; }
+  void begin() override { ++begun; }
+  bool run(Work work) override {
+    ++asked;
+    if (is_full) return false;
+    if (answers_later) return later.push_back(std::move(work)), true;
+    work(failure.empty() ? key.get() : nullptr, failure);
+    return true;
+  }
+  std::string try_out() override { return failure; }
+  void answer() {
+    const Work work = std::move(later.front());
+    later.pop_front();
+    work(failure.empty() ? key.get() : nullptr, failure);
+  }
+
+  std::shared_ptr<EVP_PKEY> key;
+  std::string failure;
+  bool has_public_key = false, is_full = false, answers_later = false;
+  int begun = 0, asked = 0;
+  std::deque<Work> later;
+};
+
+}  // namespace longhaul::tls
