@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1 requests that the near half answers: from objects that were pushed, and from the store, in memory
-// and on disk. near.h decides when a request may be answered; caching.h, by what.
+// and on disk, after the server has said that they are current if that is necessary. near.h decides when a
+// request may be answered; caching.h, by what.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "proxy/modules/http/awaited_responses.h"
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
@@ -42,6 +44,10 @@ class LocalAnswers {
   // Answers with the object, which is current. `note`: what Cache-Status says. True: the connection closes
   // after it.
   bool send(TimePoint now, const RequestHead& request, const Stored& object, std::string_view note);
+  // The response 304 to a question of this half: what was asked about, current again, and stored as such
+  // unless `stores` is false or it was erased meanwhile. Null: the server speaks of other content, so what
+  // was asked about is erased, and the request has to be asked as the client made it.
+  Object take_not_modified(TimePoint now, const Awaited& asked, const ResponseHead& response, bool stores);
   const modules::Counters& counters() const { return counters_; }
 
  private:
