@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a disk store of objects knows in memory: which object is in which file, the objects of a name, and
-// which was used least recently. disk_objects.h decides what that means for the files.
+// The index, in memory, of a disk store of objects: which object is in which file, the objects of a name, and
+// which was used least recently. disk_objects.h writes and removes the files.
 #pragma once
 #include <list>
 #include <set>
@@ -18,7 +18,7 @@ class ObjectIndex {
     SaltedLabel object;
     bool is_sure = false, is_written = false;
   };
-  // What one takes of the disk, and of memory with the nodes that lead to it.
+  // An object's size on disk, and in memory including the nodes of the index.
   static std::uint64_t disk_bytes_of(const ObjectLabel& label);
   static std::uint64_t memory_bytes_of(const ObjectLabel& label);
 
@@ -40,7 +40,7 @@ class ObjectIndex {
 
   void was_used(Id id);
   void was_written(Id id) { entries_.at(id).entry.is_written = true; }
-  // Nothing that is here now is certain any more.
+  // No object that is here now counts as certain any more.
   void doubt_all();
 
  private:

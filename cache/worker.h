@@ -42,7 +42,7 @@ class Mailbox {
   void put(Event event) {
     put_when(std::move(event), [] { return true; });
   }
-  // Waits while the box is full to that extent.
+  // Blocks while the box holds `limit` events or more.
   void put_below(std::size_t limit, Event event) {
     put_when(std::move(event), [&] { return events_.size() < limit; });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which path a new flow of this site's client takes: over the link to a peer, bypassing it, or none because
-// fail = closed applies. Decides only; near_flows.h and bypassing_flows.h act on it.
+// fail = closed applies. Decides only; near_flows.h and bypassing_flows.h act on it. The packet rules (intercept/) let
+// some connections bypass the daemon before this; lost_links.h decides again when a link is lost.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <memory>

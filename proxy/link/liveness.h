@@ -10,11 +10,11 @@
 
 namespace longhaul::link {
 
-// After this long without a completed round trip, the two sides count as apart. It lets one side draw
-// conclusions from silence: a side that answers requests by what the peer holds for it stops kApart after
-// sending the last data that the peer is known to have received (`confirmed`). The peer received that no
-// earlier, so kApart after it last heard from that side (`heard`), plus a margin for clocks, it may assume
-// that the side has stopped.
+// After this long without a completed round trip, the two sides count as apart. So each can draw conclusions
+// from silence: a side that answers requests on behalf of the peer stops kApart after it sent the last data
+// that the peer is known to have received (`confirmed`). The peer may assume that it has stopped kApart after
+// last hearing from it (`heard`), plus a margin for clocks, because it received that data later than it was
+// sent.
 inline constexpr Duration kApart = std::chrono::seconds(10);
 
 // While flows are open a ping is sent at least this often: even if one is lost, data sent up to a second and
@@ -38,15 +38,15 @@ class Liveness {
   void on_timeout(TimePoint now, bool busy);
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
-  // Asks by a carrier other than the preferred one whether it works; the answer is a PONG by that carrier.
-  // Only the latest question counts, and none of them measures the path.
+  // The number of a PING that tests a carrier other than the preferred one; the PONG arrives on that carrier.
+  // Only the latest test counts, and none of them measures the path.
   std::uint64_t make_question() { return kFirstQuestion + ++questions_; }
   static bool is_question(std::uint64_t number) { return number >= kFirstQuestion; }
   bool question_answered() const { return questions_ > 0 && answered_question_ == questions_; }
   void on_heard(TimePoint now);
   void on_pong(std::uint64_t number, TimePoint now);
 
-  // A due answer is missing: not yet silence, but the path should not carry data that cannot be taken back.
+  // A PONG is overdue: not yet silence, but the path should not carry data that cannot be taken back.
   bool overdue(TimePoint now) const;
   bool silent(TimePoint now, bool busy) const { return silent_at(busy) && now >= *silent_at(busy); }
   std::optional<TimePoint> next_timeout(bool busy, bool known_silent) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that are sent on a second carrier too, because the first one may have stopped to deliver. Streams
-// have offsets, so the peer drops whichever copy comes later. Which carriers these are, and when, is the
-// owner's decision.
+// Bytes that are also sent on a second carrier, because the first one may have stopped delivering. Streams
+// have offsets, so the peer drops the later copy. The owner decides which carrier that is, and when.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -18,7 +17,8 @@ class SecondCopies {
     StreamRange bytes;
   };
 
-  // kNoCarrier: none. What waits for another one is dropped: the first carrier repeats it when it is lost.
+  // kNoCarrier: none. Copies that wait for another carrier are dropped; if the originals are lost, the first
+  // carrier sends them again.
   void send_on(CarrierId carrier) {
     if (carrier == carrier_) return;
     carrier_ = carrier;
@@ -29,7 +29,7 @@ class SecondCopies {
   bool active() const { return carrier_ != kNoCarrier; }
   bool wait_for(CarrierId carrier) const { return active() && carrier == carrier_ && !waiting_.empty(); }
 
-  // Too many are dropped: they would only delay each other.
+  // Drops the copy if too many wait: they would only delay each other.
   void add(StreamId stream, StreamRange bytes) {
     if (!active() || bytes_ + bytes.size() > kMostBytes) return;
     bytes_ += bytes.size();
@@ -47,7 +47,7 @@ class SecondCopies {
     if (copy.bytes.empty()) waiting_.pop_front();
   }
 
-  // Messages, and not a transfer, whose bytes would only take the room of others.
+  // True for short messages; copies of a bulk transfer would only crowd out others.
   static bool worth_it(const SendStream& stream) {
     return stream.ever_sent() - stream.acknowledged() <= kLittleInFlight;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a stream begins: the opener's first record is OPEN, the other side's is ANSWER. Keeps both, and says
-// which records of the peer may come before and behind them.
+// How a stream begins: the opener's first record is OPEN, the other side's is ANSWER. Keeps both, and checks
+// which records the peer may send before and after them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -25,8 +25,8 @@ class StreamOpening {
   // The peer's, or this side's.
   void on_answer(const OpenAnswer& answer) { answer_ = answer; }
 
-  // Whether the peer may send such a record now. Of those behind the first one, only the end may come without
-  // an answer.
+  // Whether the peer may send such a record now. Before ANSWER, only END or ABORT may follow the opener's
+  // first record.
   bool permits(RecordType type) const {
     const bool first_came = opened_here_ ? answer_.has_value() : begun();
     switch (type) {

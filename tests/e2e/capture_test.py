@@ -128,7 +128,7 @@ class Capture(unittest.TestCase):
 
     def test_over_two_paths_the_records_of_a_stream_are_put_together(self):
         lab = self.enterContext(Lab("51.84mbit,40"))
-        file, keys, data, port = self.capture(lab, {"transport": "udp"}, policy="sum", size=3_000_000)
+        file, keys, data, port = self.capture(lab, {"transport": "udp"}, policy="sum", size=1_000_000)
         self.check(lab, file, keys, data, port)
         for ends in (f"ip.src == {BRANCH_WAN}", f"ipv6.src == {BRANCH_WAN6}"):
             bulk = self.tshark(lab, file, "-Y", f"longhaul.stream == 1 && {ends}", "-T", "fields", "-e", "frame.number", keys=keys)

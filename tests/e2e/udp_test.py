@@ -16,12 +16,12 @@ from pair import LINK_PORT, Pair
 
 
 @contextlib.contextmanager
-def rules(lab, node, body):
-    lab.run(node, "nft", "-f", "-", text=f"table inet disturb {{\n{body}\n}}\n")
+def rules(lab, node, body, table="disturb"):
+    lab.run(node, "nft", "-f", "-", text=f"table inet {table} {{\n{body}\n}}\n")
     try:
         yield
     finally:
-        lab.run(node, "nft", "delete", "table", "inet", "disturb")
+        lab.run(node, "nft", "delete", "table", "inet", table)
 
 
 UDP_OUT = f"chain out {{ type filter hook output priority 0; udp dport {LINK_PORT} drop; }}\n"
@@ -247,7 +247,7 @@ class Udp(unittest.TestCase):
             chain out {{ type filter hook output priority 0; tcp dport {LINK_PORT} reject with tcp reset; }}
             chain in {{ type filter hook input priority 0; iifname != "lo" tcp sport {LINK_PORT} drop; }}"""
         here, there = tcp.pair(self.lab)
-        time.sleep(0.5)  # what TCP carried last is acknowledged: the kernel goes on for minutes with what is not
+        time.sleep(0.5)  # what TCP carried is acknowledged: anything that it sends now is answered with a reset
         with rules(self.lab, "branch", only_tcp):
             # Keep-alive notices: nothing else is said on that connection.
             for site in self.pair.sites:
@@ -267,6 +267,20 @@ class Udp(unittest.TestCase):
         self.assertEqual(here.receive(6), b"answer")
         wait_carrier(self.pair.sites, "udp")
         self.assertEqual(self.fallbacks(), [0, 0])
+        self.assert_no_flow_was_reset()
+
+    def test_a_control_connection_with_data_in_flight_is_known_to_be_dead(self):
+        """The kernel sends no keep-alives on it, and by itself repeats the data for a quarter of an hour."""
+        self.start_on_udp("51.84mbit,40")
+        only_tcp = (f"chain out {{ type filter hook output priority 0; tcp dport {LINK_PORT} drop; }}\n"
+                    f'chain in {{ type filter hook input priority 0; iifname != "lo" tcp sport {LINK_PORT} drop; }}')
+        with Copies(self.lab, 4_000_000) as copies, rules(self.lab, "branch", only_tcp):
+            # Without UDP for a moment, TCP is asked whether it works.
+            with rules(self.lab, "branch", UDP_OUT + UDP_IN, table="udp_too"):
+                time.sleep(0.7)
+            until(lambda: "link_tcp_lost" in self.branch.process.log(), 40, "the branch misses the connection")
+            self.assertEqual(copies.wait(), copies.expected())
+        until(lambda: self.branch.link()["carriers_attached"] == 2, 15, "the connection is back")
         self.assert_no_flow_was_reset()
 
     def test_strangers_get_no_answer_and_cost_little(self):

@@ -16,6 +16,9 @@ constexpr int kSocketBytes = 32 << 20;
 // Seconds. A connection on standby, while UDP carries, is known to be dead within a quarter of a minute.
 constexpr int kKeepIdle = 5, kKeepInterval = 2;
 constexpr int kKeepProbes = 5;
+// Milliseconds. While data is unacknowledged the kernel sends no keep-alives, and by itself it repeats that
+// data for a quarter of an hour (tcp(7), tcp_retries2).
+constexpr unsigned kUnacknowledged = 1000 * (kKeepIdle + kKeepInterval * kKeepProbes);
 
 }  // namespace
 
@@ -35,6 +38,7 @@ std::string set_link_options(int socket, const std::string& congestion_control) 
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdle, sizeof kKeepIdle);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepInterval, sizeof kKeepInterval);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &kKeepProbes, sizeof kKeepProbes);
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledged, sizeof kUnacknowledged);
   char in_force[16] = {};
   socklen_t size = sizeof in_force - 1;
   getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, in_force, &size);

@@ -13,9 +13,9 @@ namespace longhaul::link {
 // them; otherwise the largest that the system allows.
 void set_link_buffers(int socket);
 
-// On a connected socket: no Nagle, the congestion control, and keep-alive: while UDP carries, only that
-// detects that this connection is dead. Returns the congestion control in force, which differs if the kernel
-// does not have the requested one.
+// On a connected socket: no Nagle, the congestion control, and a time after which a connection without any
+// acknowledgement ends: while UDP carries, only that detects that this connection is dead. Returns the
+// congestion control in force, which differs if the kernel does not have the requested one.
 std::string set_link_options(int socket, const std::string& congestion_control);
 
 // Limits the rate to this many bits of IP packets a second from now on (SO_MAX_PACING_RATE); 0: no bound.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests of HTTP/1 may be sent on a connection that was made before they were known.
+// Which HTTP/1 requests may be sent on a connection that was made before they were known.
 #pragma once
 #include "proxy/modules/connect_ahead.h"
 
@@ -9,7 +9,7 @@ namespace longhaul::http {
 // section 9.2.2). None that authenticates the connection: a challenge belongs to one connection, and a ticket
 // may be used once.
 bool may_be_repeated(Bytes said);
-// A response, but for 408: with that, a server ends a connection on which it has waited too long (RFC 9110,
+// Any response except 408, with which a server closes a connection that was idle for too long (RFC 9110,
 // section 15.5.9).
 bool is_response(Bytes first);
 

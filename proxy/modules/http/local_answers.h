@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1 requests that the near half answers: from objects that were pushed, and from the store, in memory
-// and on disk, after the server has said that they are current if that is necessary. near.h decides when a
-// request may be answered; caching.h, by what.
+// Answers HTTP/1 requests at the near half from pushed objects and from the store, in memory and on disk, after
+// a question to the server if necessary. near.h decides when a request may be answered, caching.h with what.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,13 +20,13 @@ class LocalAnswers {
   using TimePoint = modules::TimePoint;
   enum class Allowed : std::uint8_t {
     nothing,
-    question,  // the server has earlier requests: it may be asked whether what is stored has changed
+    question,  // responses to earlier requests are pending: a condition may be added, but nothing answered
     answer,
   };
   struct Outcome {
     bool is_answered = false;
     bool closes = false;  // the connection, after the answer
-    Object ask_about;     // stored, but only the server can say whether it is current; null: none
+    Object ask_about;     // stored, but must be validated; null: none
   };
 
   // `place`, `receiving` and `client` outlive this object.
@@ -36,13 +35,13 @@ class LocalAnswers {
 
   void use_disk(bool on) { uses_disk_ = on; }
   bool may_have_to_wait() const { return receiving_.may_have_any() || disk(); }
-  // For an announced object: it is being fetched already, and a request to the server would cost a round
-  // trip. Or for the disk. Called again for the same request until it is false.
+  // Whether the request must wait for an object that is in transit already (a request to the server would
+  // cost a round trip), or for the disk. To be called again for the same request until it returns false.
   bool must_wait(TimePoint now, const RequestHead& request);
   // Once for each request.
   Outcome take(TimePoint now, const std::string& key, const RequestHead& request, Allowed allowed);
-  // Answers with the object, which is current. `note`: what Cache-Status says. True: the connection closes
-  // after it.
+  // Answers with an object that is fresh or was validated. `note`: the value of Cache-Status. Returns whether
+  // the connection closes after it.
   bool send(TimePoint now, const RequestHead& request, const Stored& object, std::string_view note);
   // The response 304 to a question of this half: what was asked about, current again, and stored as such
   // unless `stores` is false or it was erased meanwhile. Null: the server speaks of other content, so what

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The responses that a site has stored, in memory, for the clients of all its flows. Bounded: what was used longest ago
-// makes room. What is stored and erased here is, too, in the store behind it, which has more room.
+// The stored responses of a site in memory, shared by the clients of all its flows. Bounded: the least
+// recently used are evicted. Changes are passed on to a larger store behind this one, if there is one.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,10 +16,10 @@ namespace longhaul::http {
 class BehindStore {
  public:
   virtual ~BehindStore() = default;
-  virtual void put(const std::string& key, Stored& stored) = 0;  // notes in it what is there
+  virtual void put(const std::string& key, Stored& stored) = 0;  // sets Stored::copy
   virtual void erase(const std::string& key) = 0;
   virtual std::uint64_t clear() = 0;
-  virtual std::uint64_t memory_bytes() const = 0;  // counts as this store's
+  virtual std::uint64_t memory_bytes() const = 0;  // counts against the limit of the store in front
 };
 
 class ObjectStore {
@@ -29,27 +29,28 @@ class ObjectStore {
 
   explicit ObjectStore(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // From now on; null: none. It outlives this, or another call.
+  // Sets the store behind this one (null: none). It must outlive this object, or be replaced first.
   void use(BehindStore* behind) { behind_ = behind; }
 
-  // Of one object; larger ones are not stored.
+  // Larger objects are not stored.
   std::uint64_t most_object_bytes() const { return most_bytes_ / 4; }
 
-  // The one that answers requests like this, fresh or not; null: none.
+  // The response stored for such a request, fresh or not; null if there is none.
   Object find(const std::string& key, const RequestHead& request);
-  // Replaces the one for the same requests.
+  // Replaces the response to the same request (Vary).
   void put(const std::string& key, Stored stored);
-  // The same, of one that comes from the store behind.
+  // The same for a response read from the store behind, which is not written there again.
   void keep(const std::string& key, Stored stored);
   void erase(const std::string& key);
-  // From now on the store uses that much less than its limit.
+  // Lowers the limit by `bytes`; replaces earlier calls.
   void leave_room(std::uint64_t bytes);
-  // Everything, also behind: how many bytes, those that are in both counted once. Counts as an erasure of everything.
+  // Clears memory and the store behind. Returns the bytes removed; what was in both counts once.
   std::uint64_t clear();
 
   std::uint64_t bytes() const { return bytes_; }
-  // What was asked for before an erasure and comes after it may be what was erased: `since` is what erasures() was when it was
-  // asked for. Only the latest erasures are known; before them, everything counts as erased.
+  // A response requested before an erasure and received after it may be the erased version. `since`:
+  // erasures() at the time of the request. Only the latest kErasuresKnown are known; for older requests every
+  // key counts as erased.
   std::uint64_t erasures() const { return erasures_; }
   bool was_erased(const std::string& key, std::uint64_t since) const;
 
@@ -67,7 +68,7 @@ class ObjectStore {
   BehindStore* behind_ = nullptr;
   std::map<std::string, Entry> entries_;
   std::list<std::string> by_use_;  // the latest first
-  std::deque<std::size_t> erased_;  // hashes of the latest keys erased, the last one is number erasures_
+  std::deque<std::size_t> erased_;  // hashes of the keys erased last; the last element is number erasures_
 };
 
 }  // namespace longhaul::http

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer that a stored response makes: all of it, one part, or that the client has it already. Whether it
-// may answer at all is decided in caching.h.
+// Builds the answer from a stored response: 200, 206 or 304. caching.h decides whether it may answer at all.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,14 +9,15 @@
 
 namespace longhaul::http {
 
-// The one part that the client asks for (RFC 9110, section 14.2).
+// A range of the content (RFC 9110, section 14.2).
 struct Part {
   std::uint64_t first = 0, size = 0;
 };
-// Nothing: several, none that there is, or in another unit; the server answers that.
+// The range that the client requests. Returns nullopt for several ranges, an unsatisfiable one, or a unit
+// other than bytes; such requests go to the server.
 std::optional<Part> part_of(const Stored& stored, const RequestHead& request);
 
-// The head of an answer from the cache. `note`: what Cache-Status says (RFC 9211).
+// How the head differs from the stored one. `note`: the value of Cache-Status (RFC 9211).
 struct Answer {
   bool not_modified = false;
   std::optional<Part> part;

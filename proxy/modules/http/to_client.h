@@ -12,8 +12,8 @@ namespace longhaul::http {
 
 class ToClient {
  public:
-  // What one call answers from the cache with its heads, but for the last answer, so that a client that asks
-  // and does not read holds little.
+  // Limit on the cached bytes, heads included, that one call sends; the last answer may exceed it. Bounds the
+  // memory that a client can use by sending requests without reading.
   static constexpr std::uint64_t kMostAnsweredBytes = 4 << 20;
 
   // `out` outlives this object.
@@ -25,7 +25,7 @@ class ToClient {
   void pass(Slice bytes);
   void answer(Slice head);
   void answer(Slice head, const Stored& object, Part part);
-  // Nothing is output to the client after that.
+  // The end of output to the client.
   void end();
   bool has_ended() const { return ended_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client has said to a server before anybody could read it. Simple beginnings, as all browsers make
-// them, can be continued in the client's place; of any other this says so.
+// Client data that reached the server before this half could decrypt it. A simple beginning, as all browsers
+// send it, can be taken over; read_early() rejects any other.
 #pragma once
 #include <optional>
 #include <utility>
@@ -12,21 +12,21 @@ namespace longhaul::http::h2 {
 
 inline constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-// Where the frame ends in which `at` lies, behind the preface; `at` itself between two. Nothing: that is not
-// known yet.
+// The end of the frame that contains `at`, after the preface; `at` itself on a frame boundary. Returns
+// nullopt while the frame's length is not known.
 std::optional<std::size_t> frame_end(Bytes said, std::size_t at);
 
 struct Early {
-  std::optional<Session::Settings> settings;  // nothing: only the preface
+  std::optional<Session::Settings> settings;  // none after the preface alone
   std::vector<std::pair<StreamId, std::int32_t>>
-      windows;  // by how much they were widened; 0: the connection's
+      windows;  // increments of flow-control windows; stream 0: the connection's
   std::size_t requests = 0;
 };
-// Of the preface and whole frames: SETTINGS, requests without content, windows and priorities. Nothing: there
-// is more.
+// Reads the preface and whole frames: SETTINGS, requests without content, WINDOW_UPDATE and PRIORITY. Returns
+// nullopt if there is any other frame.
 std::optional<Early> read_early(Bytes said);
 
-// Whether a server that speaks first, as it may with HTTP/2, can have begun so: with its SETTINGS.
+// Whether these can be the first bytes of an HTTP/2 server that sends first: a SETTINGS frame.
 bool may_be_server(Bytes first);
 
 }  // namespace longhaul::http::h2

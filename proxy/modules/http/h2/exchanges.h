@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests with their responses between two HTTP/2 connections, on each of which the same request has a
-// different stream. streams.h decides what happens to them.
+// Pairs of a request and its response between two HTTP/2 connections. Each pair has one stream on either
+// connection, with different numbers. streams.h decides what happens to them.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,13 +16,13 @@ namespace longhaul::http::h2 {
 
 std::size_t memory_of(const Fields& fields);
 
-// Informational responses (1xx) before one response: how many pass, and of what size together. Indexed fields
-// make a thousand times as much of few bytes.
+// Limits the informational responses (1xx) before one response, by number and total size: HPACK can expand a
+// few bytes a thousandfold.
 class Informed {
  public:
   static constexpr unsigned kMost = 8;
   static constexpr std::size_t kMostBytes = Session::kMostBlockBytes;
-  // One more. False: it is too much.
+  // Counts one more; returns false if it exceeds a limit.
   bool take(const Fields& block) {
     bytes_ += memory_of(block);
     return ++count_ <= kMost && bytes_ <= kMostBytes;
@@ -34,11 +34,11 @@ class Informed {
 };
 
 struct Exchange {
-  StreamId client = 0, server = 0;     // 0: none, or over
-  std::optional<RequestHead> request;  // nothing: not for the cache
+  StreamId client = 0, server = 0;     // 0: none, or closed
+  std::optional<RequestHead> request;  // none: not for the cache
   std::string key;
-  Fields block;            // the client's, as long as it may have to be said again
-  bool asks = false;       // with content
+  Fields block;            // the client's, while it may have to be sent again
+  bool asks = false;       // the request has content
   bool is_tunnel = false;  // CONNECT, extended or not
   Object asked_about;      // a condition was added for it
   DiskWait disk_wait;
@@ -54,22 +54,22 @@ struct Exchange {
 
 class Exchanges {
  public:
-  // Null: there is none. The client's name stays until both sides are over, the server's until leave().
+  // Null if there is none. of_client() finds an exchange until erase(), of_server() until leave().
   Exchange* of_client(StreamId stream) const;
   Exchange* of_server(StreamId stream) const;
 
   // For a new stream of the client.
   Exchange& open(StreamId stream, Fields block);
-  // It was asked on this stream of the server.
+  // The request was sent on this stream to the server.
   void join(Exchange& exchange, StreamId server);
-  // What else comes on the server's stream is nobody's.
+  // Further frames on the server's stream are ignored.
   void leave(Exchange& exchange);
-  // Both sides are over.
+  // Both streams are closed.
   void erase(const Exchange& exchange);
 
   std::size_t size() const { return exchanges_.size(); }
   std::size_t size_at_server() const { return by_server_.size(); }
-  // Of fields, and of responses that are coming; the sources are not included.
+  // Header fields and responses in transit; the sources are not included.
   std::size_t memory_bytes() const;
   // By the client's stream.
   const std::map<StreamId, std::unique_ptr<Exchange>>& all() const { return exchanges_; }

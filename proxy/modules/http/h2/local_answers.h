@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that the near half answers itself, from the store, its disk and pushed objects, and the server's
-// responses that it stores. streams.h passes all other requests on.
+// Answers requests from the store, its disk and pushed objects, and stores responses of the server. streams.h
+// passes all other requests on.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -24,23 +24,22 @@ class LocalAnswers {
 
   void use(bool on) { is_on_ = on; }
   bool is_used() const { return is_on_; }
-  void use_disk(bool on) { uses_disk_ = on; }  // off: what is stored stays in memory
+  void use_disk(bool on) { uses_disk_ = on; }  // off: responses are stored in memory only
 
-  // A new request, first of all.
+  // To be called first for each new request.
   void begin(Exchange& exchange) const;
-  // For requests without content; nothing is said to the server before.
+  // For requests without content, before anything is sent to the server.
   enum class Found : std::uint8_t {
     answer,   // `block`, and the exchange's `down` has the content
-    later,    // perhaps: it waits for an object, and is looked for again
-    nothing,  // the server is asked, perhaps about Exchange::asked_about
+    later,    // an object is in transit: call again
+    nothing,  // to be sent to the server, with a condition if Exchange::asked_about is set
   };
   Found find(TimePoint now, Exchange& exchange, Fields& block);
 
-  // A response of the server: what it makes invalid, and whether it is stored as it comes.
+  // For each response of the server: invalidates what it changes, and starts to store it if allowed.
   void note(const Exchange& exchange, const ResponseHead& response) const;
   void begin_to_store(TimePoint now, Exchange& exchange, const ResponseHead& response) const;
-  // The response 304 to a question of this half. Found::nothing: the request has to be asked as the client
-  // made it.
+  // The 304 to a condition that this half added. Found::nothing: the client's request must be sent unchanged.
   Found take_not_modified(TimePoint now, Exchange& exchange, const ResponseHead& response, Fields& block);
 
   const modules::Counters& counters() const { return counters_; }

@@ -76,6 +76,7 @@ Taken NearReads::on_request(TimePoint now, const Message& message, const Changes
     return Taken::yes;
   }
   side_.out().tell(std::get<Asked>(found));
+  // The READ also goes to the far half: whichever has the data first answers it.
   waiting_.insert_or_assign(header.message_id, std::move(asked));
   return Taken::no;
 }
