@@ -4,19 +4,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "cache/error.h"
-
 namespace longhaul::cache {
 namespace {
 
-constexpr std::size_t kEventsAtOnce = 16;    // each may bring thousands of hooks: about a millisecond in all
-constexpr std::size_t kFoundAhead = 64;      // segments that a start reads ahead of poll()
-constexpr std::uint64_t kGrowth = 4u << 20;  // of the catalogue's log, between two checks of it
-constexpr std::uint64_t kBytesPerSegment = 256 << 10;  // of the cap: bounds their number and memory
-constexpr std::uint64_t kTryFolderEvery = 64;          // puts; there is no clock here
-// Megabytes go to the kernel at once: requests that a block waits for go first. Segments that do not fit in
-// the queue are dropped.
-constexpr int kWriterNiceness = 5;
+constexpr std::size_t kEventsAtOnce = 16;  // each may bring thousands of hooks: about a millisecond in all
+constexpr std::uint64_t kTryFolderEvery = 64;  // puts; there is no clock here
 
 std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
   std::erase_if(hooks, [&](const Hook& hook) { return hook.offset >= length; });
@@ -32,23 +24,18 @@ std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
 
 DiskStore::DiskStore(DiskStoreOptions options)
     : options_(std::move(options)),
-      folder_({.path = options_.directory,
-               .key_file = options_.key_file,
-               .credential = options_.credential,
-               .files = options_.files,
-               .open_catalogue = options_.open_catalogue,
-               .note = [this](std::string line) { mailbox_.put(Note{std::move(line)}); }}),
-      inventory_(std::max(options_.cap_bytes, kMinCapBytes) / 4 * 3,
-                 std::max(options_.cap_bytes, kMinCapBytes) / kBytesPerSegment / 4 * 3),
+      limit_(options_.cap_bytes),
+      inventory_(limit_.inventory()),
       queue_(options_.queue_bytes),
-      mailbox_(options_.wake),
-      writer_("dict-write", kWriterNiceness),
-      reader_("dict-read") {
-  options_.cap_bytes = std::max(options_.cap_bytes, kMinCapBytes);
+      threads_({.path = options_.directory,
+                .key_file = options_.key_file,
+                .credential = options_.credential,
+                .files = options_.files,
+                .open_catalogue = options_.open_catalogue,
+                .note = {}},
+               options_.wake) {
   start();
 }
-
-DiskStore::~DiskStore() { mailbox_.close(); }
 
 void DiskStore::attach(reduction::SegmentListener& listener) { listeners_.attach(listener); }
 
@@ -79,11 +66,7 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   counters_.put_bytes += size;
   queue_.add(name.sites(), size);
   Record record{.number = last_number_, .file_bytes = file_bytes, .name = name, .hooks = std::move(hooks)};
-  writer_.post([this, slot, record = std::move(record), parts = std::move(parts)]() mutable {
-    auto result = folder_.write(record, parts);
-    parts.clear();
-    mailbox_.put(Written{slot, result, std::move(record), folder_.overhead_bytes()});
-  });
+  threads_.write(slot, std::move(record), std::move(parts));
   return Put::taken;
 }
 
@@ -98,10 +81,7 @@ std::uint64_t DiskStore::clear() {
     drop_slot(slot, File::gone);
   }
   cleared_key_ = ClearedKey::pending;
-  writer_.post([this, clear = ++clears_] {
-    const bool destroyed = folder_.clear();
-    mailbox_.put(Cleared{clear, destroyed, folder_.overhead_bytes()});
-  });
+  threads_.clear(++clears_);
   if (state_ == State::starting) start();  // results that are still being read are dropped
   return bytes;
 }
@@ -142,24 +122,19 @@ reduction::LoadId DiskStore::load(const SegmentName& name, std::uint32_t offset,
                         listeners_.loading_bytes() + size <= options_.loading_bytes;
   const reduction::LoadId id = listeners_.begin_load(listener, possible ? size : 0);
   if (!possible) {
-    // Through the reader, so that answers arrive in order.
-    reader_.post([this, id] {
-      mailbox_.put(Loaded{id, kNoSlot, 0, make_error_code(StoreError::truncated)});
-    });
+    threads_.refuse(id);
     return id;
   }
-  reader_.post([this, id, slot, number = inventory_.at(slot).number, name, offset, size] {
-    mailbox_.put(Loaded{id, slot, number, folder_.read(number, name, offset, size)});
-  });
+  threads_.read(id, slot, inventory_.at(slot).number, name, offset, size);
   return id;
 }
 
 bool DiskStore::poll() {
-  std::vector<Event> events;
+  std::vector<SegmentThreads::Event> events;
   events.swap(taken_);
-  bool more = mailbox_.take(kEventsAtOnce, events);
+  bool more = threads_.take(kEventsAtOnce, events);
   events_ += events.size();
-  for (Event& event : events) std::visit([this](auto& known) { on(known); }, event);
+  for (auto& event : events) std::visit([this](auto& known) { on(known); }, event);
   events.clear();
   taken_.swap(events);  // its memory, for the next time
   listeners_.sweep();
@@ -169,7 +144,7 @@ bool DiskStore::poll() {
 void DiskStore::settle() {
   // A listener may request more: done when a round causes no notification.
   for (;;) {
-    bool idle = !writer_.busy() && !reader_.busy();
+    bool idle = !threads_.busy();
     std::uint64_t before = events_;
     while (poll()) {
     }
@@ -181,8 +156,8 @@ void DiskStore::settle() {
 StoreCounters DiskStore::counters() const {
   StoreCounters counters = counters_;
   counters.ready = state_ == State::ready;
-  counters.cap_bytes = options_.cap_bytes;
-  counters.disk_bytes = inventory_.disk_bytes() + overhead_;
+  counters.cap_bytes = limit_.cap_bytes();
+  counters.disk_bytes = inventory_.disk_bytes() + limit_.overhead_bytes();
   counters.queued_bytes = queue_.queued_bytes();
   counters.memory_bytes = hooks_.memory_bytes() + inventory_.memory_bytes();
   counters.segments = inventory_.count();
@@ -192,12 +167,7 @@ StoreCounters DiskStore::counters() const {
 void DiskStore::start() {
   state_ = State::starting;
   found_.clear();
-  writer_.post([this, start = ++starts_] {
-    bool usable = folder_.start([&](Record&& record) {
-      mailbox_.put_below(kFoundAhead, Found{start, std::move(record)});
-    });
-    mailbox_.put(Started{start, usable, folder_.overhead_bytes()});
-  });
+  threads_.start(++starts_);
 }
 
 // Listeners are informed after all segments are known and fit under the limit.
@@ -216,7 +186,7 @@ void DiskStore::on(Found& found) {
 }
 
 void DiskStore::on(Started& started) {
-  overhead_ = started.overhead;
+  limit_.set_overhead(started.overhead);
   if (started.start != starts_) return;
   if (started.usable) {
     become_ready();
@@ -243,7 +213,7 @@ void DiskStore::become_ready() {
 
 void DiskStore::on(Written& written) {
   const Record& record = written.record;
-  overhead_ = written.overhead;
+  limit_.set_overhead(written.overhead);
   queue_.remove(record.name.sites(), record.name.length);
   if (written.result == SegmentFolder::Written::wrong_digest) ++counters_.wrong_digest;
   if (written.result == SegmentFolder::Written::failed) ++counters_.failed;
@@ -269,13 +239,13 @@ void DiskStore::on(Written& written) {
 }
 
 void DiskStore::on(Cleared& cleared) {
-  overhead_ = cleared.overhead;
+  limit_.set_overhead(cleared.overhead);
   if (cleared.clear == clears_)
     cleared_key_ = cleared.key_destroyed ? ClearedKey::destroyed : ClearedKey::kept;
 }
 
 void DiskStore::on(Removed& removed) {
-  overhead_ = removed.overhead;
+  limit_.set_overhead(removed.overhead);
   make_room(0);
 }
 
@@ -286,7 +256,7 @@ void DiskStore::on(Loaded& loaded) {
     counters_.load_bytes += load.size;
     if (known && inventory_.use(loaded.slot, last_stamp_ + 1)) {
       ++last_stamp_;
-      writer_.post([this, number = loaded.number, stamp = last_stamp_] { folder_.use(number, stamp); });
+      threads_.use(loaded.number, last_stamp_);
     }
   } else {
     ++counters_.loads_failed;
@@ -313,16 +283,12 @@ void DiskStore::insert_hooks(Slot slot, const std::vector<Hook>& hooks) {
   while (Slot swept = hooks_.poll_swept()) inventory_.release(swept);
 }
 
-// A compaction of the catalogue writes it a second time before it removes the first.
-std::uint64_t DiskStore::allowance() const { return 2 * overhead_ + kGrowth; }
-
 bool DiskStore::make_room(std::uint64_t bytes) {
-  if (state_ != State::ready || (bytes > 0 && allowance() + bytes > options_.cap_bytes)) return false;
-  std::uint64_t most_segments = options_.cap_bytes / kBytesPerSegment;
+  if (state_ != State::ready || (bytes > 0 && !limit_.fits_alone(bytes))) return false;
   for (;;) {
-    const bool full = inventory_.disk_bytes() + bytes + allowance() > options_.cap_bytes;
-    if (!full && inventory_.count() + (bytes > 0) <= most_segments) return true;
-    Slot slot = inventory_.next_to_go(full ? Inventory::Short::bytes : Inventory::Short::segments);
+    const auto exceeded = limit_.exceeded(inventory_.disk_bytes() + bytes, inventory_.count() + (bytes > 0));
+    if (!exceeded) return true;
+    Slot slot = inventory_.next_to_go(*exceeded);
     if (slot == kNoSlot) return false;
     ++counters_.made_room;
     drop_slot(slot, File::remove);
@@ -335,11 +301,7 @@ void DiskStore::drop_slot(Slot slot, File file) {
   hooks_.retire(slot);
   if (segment.state == Inventory::State::readable)
     listeners_.tell([&](auto& listener) { listener.on_dropped(segment.name); });
-  if (file == File::remove)
-    writer_.post([this, number = segment.number, length = segment.disk_bytes] {
-      folder_.remove(number, length);
-      mailbox_.put(Removed{folder_.overhead_bytes()});
-    });
+  if (file == File::remove) threads_.remove(segment.number, segment.disk_bytes);
   if (inventory_.count() > 0) return;
   hooks_.clear();
   inventory_.release_all();

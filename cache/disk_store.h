@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments on a disk: decides which are kept and evicted, and informs listeners. Disk input and output
-// happens on two threads, one that writes and one that reads; the store itself is used on its owner's thread,
-// never blocks it and has no clock. segment_folder.h handles the files.
+// Segments on a disk: decides which are kept and evicted, and informs listeners. The store is used on its
+// owner's thread, never blocks it and has no clock: disk input and output happens on segment_threads.h's.
 #pragma once
-#include <variant>
-
+#include "cache/disk_limit.h"
 #include "cache/inventory.h"
 #include "cache/link_hooks.h"
 #include "cache/listeners.h"
 #include "cache/queue_shares.h"
-#include "cache/segment_folder.h"
+#include "cache/segment_threads.h"
 #include "cache/store_counters.h"
-#include "cache/worker.h"
 
 namespace longhaul::cache {
 
@@ -28,13 +25,11 @@ struct DiskStoreOptions {
   CatalogueOpener open_catalogue = open_rocksdb_catalogue;
 };
 
-inline constexpr std::uint64_t kMinCapBytes = 64u << 20;
-
 class DiskStore final : public reduction::SegmentStore {
  public:
   // Throws StoreUnusable. The directory is read in the background; until that is done, nothing is stored.
   explicit DiskStore(DiskStoreOptions options);
-  ~DiskStore() override;  // after everything in the queue was written
+  ~DiskStore() override = default;  // after everything in the queue was written
 
   void attach(reduction::SegmentListener& listener) override;
   void detach(reduction::SegmentListener& listener) override;
@@ -58,39 +53,13 @@ class DiskStore final : public reduction::SegmentStore {
   StoreCounters counters() const;
 
  private:
-  struct Found {
-    std::uint64_t start;
-    Record record;
-  };
-  struct Started {
-    std::uint64_t start;
-    bool usable;
-    std::uint64_t overhead;
-  };
-  struct Cleared {
-    std::uint64_t clear;
-    bool key_destroyed;
-    std::uint64_t overhead;
-  };
-  struct Written {
-    Slot slot;
-    SegmentFolder::Written result;
-    Record record;
-    std::uint64_t overhead;
-  };
-  struct Removed {
-    std::uint64_t overhead;
-  };
-  struct Loaded {
-    reduction::LoadId load;
-    Slot slot;  // none: no request was sent to the disk
-    std::uint64_t number;
-    Result<Slice> bytes;
-  };
-  struct Note {
-    std::string line;
-  };
-  using Event = std::variant<Found, Started, Cleared, Written, Removed, Loaded, Note>;
+  using Found = SegmentThreads::Found;
+  using Started = SegmentThreads::Started;
+  using Cleared = SegmentThreads::Cleared;
+  using Written = SegmentThreads::Written;
+  using Removed = SegmentThreads::Removed;
+  using Loaded = SegmentThreads::Loaded;
+  using Note = SegmentThreads::Note;
   struct Listed {  // found at a start, not reported yet
     Slot slot;
     std::uint64_t number, stamp;
@@ -109,13 +78,12 @@ class DiskStore final : public reduction::SegmentStore {
   void insert_hooks(Slot slot, const std::vector<Hook>& hooks);
   // Drops other segments until `bytes` more fit; false if that is impossible.
   bool make_room(std::uint64_t bytes);
-  std::uint64_t allowance() const;
   enum class File { remove, gone };
   void drop_slot(Slot slot, File file);
   void forget_all();
 
   DiskStoreOptions options_;
-  SegmentFolder folder_;  // used by the writer, except read()
+  DiskLimit limit_;
   Inventory inventory_;
   LinkHooks hooks_;
   Listeners listeners_;
@@ -123,16 +91,14 @@ class DiskStore final : public reduction::SegmentStore {
   std::vector<Listed> found_;
   std::uint64_t last_number_ = 0;
   std::uint64_t last_stamp_ = 0;
-  std::uint64_t overhead_ = 0;
   std::uint64_t puts_without_folder_ = 0;
   enum class State { starting, ready, unusable } state_ = State::starting;
   std::uint64_t starts_ = 0, clears_ = 0;  // current round: results of an earlier one are obsolete
   ClearedKey cleared_key_ = ClearedKey::none;
   StoreCounters counters_;
-  std::vector<Event> taken_;
+  std::vector<SegmentThreads::Event> taken_;
   std::uint64_t events_ = 0;  // handled so far
-  Mailbox<Event> mailbox_;
-  Worker writer_, reader_;  // last: they use the members above
+  SegmentThreads threads_;
 };
 
 }  // namespace longhaul::cache

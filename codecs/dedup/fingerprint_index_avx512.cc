@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of the index for AVX-512, eight fingerprints at a time: they wait for memory only, and request
-// all eight lines at once. The results equal those of the plain loops in fingerprint_index.cc.
-#include "codecs/dedup/fingerprint_index.h"
+#include "codecs/dedup/fingerprint_index_avx512.h"
 
 #if defined(__x86_64__)
 // GCC 12 warns about its own header (GCC bug 105593).
@@ -12,16 +10,23 @@
 #include <cstddef>
 #include <utility>
 
+#include "codecs/dedup/key_hash.h"
+#include "codecs/dedup/replacement.h"
+
 #define LONGHAUL_AVX512                                                                   \
   __attribute__((                                                                         \
       target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt," \
              "prfchw")))
 
-namespace longhaul::dedup {
+namespace longhaul::dedup::avx512 {
 namespace {
 
 LONGHAUL_AVX512 inline __m512i all(std::uint64_t value) {
   return _mm512_set1_epi64(static_cast<long long>(value));
+}
+
+LONGHAUL_AVX512 inline __m128i four(std::uint32_t value) {
+  return reinterpret_cast<__m128i>(Bucket::all_ways(value));
 }
 
 LONGHAUL_AVX512 inline __mmask8 lanes_of(std::size_t left) {
@@ -66,18 +71,16 @@ __attribute__((always_inline)) inline void fetch_all(const void* const (&lines)[
   (__builtin_prefetch(lines[kLanes], 0, 2), ...);
 }
 
-}  // namespace
-
 // Finds the buckets of eight fingerprints, each 64 bits: the tag above the number in the smallest table.
-class FingerprintIndex::Wide {
+class Wide {
  public:
-  LONGHAUL_AVX512 explicit Wide(const FingerprintIndex& index)
-      : base(all(index.base_)),
-        buckets_(all(index.buckets_)),
-        whole_(all(std::uint64_t{index.base_} * index.planes_)),
-        planes_(all((2 * index.planes_ - 1) & (kPlanes - 1))) {}
+  LONGHAUL_AVX512 explicit Wide(const FingerprintTable::Shape& shape)
+      : base(all(shape.base)),
+        buckets_(all(shape.buckets)),
+        whole_(all(std::uint64_t{shape.base} * shape.planes)),
+        planes_(all((2 * shape.planes - 1) & (FingerprintTable::kPlanes - 1))) {}
 
-  // Their numbers, as bucket() has it.
+  // Their numbers, as Shape::number_of() has it.
   LONGHAUL_AVX512 __m512i buckets(__m512i prints) const {
     const __m512i plane = _mm512_and_si512(_mm512_srli_epi64(prints, 32), planes_);
     const __m512i smallest = _mm512_and_si512(prints, all(0xffffffff));
@@ -91,14 +94,15 @@ class FingerprintIndex::Wide {
   const __m512i buckets_, whole_, planes_;
 };
 
-LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::byte* data,
-                                                                     std::span<std::uint32_t> positions,
-                                                                     Fingerprint* out,
-                                                                     std::uint32_t needed) const {
+}  // namespace
+
+LONGHAUL_AVX512 std::size_t fingerprints(const FingerprintTable& table, const std::byte* data,
+                                         std::span<std::uint32_t> positions, Fingerprint* out,
+                                         std::uint32_t needed) {
   static_assert(sizeof(Fingerprint) == 8 && offsetof(Fingerprint, tag) == 4);
-  const Wide wide(*this);
+  const Wide wide(table.shape());
   const __m512i needed_tags = all(std::uint64_t{needed} << 32);
-  const __m512i table = all(reinterpret_cast<std::uintptr_t>(memory_.data()));
+  const __m512i buckets = all(reinterpret_cast<std::uintptr_t>(table.data()));
   const __m512i nowhere = all(reinterpret_cast<std::uintptr_t>(out));
   std::size_t count = 0;
   for (std::size_t i = 0; i < positions.size(); i += 8) {
@@ -115,7 +119,7 @@ LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::
     static_assert(sizeof(Bucket) == 1 << 5);
     alignas(64) const void* lines[8];
     _mm512_store_si512(
-        lines, _mm512_mask_add_epi64(nowhere, kept, table, _mm512_slli_epi64(wide.buckets(print), 5)));
+        lines, _mm512_mask_add_epi64(nowhere, kept, buckets, _mm512_slli_epi64(wide.buckets(print), 5)));
     fetch_all(lines, std::make_index_sequence<8>());
     const auto found = static_cast<unsigned>(__builtin_popcount(kept));
     const auto low = static_cast<__mmask8>((1u << found) - 1);
@@ -127,16 +131,16 @@ LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::
 }
 
 // Without a branch on the results: of samples of new data anything between none and half are found.
-LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerprint> prints,
-                                                        std::uint64_t before, std::uint64_t* out) const {
+LONGHAUL_AVX512 void newest(const FingerprintTable& table, std::uint64_t ring_bytes,
+                            std::span<const Fingerprint> prints, std::uint64_t before, std::uint64_t* out) {
   if (before == 0) {
     std::fill_n(out, prints.size(), 0);
     return;
   }
-  const Wide wide(*this);
+  const Wide wide(table.shape());
   const __m256i last = _mm256_set1_epi64x(static_cast<long long>(before - 1));
-  const __m256i offset_mask = _mm256_set1_epi64x(static_cast<long long>(kOffsetMask));
-  const __m256i low_mask = _mm256_set1_epi64x((1 << kLowBits) - 1);
+  const __m256i offset_mask = _mm256_set1_epi64x(static_cast<long long>(Bucket::kOffsetMask));
+  const __m256i low_mask = _mm256_set1_epi64x((1 << Bucket::kLowBits) - 1);
   for (std::size_t i = 0; i < prints.size(); i += 8) {
     const __mmask8 lanes = lanes_of(prints.size() - i);
     const __m512i print = _mm512_maskz_loadu_epi64(lanes, prints.data() + i);
@@ -145,14 +149,14 @@ LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerpr
     _mm512_store_si512(numbers, wide.buckets(print));
     _mm512_store_si512(tags, _mm512_srli_epi64(print, 32));
     for (unsigned lane = 0; lane < 8; ++lane) {
-      const Bucket& bucket = table()[numbers[lane]];
+      const Bucket& bucket = table.data()[numbers[lane]];
       const __m128i entries = reinterpret_cast<__m128i>(bucket.tags);
       const __m256i places = _mm256_cvtepu32_epi64(reinterpret_cast<__m128i>(bucket.places));
-      const __m256i offsets = _mm256_or_si256(_mm256_slli_epi64(places, kLowBits),
+      const __m256i offsets = _mm256_or_si256(_mm256_slli_epi64(places, Bucket::kLowBits),
                                               _mm256_and_si256(_mm256_cvtepu32_epi64(entries), low_mask));
       // One less than the age, so that an entry at `before` itself counts as the oldest of all.
       const __m256i age = _mm256_and_si256(_mm256_sub_epi64(last, offsets), offset_mask);
-      const __mmask8 same = _mm_cmpeq_epi32_mask(_mm_srli_epi32(entries, kLowBits),
+      const __mmask8 same = _mm_cmpeq_epi32_mask(_mm_srli_epi32(entries, Bucket::kLowBits),
                                                  _mm_set1_epi32(static_cast<int>(tags[2 * lane])));
       const __m256i claims = _mm256_mask_mov_epi64(_mm256_set1_epi64x(-1), same, age);
       const __m256i two = _mm256_min_epu64(claims, _mm256_permute4x64_epi64(claims, 0x4e));
@@ -160,24 +164,22 @@ LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerpr
       ages[lane] = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm256_castsi256_si128(one)));
     }
     const __m512i age = _mm512_load_si512(ages);
-    const __mmask8 held = _mm512_cmplt_epu64_mask(age, all(ring_bytes_));
+    const __mmask8 held = _mm512_cmplt_epu64_mask(age, all(ring_bytes));
     const __mmask8 found = _mm512_mask_cmplt_epu64_mask(held, age, all(before - 1));
     _mm512_mask_storeu_epi64(out + i, lanes, _mm512_maskz_sub_epi64(found, all(before - 1), age));
   }
 }
 
-LONGHAUL_AVX512 std::uint64_t FingerprintIndex::put_by_avx512(std::span<const Fingerprint> prints,
-                                                              std::span<const std::uint32_t> positions,
-                                                              std::uint64_t base) {
-  const Wide wide(*this);
-  const auto oldest =
-      reinterpret_cast<__m128i>(all_ways(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits)));
-  const auto preferred = reinterpret_cast<__m128i>(all_ways(kPreferred << kLowBits));
-  const auto ordinary = reinterpret_cast<__m128i>(all_ways(kOrdinary));
-  const auto dead = reinterpret_cast<__m128i>(all_ways(kDead));
-  const auto same = reinterpret_cast<__m128i>(all_ways(kSame));
-  const auto numbers = reinterpret_cast<__m128i>(Four{0, 1, 2, 3});
-  const auto empty = reinterpret_cast<__m128i>(all_ways(kEmpty));
+LONGHAUL_AVX512 std::uint64_t put(const FingerprintTable& table, std::uint64_t ring_bytes,
+                                  std::span<const Fingerprint> prints,
+                                  std::span<const std::uint32_t> positions, std::uint64_t base) {
+  using R = Replacement;
+  const Wide wide(table.shape());
+  const auto oldest = four(R::oldest(ring_bytes));
+  const auto preferred = four(R::kPreferred << Bucket::kLowBits);
+  const auto ordinary = four(R::kOrdinary), dead = four(R::kDead);
+  const auto same = four(R::kSame), empty = four(R::kEmpty);
+  const auto numbers = reinterpret_cast<__m128i>(Bucket::Four{0, 1, 2, 3});
   constexpr int kFirstWithoutSecondOrThird = 0xba;
   std::uint64_t added = 0;
   // The buckets of the eight being inserted, and of the next eight, which are prefetched meanwhile.
@@ -187,35 +189,34 @@ LONGHAUL_AVX512 std::uint64_t FingerprintIndex::put_by_avx512(std::span<const Fi
       const __mmask8 lanes = lanes_of(prints.size() - next);
       auto& ahead = at[next / 8 % 2];
       _mm512_store_si512(ahead, wide.buckets(_mm512_maskz_loadu_epi64(lanes, prints.data() + next)));
-      for (const std::uint64_t number : ahead) __builtin_prefetch(table() + number, 1);
+      for (const std::uint64_t number : ahead) __builtin_prefetch(table.data() + number, 1);
     }
     if (next == 0) continue;
     const std::size_t first = next - 8, end = std::min(next, prints.size());
     for (std::size_t i = first; i < end; ++i) {
       const Fingerprint print = prints[i];
-      Bucket& into = table()[at[first / 8 % 2][i - first]];
+      Bucket& into = table.data()[at[first / 8 % 2][i - first]];
       const auto tags = reinterpret_cast<__m128i>(into.tags);
       const auto places = reinterpret_cast<__m128i>(into.places);
       const std::uint64_t offset = base + positions[i];
-      const __m128i age = _mm_sub_epi32(reinterpret_cast<__m128i>(all_ways(place_of(offset))), places);
-      const __mmask8 same_tag = _mm_cmpeq_epi32_mask(_mm_srli_epi32(tags, kLowBits),
-                                                     reinterpret_cast<__m128i>(all_ways(print.tag)));
-      __m128i claim = _mm_srli_epi32(age, kAgeStep);
+      const __m128i age = _mm_sub_epi32(four(Bucket::place_of(offset)), places);
+      const __mmask8 same_tag = _mm_cmpeq_epi32_mask(_mm_srli_epi32(tags, Bucket::kLowBits), four(print.tag));
+      __m128i claim = _mm_srli_epi32(age, R::kAgeStep);
       claim = _mm_mask_or_epi32(claim, _mm_testn_epi32_mask(tags, preferred), claim, ordinary);
       claim = _mm_mask_or_epi32(claim, _mm_cmpgt_epu32_mask(age, oldest), claim, dead);
       claim = _mm_mask_mov_epi32(claim, _mm_testn_epi32_mask(places, places), empty);
       claim = _mm_mask_or_epi32(claim, same_tag, claim, same);
-      claim = _mm_ternarylogic_epi32(claim, _mm_set1_epi32(kWays - 1), numbers, kFirstWithoutSecondOrThird);
+      claim = _mm_ternarylogic_epi32(claim, four(Bucket::kWays - 1), numbers, kFirstWithoutSecondOrThird);
       claim = _mm_max_epu32(claim, _mm_shuffle_epi32(claim, 0x4e));
       claim = _mm_max_epu32(claim, _mm_shuffle_epi32(claim, 0xb1));
       const auto most = static_cast<std::uint32_t>(_mm_cvtsi128_si32(claim));
-      if (most < kOrdinary && !(print.tag & kPreferred)) continue;
-      added += into.places[most % kWays] == 0;
-      write(into, most % kWays, print, offset);
+      if (R::leaves_out(most, print)) continue;
+      added += into.places[R::way(most)] == 0;
+      into.write(R::way(most), print, offset);
     }
   }
   return added;
 }
 
-}  // namespace longhaul::dedup
+}  // namespace longhaul::dedup::avx512
 #endif

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <optional>
 
+#include "codecs/dedup/block_samples.h"
+
 namespace longhaul::dedup {
 namespace {
 
@@ -21,10 +23,6 @@ constexpr std::uint32_t kSwitchGain = 8;
 constexpr std::uint32_t kDetourGain = 32;
 // How far after the resumption to look for history that contains the edit, too.
 constexpr std::uint32_t kSwitchWithin = 256;
-// Samples nearer than this to the edge of a copy are remembered at their new place, so that the next block
-// finds the history with this very edit. Samples farther inside stay at their old place, which every stream
-// may use already.
-constexpr std::uint32_t kEdge = 512;
 
 // After a long match, this much is sampled at first.
 constexpr std::uint32_t kFirstPiece = 1024;
@@ -32,82 +30,22 @@ constexpr std::uint32_t kFirstPiece = 1024;
 constexpr std::uint64_t kFreshBytes = 128 * 1024;
 constexpr std::size_t kLargeBlock = 4096;
 
-// Scratch space of a call: one per thread, so that an idle finder holds nothing.
-struct Scratch {
-  std::vector<std::uint32_t> positions;
-  std::vector<Fingerprint> prints;
-  std::vector<std::uint64_t> candidates;
-  void make_room(std::size_t samples) {
-    if (samples <= positions.size()) return;
-    samples = std::max(samples, 2 * positions.size());
-    positions.resize(samples);
-    prints.resize(samples);
-    candidates.resize(samples);
-  }
-};
-Scratch& scratch() {
-  thread_local Scratch scratch;
-  return scratch;
-}
-
 }  // namespace
 
-// One block's search. Positions are relative to the block; those of samples may be negative, where a window
-// begins in the bytes before it.
+// One block's search. Positions are relative to the block.
 class MatchFinder::Search {
  public:
-  // Takes one sample in 64, halved this many times.
+  // `halvings`: of the number of samples.
   Search(MatchFinder& finder, const HistoryRing& ring, std::uint64_t offset, std::size_t size,
          unsigned halvings)
       : kernels_(*finder.kernels_),
-        index_(finder.index_),
         ring_(ring),
         offset_(offset),
         size_(static_cast<std::uint32_t>(size)),
         block_(ring.read(offset, size).data()),
-        halvings_(halvings),
-        scratch_(scratch()) {
-    // Windows may begin in the previous block, if that is adjacent in memory.
-    const std::uint64_t lap = offset - offset % ring.size();
-    first_ = -static_cast<std::int64_t>(
-        std::min<std::uint64_t>(kKeyBytes - 1, offset - std::max(lap, ring.floor())));
-    end_ = std::int64_t{size_} - std::int64_t{kKeyBytes - 1};
+        samples_(*finder.kernels_, finder.index_, ring, offset, size, halvings) {
     const std::uint64_t third = ring.size() / 3;
     lasts_from_ = ring.head() > third ? ring.head() - third : 0;
-    sampled_ = first_;
-  }
-
-  // Samples the part of [from, to) that was not sampled yet.
-  void sample(std::int64_t from, std::int64_t to) {
-    from = std::max(from, sampled_);
-    to = std::min(to, end_);
-    if (from >= to) return;
-    sampled_ = to;
-    const auto count = static_cast<std::size_t>(to - from);
-    scratch_.make_room(samples_ + sample_room(count));
-    std::uint32_t* const positions = scratch_.positions.data() + samples_;
-    std::size_t samples = kernels_.sample(block_ + from, count, positions);
-    samples = index_.fingerprints(block_ + from, {positions, samples}, scratch_.prints.data() + samples_,
-                                  halvings_);
-    for (std::size_t i = 0; i < samples; ++i) positions[i] += static_cast<std::uint32_t>(from - first_);
-    samples_ += samples;
-  }
-  void sample_all() { sample(first_, end_); }
-
-  // Looks up the samples that were not looked up yet.
-  void look_up() {
-    const std::size_t fresh = samples_ - looked_up_;
-    index_.newest(std::span<const Fingerprint>(scratch_.prints).subspan(looked_up_, fresh), offset_,
-                  scratch_.candidates.data() + looked_up_);
-    for (std::uint64_t& candidate : std::span(scratch_.candidates).subspan(looked_up_, fresh)) {
-      if (candidate == 0) continue;
-      if (ring_.holds(candidate, kKeyBytes)) {
-        fetch(ring_.read(candidate, kKeyBytes).data());
-      } else {
-        candidate = 0;
-      }
-    }
-    looked_up_ = samples_;
   }
 
   // The block may continue where the previous one left off.
@@ -124,19 +62,20 @@ class MatchFinder::Search {
     // needs no samples. Otherwise ever more, because lookups are faster in large batches.
     std::int64_t piece = distance_ && lasts(offset_ - distance_) ? kFirstPiece : size_;
     while (done_ < size_) {
-      if (sampled_ < std::min(end_, std::int64_t{done_} + kResumeWithin + kSwitchWithin)) {
-        sample(std::int64_t{done_} - kEdge, done_ + piece);
-        look_up();
+      if (samples_.sampled() <
+          std::min(samples_.end(), std::int64_t{done_} + kResumeWithin + kSwitchWithin)) {
+        samples_.sample(std::int64_t{done_} - BlockSamples::kEdge, done_ + piece);
+        samples_.look_up();
         piece *= 2;
       }
       const std::optional<Copy> resumed = resumption();
       const std::int64_t end = resumed ? std::int64_t{resumed->position} + kSwitchWithin : size_;
       std::optional<Copy> found;
-      for (; next < samples_ && !found; ++next) {
-        const std::int64_t position = position_of(next);
+      for (; next < samples_.size() && !found; ++next) {
+        const std::int64_t position = samples_.position(next);
         if (position + std::int64_t{kKeyBytes} <= std::int64_t{done_}) continue;
         if (position >= end) break;
-        const std::uint64_t candidate = scratch_.candidates[next];
+        const std::uint64_t candidate = samples_.candidate(next);
         if (candidate == 0) continue;
         // The index knows nothing newer than the run that continues here anyway.
         if (resumed && offset_ + static_cast<std::uint64_t>(position) - candidate == distance_) break;
@@ -151,10 +90,10 @@ class MatchFinder::Search {
       }
       if (!found) found = resumed;
       if (!found) {
-        if (sampled_ >= end_) break;
+        if (samples_.sampled() >= samples_.end()) break;
         piece *= 4;
-        sample(sampled_, sampled_ + piece);
-        look_up();
+        samples_.sample(samples_.sampled(), samples_.sampled() + piece);
+        samples_.look_up();
         continue;
       }
       distance_ = offset_ + found->position - found->source;
@@ -163,35 +102,11 @@ class MatchFinder::Search {
     }
   }
 
-  // Samples deep inside a copy are found through the source of the copy.
-  void remember(const std::vector<Copy>& copies) {
-    std::size_t from = 0, kept = 0;
-    for (const Copy& copy : copies) {
-      const std::int64_t end = std::int64_t{copy.position} + copy.length;
-      const std::int64_t known_from = copy.position == 0 ? first_ : copy.position + std::int64_t{kEdge};
-      const std::int64_t known_to = end - std::int64_t{kKeyBytes} - (end == size_ ? 0 : kEdge);
-      if (known_from > known_to || !lasts(copy.source)) continue;  // the usual case
-      const std::size_t begin = first_sample_at(known_from, from);
-      kept = keep(from, begin, kept);
-      from = first_sample_at(known_to + 1, begin);
-    }
-    samples_ = keep(from, samples_, kept);
-    remember_all();
-  }
-
-  void remember_all() {
-    index_.insert(std::span(scratch_.prints).first(samples_), std::span(scratch_.positions).first(samples_),
-                  offset_ + static_cast<std::uint64_t>(first_));
-  }
-
-  void remember_beside() {
-    for (std::size_t i = 0; i < samples_; ++i)
-      index_.insert_beside(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position_of(i)));
-  }
-
   // References to old history would soon expire, so the block itself is remembered. Content that returns
   // within twice that distance must still be in reach then, which is three quarters of the ring.
   bool lasts(std::uint64_t source) const { return source >= lasts_from_; }
+  std::uint64_t lasts_from() const { return lasts_from_; }
+  BlockSamples& samples() { return samples_; }
   std::uint32_t done() const { return done_; }
 
   // Where the next block of the stream might go on.
@@ -200,12 +115,6 @@ class MatchFinder::Search {
   }
 
  private:
-  // Instead of a candidate: there is one, but it may not be used yet.
-  static constexpr std::uint64_t kWaiting = 1;
-
-  std::int64_t position_of(std::size_t sample) const {
-    return first_ + std::int64_t{scratch_.positions[sample]};
-  }
   const std::byte* history(std::uint64_t source) const { return ring_.read(source, 0).data(); }
 
   // Sets range_ to the usable history around `source`; false if that is empty.
@@ -246,17 +155,14 @@ class MatchFinder::Search {
   }
 
   std::optional<Copy> try_sample(std::size_t sample, Usable usable) {
-    const std::int64_t position = position_of(sample);
+    const std::int64_t position = samples_.position(sample);
     const std::int64_t from = std::max(position, std::int64_t{done_});
     const auto inside = static_cast<std::uint64_t>(from - position);
-    std::uint64_t candidate = scratch_.candidates[sample];
-    if (candidate == kWaiting) return std::nullopt;
+    std::uint64_t candidate = samples_.candidate(sample);
+    if (candidate == BlockSamples::kWaiting) return std::nullopt;
     while (!enter(candidate + inside, usable)) {
-      // An older one may suffice.
-      scratch_.candidates[sample] = kWaiting;
-      waiting_ = true;
-      candidate = index_.newest(scratch_.prints[sample], candidate);
-      if (candidate == 0 || !ring_.holds(candidate, kKeyBytes)) return std::nullopt;
+      candidate = samples_.older(sample, candidate);
+      if (candidate == 0) return std::nullopt;
     }
     const std::uint64_t source = candidate + inside;
     const auto begin = static_cast<std::uint32_t>(from);
@@ -275,58 +181,14 @@ class MatchFinder::Search {
     done_ = copy.position + copy.length;
   }
 
-  // The first sample from number `from` on with at least that position.
-  std::size_t first_sample_at(std::int64_t position, std::size_t from) const {
-    const auto begin = scratch_.positions.begin();
-    const auto end = begin + static_cast<std::ptrdiff_t>(samples_);
-    const auto found = std::lower_bound(begin + static_cast<std::ptrdiff_t>(from), end, position - first_);
-    return static_cast<std::size_t>(found - begin);
-  }
-
-  // Moves samples [from, to) behind the first `kept` ones and returns the new number of those. Samples that
-  // wait for an older entry go into the index at once.
-  std::size_t keep(std::size_t from, std::size_t to, std::size_t kept) {
-    if (!waiting_) {
-      const auto move = [&](auto& samples) {
-        const auto begin = samples.begin();
-        std::copy(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to),
-                  begin + static_cast<std::ptrdiff_t>(kept));
-      };
-      if (from != kept) move(scratch_.prints), move(scratch_.positions);
-      return kept + to - from;
-    }
-    for (std::size_t i = from; i < to; ++i) {
-      if (scratch_.candidates[i] == kWaiting) {
-        index_.insert_beside(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position_of(i)));
-        continue;
-      }
-      scratch_.prints[kept] = scratch_.prints[i];
-      scratch_.positions[kept++] = scratch_.positions[i];
-    }
-    return kept;
-  }
-
-  // Prefetches the history that a copy from here would be compared with: mostly its first 500 bytes are read,
-  // and memory delivers ten lines in little more than the time of one.
-  __attribute__((always_inline)) static void fetch(const std::byte* candidate) {
-    for (int line = -2; line <= 8; ++line) __builtin_prefetch(candidate + 64 * line);
-  }
-
   const Kernels& kernels_;
-  FingerprintIndex& index_;
   const HistoryRing& ring_;
   const std::uint64_t offset_;
   const std::uint32_t size_;
   const std::byte* const block_;
-  const unsigned halvings_;
-  Scratch& scratch_;
-  std::size_t samples_ = 0, looked_up_ = 0;  // how many of the scratch space's are this block's
+  BlockSamples samples_;
   std::uint64_t lasts_from_ = 0;
-  std::int64_t first_ = 0;    // the first position that may be sampled; positions count from here
-  std::int64_t end_ = 0;      // one past the last one
-  std::int64_t sampled_ = 0;  // up to here they were looked up, or skipped
 
-  bool waiting_ = false;        // some candidate is kWaiting
   std::uint32_t done_ = 0;      // everything before it is copied or left as literals
   std::uint64_t distance_ = 0;  // of the last copy
   Interval range_;              // usable and contiguous, around the last source
@@ -348,10 +210,10 @@ void MatchFinder::find(const HistoryRing& ring, std::uint64_t offset, std::size_
   if (continuation && *continuation) search.follow(*continuation, usable, copies);
   if (search.done() < size) {
     search.walk(usable, copies);
-    search.remember(copies);
+    search.samples().remember(copies, search.lasts_from());
   } else if (!search.lasts(copies[0].source)) {
-    search.sample_all();
-    search.remember_all();
+    search.samples().sample_all();
+    search.samples().remember_all();
   }
   if (large) fresh_bytes_ = copies.empty() ? fresh_bytes_ + size : 0;
   if (continuation) *continuation = search.continuation();
@@ -366,9 +228,9 @@ unsigned MatchFinder::halvings() const {
 void MatchFinder::insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
     const std::size_t piece = std::min(size - done, kRingStep);
-    Search search(*this, ring, offset + done, piece, 0);
-    search.sample_all();
-    search.remember_beside();
+    BlockSamples samples(*kernels_, index_, ring, offset + done, piece, 0);
+    samples.sample_all();
+    samples.remember_beside();
     done += piece;
   }
 }

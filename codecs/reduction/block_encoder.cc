@@ -16,9 +16,6 @@ namespace {
 constexpr std::size_t kMinBlockBytes = 64;
 // Smaller blocks of a stream that never shrinks do not save their heads either.
 constexpr std::size_t kMinHopelessBytes = 1024;
-constexpr std::size_t kMinZstdBytes = 48;
-// Fewer than this say nothing about the stream.
-constexpr std::size_t kMinTrialBytes = 1024;
 // How many requests the twin may have outstanding: more than there are streams to wait.
 constexpr std::size_t kMaxNeeded = 65'536;
 // Answers for blocks that were answered before; our own decoder never sends any.
@@ -101,12 +98,12 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
     SharedHistory::Reach reach(history_->shared, stream, flow.track, *offset, whom);
     std::size_t literals = plain.size();
     if (stages.dedup_memory) {
-      history_->finder.set_thinner(effort_.thinner_samples);
+      history_->finder.set_thinner(compression_.effort().thinner_samples);
       history_->finder.find(history_->ring, *offset, plain.size(), reach, copies_, &flow.continuation);
       for (const dedup::Copy& copy : copies_) literals -= copy.length;
     }
-    if (stages.compression && literals >= kMinZstdBytes) {
-      context = reach.context(effort_.context_for(literals));
+    if (stages.compression && literals >= Compression::kMinBytes) {
+      context = reach.context(compression_.effort().context_for(literals));
       keep_worthwhile(context);
     }
     if (!copies_.empty()) {
@@ -124,7 +121,13 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
   }
   std::size_t begin = out.size();
   fields.content_bytes = static_cast<std::uint32_t>(content.size());
-  if (stages.compression) compress(flow, context, content, header, fields, out);
+  if (stages.compression) {
+    Compression::Context before;
+    if (context.size())
+      before = {.bytes = history_->ring.read(context.begin, static_cast<std::size_t>(context.size())),
+                .distance = header.ring_offset - context.end};
+    compression_.compress(flow.trials, before, content, header.codec, fields, out);
+  }
   if (!(header.codec & kZstd)) {
     write_encoded_fields(header.codec, fields, out);
     append(out, content);
@@ -156,45 +159,6 @@ void BlockEncoder::keep_worthwhile(Interval context) {
     return copy.length < kMaxZstdRepeat && copy.source >= context.begin &&
            copy.source + copy.length <= context.end;
   });
-}
-
-// Sets kZstd if compression pays; otherwise writes nothing.
-void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHeader& header,
-                            EncodedBlock& fields, Buffer& out) {
-  if (content.size() < kMinZstdBytes) return;
-  const std::size_t instead_of = content.size();
-  std::uint8_t codec = header.codec | kZstd;
-  thread_local Buffer opened;
-  opened.clear();
-  if (effort_.opens_deflated && twin_closes_ && (codec & kInRing) && open_deflated(content, opened)) {
-    codec |= kOpened;
-    content = opened;
-    fields.content_bytes = static_cast<std::uint32_t>(content.size());
-  }
-  bool telling = content.size() >= kMinTrialBytes;
-  if (telling && !flow.trials.worthwhile(content)) {
-    ++counters_.incompressible_blocks;
-    return;
-  }
-  std::size_t begin = out.size();
-  Bytes before;
-  if (context.size()) {
-    codec |= kContext;
-    before = history_->ring.read(context.begin, static_cast<std::size_t>(context.size()));
-    fields.context_distance = header.ring_offset - context.end;
-    fields.context_bytes = static_cast<std::uint32_t>(context.size());
-  }
-  write_encoded_fields(codec, fields, out);
-  counters_.compressed_bytes += content.size();
-  bool shrank = zstd_compress(effort_, before, content, out, instead_of);
-  if (telling) flow.trials.on_result(shrank);
-  if (shrank) {
-    header.codec = codec;
-    if (codec & kOpened) counters_.opened_bytes += instead_of;
-  } else {
-    out.resize(begin);
-    ++counters_.incompressible_blocks;
-  }
 }
 
 void BlockEncoder::count(const BlockHeader& header, std::size_t content_bytes, std::size_t encoded_bytes) {
@@ -258,7 +222,8 @@ Result<void> BlockEncoder::on_welcome(const Welcome& message) {
   welcomed_ = true;
   ring_bytes_ = message.version == kVersion ? whole_ring(static_cast<std::size_t>(message.ring_bytes)) : 0;
   if (ring_bytes_ != message.ring_bytes) ring_bytes_ = 0;  // a size that no ring can have
-  twin_closes_ = ring_bytes_ && message.deflates == deflate_print();
+  // The twin packs deflate streams again to the very bytes that this side expects.
+  compression_.allow_opening(ring_bytes_ && message.deflates == deflate_print());
   return {};
 }
 
@@ -280,7 +245,7 @@ Result<void> BlockEncoder::on_need(const Need& message) {
   ++counters_.needs;
   if (message.reason == Need::Reason::mismatch) {
     ++counters_.mismatches;
-    twin_closes_ = false;  // this disk may be the cause, and would be again
+    compression_.allow_opening(false);  // this may be the cause, and would be again
   }
   needed_.push_back({message.ring_offset, message.size});
   SharedHistory& shared = history_->shared;
@@ -337,8 +302,7 @@ std::optional<Slice> BlockEncoder::poll_message() {
 EncoderCounters BlockEncoder::counters() const {
   EncoderCounters counters = counters_;
   counters.ring_bytes = ring_bytes_;
-  counters.zstd_level = effort_.level;
-  counters.zstd_relief = relief_;
+  compression_.fill(counters);
   if (history_) {
     const SharedHistory& shared = history_->shared;
     counters.ring_filled_bytes = std::min<std::uint64_t>(shared.head() - shared.floor(), ring_bytes_);

@@ -10,11 +10,9 @@
 #include "codecs/dedup/history_ring.h"
 #include "codecs/dedup/match_finder.h"
 #include "codecs/keyed_hash.h"
-#include "codecs/reduction/counters.h"
+#include "codecs/reduction/compression.h"
 #include "codecs/reduction/dictionary_messages.h"
-#include "codecs/reduction/encoded_block.h"
 #include "codecs/reduction/shared_history.h"
-#include "codecs/zstd_stage.h"
 
 namespace longhaul::reduction {
 
@@ -38,16 +36,8 @@ class BlockEncoder {
   bool has_message() const { return hello_due_ || !needed_.empty() || floor_due(); }
   std::optional<Slice> poll_message();
 
-  void set_line_rate(std::uint64_t bytes_per_second) {
-    line_rate_ = bytes_per_second;
-    effort_ = zstd_effort(line_rate_, relief_);
-  }
-  // Steps by which the effort stays below the one that suits the line.
-  void set_relief(unsigned steps) {
-    relief_ = steps;
-    effort_ = zstd_effort(line_rate_, relief_);
-  }
-  void set_effort(const ZstdEffort& effort) { effort_ = effort; }
+  // Its effort, which also decides how repeats are searched.
+  Compression& compression() { return compression_; }
 
   EncoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }
@@ -95,8 +85,6 @@ class BlockEncoder {
   bool make_history();
   std::optional<std::uint64_t> place(Bytes plain);
   void keep_worthwhile(Interval context);
-  void compress(Flow& flow, Interval context, Bytes content, BlockHeader& header, EncodedBlock& fields,
-                Buffer& out);
   bool floor_due() const;
   void count(const BlockHeader& header, std::size_t content_bytes, std::size_t encoded_bytes);
 
@@ -106,7 +94,6 @@ class BlockEncoder {
   std::size_t ring_bytes_ = 0;  // as answered by the twin
   bool hello_due_;
   bool welcomed_ = false;
-  bool twin_closes_ = false;  // for unpacking deflate, up to the bytes that this side expects
   std::optional<History> history_;
   KeyedMap<std::uint64_t, Flow> flows_;
   std::vector<dedup::Copy> copies_;
@@ -114,10 +101,8 @@ class BlockEncoder {
   std::uint64_t needed_bytes_ = 0;  // ever
   std::uint64_t given_up_at_ = 0;   // the head, when something was given up last
   std::uint64_t reclaimed_ = 0;     // ring memory before this offset was given back
-  std::uint64_t line_rate_ = 0;
-  unsigned relief_ = 0;
-  ZstdEffort effort_;
-  EncoderCounters counters_;
+  Compression compression_;
+  EncoderCounters counters_;  // without those of compression_
   BlockFigures figures_;
 };
 

@@ -111,7 +111,9 @@ std::optional<Slice> Reduction::poll_message() {
   return message || !disk_ ? message : disk_->poll_message();
 }
 
-void Reduction::set_line_rate(std::uint64_t bytes_per_second) { encoder_->set_line_rate(bytes_per_second); }
+void Reduction::set_line_rate(std::uint64_t bytes_per_second) {
+  encoder_->compression().set_line_rate(bytes_per_second);
+}
 
 void Reduction::clear() {
   encoder_->clear(BlockEncoder::ClearedBy::owner);
@@ -147,7 +149,7 @@ void Reduction::work() {
   if (disk_) disk_->work();
 }
 
-void Reduction::set_relief(unsigned steps) { encoder_->set_relief(steps); }
+void Reduction::set_relief(unsigned steps) { encoder_->compression().set_relief(steps); }
 
 Counters Reduction::counters() const {
   return {encoder_->counters(), decoder_->counters(), disk_ ? disk_->common_segments() : 0};

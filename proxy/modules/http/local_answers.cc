@@ -43,6 +43,22 @@ LocalAnswers::Outcome LocalAnswers::take(TimePoint now, const std::string& key, 
   return {};
 }
 
+Object LocalAnswers::take_not_modified(TimePoint now, const Awaited& asked, const ResponseHead& response,
+                                       bool stores) {
+  auto fresh = validated(*asked.asked_about, response, now, site_->wall());
+  if (!fresh) {
+    site_->store.erase(asked.key);
+    return nullptr;
+  }
+  fresh->in_memory_only |= !uses_disk_;
+  auto object = std::make_shared<const Stored>(std::move(*fresh));
+  ++counters_.cache_validations;
+  const bool is_current = stores && !site_->store.was_erased(asked.key, asked.erasures);
+  const ResponseHead stored{.status = 200, .phrase = {}, .fields = object->fields};
+  if (is_current && may_store(asked.request, stored, site_->wall())) site_->store.put(asked.key, *object);
+  return object;
+}
+
 bool LocalAnswers::send(TimePoint now, const RequestHead& request, const Stored& object,
                         std::string_view note) {
   const bool closes_after = closes(request.fields, request.minor),

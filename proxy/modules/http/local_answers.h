@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers HTTP/1 requests at the near half from pushed objects and from the store, in memory and on disk.
-// near.h decides when a request may be answered, caching.h with what.
+// Answers HTTP/1 requests at the near half from pushed objects and from the store, in memory and on disk, after
+// a question to the server if necessary. near.h decides when a request may be answered, caching.h with what.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "proxy/modules/http/awaited_responses.h"
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/receiving.h"
 #include "proxy/modules/http/site.h"
@@ -42,6 +43,10 @@ class LocalAnswers {
   // Answers with an object that is fresh or was validated. `note`: the value of Cache-Status. Returns whether
   // the connection closes after it.
   bool send(TimePoint now, const RequestHead& request, const Stored& object, std::string_view note);
+  // The response 304 to a question of this half: what was asked about, current again, and stored as such
+  // unless `stores` is false or it was erased meanwhile. Null: the server speaks of other content, so what
+  // was asked about is erased, and the request has to be asked as the client made it.
+  Object take_not_modified(TimePoint now, const Awaited& asked, const ResponseHead& response, bool stores);
   const modules::Counters& counters() const { return counters_; }
 
  private:

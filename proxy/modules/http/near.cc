@@ -32,8 +32,7 @@ void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
 }
 
 const modules::Counters& Near::counters() const {
-  shown_ = counters_;
-  shown_ += answers_.counters();
+  shown_ = answers_.counters();
   return shown_ += receiving_.counters();
 }
 
@@ -47,8 +46,8 @@ std::optional<modules::Output> Near::poll_output() {
 // ---------------------------------------------------------------------------------------------------- requests
 
 void Near::from_lan(TimePoint now, Slice bytes) {
-  if (aborted_ || ended_stream_) return;
-  if (requests_pass_) return out_.push_back(modules::ToStream{std::move(bytes)});
+  if (aborted_ || to_server_.has_ended()) return;
+  if (requests_pass_) return to_server_.say(std::move(bytes));
   append(request_, bytes.bytes());
   to_client_.begin_call();
   read_requests(now);
@@ -56,22 +55,16 @@ void Near::from_lan(TimePoint now, Slice bytes) {
 }
 
 void Near::from_lan_seen_late(TimePoint now, Slice bytes) {
-  if (aborted_ || ended_stream_ || requests_pass_) return;
+  if (aborted_ || to_server_.has_ended() || requests_pass_) return;
   append(request_, bytes.bytes());
-  at_server_ += bytes.size();
+  to_server_.skip(bytes.size());
   read_requests(now);
   review();
 }
 
-void Near::to_server(Bytes bytes) {
-  const std::size_t has = std::min(at_server_, bytes.size());
-  at_server_ -= has;
-  if (has < bytes.size()) out_.push_back(modules::ToStream{Slice::copy_of(bytes.subspan(has))});
-}
-
 void Near::read_requests(TimePoint now) {
   std::size_t at = 0;  // of request_
-  while (at < request_.size() && !requests_pass_ && !aborted_ && !ended_stream_) {
+  while (at < request_.size() && !requests_pass_ && !aborted_ && !to_server_.has_ended()) {
     const Bytes rest = Bytes(request_).subspan(at);
     if (!request_body_.done()) {
       const auto size = request_body_.take(rest, nullptr);
@@ -79,7 +72,7 @@ void Near::read_requests(TimePoint now) {
         request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(at));
         return requests_pass(reasons::http_not_understood);
       }
-      to_server(rest.first(*size));
+      to_server_.pass(rest.first(*size));
       at += *size;
       continue;
     }
@@ -130,13 +123,15 @@ bool Near::may_answer_now() const {
 
 LocalAnswers::Allowed Near::allowed_now() const {
   using enum LocalAnswers::Allowed;
-  if (at_server_ > 0) return nothing;
+  if (to_server_.is_skipping()) return nothing;
   return may_answer_now() ? answer : question;
 }
 
 bool Near::waits(TimePoint now, Bytes head) {
   look_at_.reset();
-  if (!is_on_ || lan_ended_ || at_server_ > 0 || !may_answer_now() || request_.size() > kMostHeadBytes) return false;
+  if (!is_on_ || lan_ended_ || to_server_.is_skipping() || !may_answer_now() ||
+      request_.size() > kMostHeadBytes)
+    return false;
   if (!answers_.may_have_to_wait()) return false;
   const auto request = read_request(head);
   if (!request || !answers_.must_wait(now, *request)) return false;
@@ -154,15 +149,15 @@ void Near::on_timeout(TimePoint now) {
 void Near::end_after_answer() {
   to_client_.end();
   request_.clear();
-  if (!lan_ended_ && !std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
+  if (!lan_ended_) to_server_.end();
 }
 
 void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_about) {
   if (ask_about) {
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size() - 2);
-    out_.push_back(modules::ToStream{slice_of(std::string(text) + question_about(*ask_about) + "\r\n")});
+    to_server_.say(slice_of(std::string(text) + question_about(*ask_about) + "\r\n"));
   } else {
-    to_server(head);
+    to_server_.pass(head);
   }
   Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
   awaited_.add({.request = std::move(request),
@@ -173,12 +168,12 @@ void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_
 }
 
 void Near::requests_pass(modules::Reason reason) {
-  if (requests_pass_ || lan_ended_ || ended_stream_ || aborted_) return;
+  if (requests_pass_ || lan_ended_ || to_server_.has_ended() || aborted_) return;
   requests_pass_ = true;
   look_at_.reset();
   reason_ = reason;
   out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
-  to_server(request_);
+  to_server_.pass(request_);
   request_ = {};
 }
 
@@ -186,9 +181,9 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
   lan_ended_ = true;
   if (ending == modules::Ending::reset) return abort();
   if (look_at_) read_requests(now);
-  if (!ended_stream_) to_server(request_);
+  if (!to_server_.has_ended()) to_server_.pass(request_);
   request_ = {};
-  if (!std::exchange(ended_stream_, true)) out_.push_back(modules::EndStream{});
+  to_server_.end();
 }
 
 // -------------------------------------------------------------------------------------------------------- ends

@@ -17,6 +17,7 @@
 #include "proxy/modules/http/stored_answer.h"
 #include "proxy/modules/http/storing.h"
 #include "proxy/modules/http/to_client.h"
+#include "proxy/modules/http/to_server.h"
 #include "proxy/modules/module.h"
 
 namespace longhaul::http {
@@ -60,7 +61,6 @@ class Near final : public modules::Module {
   void end_after_answer();
   void forward(RequestHead request, std::string key, Bytes head, Object ask_about);
   void requests_pass(modules::Reason reason);
-  void to_server(Bytes bytes);
 
   void read_on(TimePoint now);
   void read_responses(TimePoint now);
@@ -77,11 +77,11 @@ class Near final : public modules::Module {
   Receiving receiving_;
   std::deque<modules::Output> out_;
   ToClient to_client_{out_};
+  ToServer to_server_{out_};
   LocalAnswers answers_;
 
   Buffer request_, response_;                // heads that are not complete, and responses that wait for room
   std::optional<TimePoint> responses_wait_;  // since then
-  std::size_t at_server_ = 0;  // bytes of requests not yet read that the server has: of request_, its beginning
   Body request_body_, response_body_;
   AwaitedResponses awaited_;
   std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
@@ -91,11 +91,9 @@ class Near final : public modules::Module {
   bool had_body_ = false;  // a request on this connection: nothing is stored from here on
   bool in_response_ = false, requests_pass_ = false, responses_pass_ = false, is_on_ = true;
   bool lan_ended_ = false, stream_ended_ = false;  // from outside
-  bool ended_stream_ = false;                      // by this half
   bool twin_aside_ = false, stepped_aside_to_lan_ = false, aborted_ = false;
   modules::Reason reason_{};
   std::string detail_;
-  modules::Counters counters_;
   mutable modules::Counters shown_;
 };
 

@@ -92,26 +92,19 @@ bool Near::take_response(TimePoint now, Bytes head) {
   place_.invalidate(site_->store, exchange.request, *response);
 
   if (response->status == 304 && exchange.asked_about) {
-    auto fresh = validated(*exchange.asked_about, *response, now, site_->wall());
-    if (!fresh) {
-      // It speaks of other content than was asked about. The request as the client made it gets an answer, unless others
-      // have followed it, whose answers come first now.
-      site_->store.erase(exchange.key);
-      if (awaited_.size() > 1 || requests_pass_ || ended_stream_ || stream_ended_) {
+    const Object object = answers_.take_not_modified(now, exchange, *response, !had_body_);
+    if (!object) {
+      // The request as the client made it gets an answer, unless others have followed it, whose answers come
+      // first now.
+      if (awaited_.size() > 1 || requests_pass_ || to_server_.has_ended() || stream_ended_) {
         abort();
         return true;
       }
       exchange.asked_about.reset();
-      out_.push_back(modules::ToStream{std::exchange(exchange.head, {})});
+      to_server_.say(std::exchange(exchange.head, {}));
       return true;
     }
-    fresh->in_memory_only |= !uses_disk_;
-    const auto object = std::make_shared<const Stored>(std::move(*fresh));
-    ++counters_.cache_validations;
     const RequestHead request = exchange.request;
-    const bool is_current = !had_body_ && !site_->store.was_erased(exchange.key, exchange.erasures);
-    if (is_current && may_store(request, {.status = 200, .phrase = {}, .fields = object->fields}, site_->wall()))
-      site_->store.put(exchange.key, *object);
     finish_exchange();
     if (answers_.send(now, request, *object, "fwd=stale;fwd-status=304")) end_after_answer();
     // A server that closes after its answer is heard as its end.

@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     ZstdEffort effort = zstd_effort(rate, relief);
     effort.level = level;
     if (context) effort.context_bytes = context, effort.context_per_byte = context_per_byte;
-    from.encoder().set_effort(effort);
+    from.encoder().compression().set_effort(effort);
   }
 
   std::uint64_t stream = 1;

@@ -208,7 +208,7 @@ TEST_CASE("no stream is unpacked for a peer whose zlib differs or that does not 
   BlockEncoder encoder(16u << 20, 1);
   REQUIRE(encoder.poll_message());
   REQUIRE(encoder.on_welcome({kVersion, 16u << 20, print ? deflate_print() + 1 : 0}));
-  encoder.set_line_rate(193'000);
+  encoder.compression().set_line_rate(193'000);
   Traffic traffic(7);
   std::string block = gzipped(traffic.text(20'000));
   Buffer out;
@@ -222,7 +222,7 @@ TEST_CASE("after a deflate mismatch no stream is unpacked any more") {
   BlockEncoder encoder(16u << 20, 1);
   REQUIRE(encoder.poll_message());
   REQUIRE(encoder.on_welcome({kVersion, 16u << 20, deflate_print()}));
-  encoder.set_line_rate(193'000);
+  encoder.compression().set_line_rate(193'000);
   Traffic traffic(8);
   Buffer out;
   std::string block = gzipped(traffic.text(20'000));

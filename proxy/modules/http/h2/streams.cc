@@ -19,13 +19,15 @@ TunnelResets::Of kind_of(const Exchange& exchange) {
 }  // namespace
 
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Receiving& receiving)
-    : place_(place), answers_(place, std::move(site), &receiving) {
+    : answers_(place, std::move(site), &receiving), requests_(place, answers_, exchanges_, client_, server_) {
   client_.announce(settings_for_client(kUpWindow, kMostStreams), kAllUpWindow);
 }
 
 // Towards the near half: the near half's own windows limit what crosses the line.
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead)
-    : place_(place), answers_(place, std::move(site), nullptr), ahead_(&ahead) {
+    : answers_(place, std::move(site), nullptr),
+      ahead_(&ahead),
+      requests_(place, answers_, exchanges_, client_, server_) {
   client_.announce(settings_for_client(kLanWindow, kMostStreams), kAllLanWindow);
 }
 
@@ -42,14 +44,14 @@ bool Streams::take_over(TimePoint now, Bytes at_server) {
   const auto early = read_early(at_server);
   if (!early) return false;
   now_ = now;
-  is_late_ = true;
+  requests_.begin_late();
   if (early->settings) server_.announce(*early->settings, 0);
   const bool is_understood = client_.feed(at_server) && !client_.has_complained();
   Buffer heard;
   server_.drain(heard, ~std::size_t{0});
   for (const auto& [stream, more] : early->windows) server_.widen(stream, more);
   server_.drain(heard, ~std::size_t{0});
-  is_late_ = false;
+  requests_.end_late();
   const bool is_same = exchanges_.size() == early->requests && exchanges_.size_at_server() == early->requests;
   if (!is_understood || !is_same || server_.has_complained()) return false;
   server_.announce(settings_for_server(kDownWindow), kAllDownWindow);
@@ -73,76 +75,15 @@ bool Streams::from_server(TimePoint now, Bytes bytes) {
 
 void Streams::FromClient::on_headers(StreamId stream, Fields block, bool ends) {
   Exchange* const exchange = all_.exchanges_.of_client(stream);
-  if (!exchange) return all_.open(stream, std::move(block), ends);
+  if (!exchange) return all_.requests_.open(all_.now_, stream, std::move(block), ends);
   exchange->up.trailers = std::move(block);
   on_end(stream);
-}
-
-void Streams::open(StreamId stream, Fields block, bool ends) {
-  // Those that the client has reset and the server does not know of yet.
-  if (exchanges_.size() >= 2 * kMostStreams) return client_.reset(stream, errors::refused);
-  Exchange& exchange = exchanges_.open(stream, std::move(block));
-  exchange.asks = !ends;
-  exchange.is_tunnel = exchange.block.value(":method") == "CONNECT";
-  if (exchange.is_tunnel) client_.add_tunnel(stream);
-  exchange.up.ended = ends;
-  exchange.request = request_of(exchange.block, place_.scheme());
-  answers_.begin(exchange);
-  const bool may_be_here = exchange.request && ends && answers_.is_used() && !is_late_ && may_answer(*exchange.request);
-  if (may_be_here && answer_here(exchange)) return;
-  ask(exchange);
-}
-
-// Also true if the request waits.
-bool Streams::answer_here(Exchange& exchange) {
-  Fields block;
-  switch (answers_.find(now_, exchange, block)) {
-    case LocalAnswers::Found::answer:
-      respond(exchange, block);
-      return true;
-    case LocalAnswers::Found::later:
-      waiting_.push_back(exchange.client);
-      return true;
-    default:
-      return false;
-  }
-}
-
-void Streams::respond(Exchange& exchange, const Fields& block) {
-  client_.respond(exchange.client, block, exchange.down.pieces.empty() ? nullptr : &exchange.down);
-}
-
-void Streams::look(TimePoint now) {
-  now_ = now;
-  for (const StreamId stream : std::exchange(waiting_, {})) {
-    Exchange* const exchange = exchanges_.of_client(stream);
-    if (!exchange || exchange->server != 0 || exchange->responded) continue;
-    if (answers_.is_used() && answer_here(*exchange)) continue;
-    ask(*exchange);
-  }
-}
-
-void Streams::ask(Exchange& exchange) {
-  Fields block = exchange.block;
-  if (exchange.asked_about) {
-    Field question = question_field(*exchange.asked_about);
-    block.add({lower(question.name), std::move(question.value)});
-  } else {
-    exchange.block = {};
-  }
-  if (is_late_) server_.use_next(exchange.client);
-  const auto stream =
-      server_gone_ ? std::nullopt : server_.request(block, exchange.asks ? &exchange.up : nullptr);
-  if (!stream) return client_.reset(exchange.client, errors::refused);
-  exchanges_.join(exchange, *stream);
 }
 
 void Streams::FromClient::on_data(StreamId stream, Bytes bytes) {
   Exchange* const exchange = all_.exchanges_.of_client(stream);
   if (!exchange || exchange->server == 0) return all_.client_.consumed(stream, bytes.size());
-  exchange->up.add_copy(bytes);
-  all_.up_bytes_ += bytes.size();
-  all_.server_.resume(exchange->server);
+  all_.content_.take_up(*exchange, bytes);
 }
 
 void Streams::FromClient::on_end(StreamId stream) {
@@ -159,7 +100,8 @@ void Streams::FromClient::on_closed(StreamId stream, std::uint32_t error) {
   if (error != errors::none || is_cut) all_.count_reset();
   if (!exchange) return;
   exchange->client = 0;
-  all_.forget_down(*exchange);
+  exchange->incoming.reset();
+  all_.content_.drop_down(*exchange);
   if (exchange->server != 0 && (error != errors::none || is_cut))
     all_.resets_up_.reset(exchange->server, error, kind_of(*exchange), exchange->up);
   all_.settle(*exchange);
@@ -168,9 +110,7 @@ void Streams::FromClient::on_closed(StreamId stream, std::uint32_t error) {
 // Of a response: as much more may come.
 void Streams::FromClient::on_sent(StreamId stream, std::size_t bytes) {
   Exchange* const exchange = all_.exchanges_.of_client(stream);
-  if (!exchange || exchange->is_from_store) return;
-  all_.down_bytes_ -= bytes;
-  all_.server_.consumed(exchange->server, bytes);
+  if (exchange) all_.content_.on_sent_down(*exchange, bytes);
 }
 
 // The server has answered without having read everything: the client need not send the rest (RFC 9113,
@@ -223,8 +163,9 @@ void Streams::take_not_modified(Exchange& exchange, const ResponseHead& response
   if (!ends) server_.reset(exchange.server, errors::cancel);
   exchanges_.leave(exchange);
   Fields block;
-  if (answers_.take_not_modified(now_, exchange, response, block) == LocalAnswers::Found::nothing) return ask(exchange);
-  respond(exchange, block);
+  if (answers_.take_not_modified(now_, exchange, response, block) == LocalAnswers::Found::nothing)
+    return requests_.ask(exchange);
+  requests_.respond(exchange, block);
 }
 
 void Streams::FromServer::on_data(StreamId stream, Bytes bytes) {
@@ -234,9 +175,7 @@ void Streams::FromServer::on_data(StreamId stream, Bytes bytes) {
     return all_.server_.consumed(stream, bytes.size());
   if (exchange->incoming && !exchange->incoming->add(bytes)) exchange->incoming.reset();
   if (exchange->document) all_.ahead_->read(all_.now_, *exchange->document, bytes);
-  exchange->down.add_copy(bytes);
-  all_.down_bytes_ += bytes.size();
-  all_.client_.resume(exchange->client);
+  all_.content_.take_down(*exchange, bytes);
 }
 
 void Streams::FromServer::on_end(StreamId stream) {
@@ -259,9 +198,7 @@ void Streams::FromServer::on_closed(StreamId stream, std::uint32_t error) {
   if (!exchange) return;
   all_.exchanges_.leave(*exchange);
   exchange->incoming.reset();
-  all_.up_bytes_ -= exchange->up.bytes();
-  all_.client_.consumed(exchange->client, static_cast<std::size_t>(exchange->up.bytes()));
-  exchange->up.clear();
+  all_.content_.drop_up(*exchange);
   if (exchange->client != 0 && !(exchange->responded && exchange->down.ended))
     all_.resets_down_.reset(exchange->client, error == errors::none && !exchange->is_tunnel ? errors::internal : error,
                             kind_of(*exchange), exchange->down);
@@ -272,26 +209,14 @@ void Streams::FromServer::on_closed(StreamId stream, std::uint32_t error) {
 
 void Streams::FromServer::on_sent(StreamId stream, std::size_t bytes) {
   Exchange* const exchange = all_.exchanges_.of_server(stream);
-  if (!exchange) return;
-  all_.up_bytes_ -= bytes;
-  all_.client_.consumed(exchange->client, bytes);
+  if (exchange) all_.content_.on_sent_up(*exchange, bytes);
 }
 
 // ------------------------------------------------------------------------------------------------------ ends
 
-// The client does not want the rest; the server may send as much more on other streams.
-void Streams::forget_down(Exchange& exchange) {
-  exchange.incoming.reset();
-  if (!exchange.is_from_store) {
-    down_bytes_ -= exchange.down.bytes();
-    server_.consumed(exchange.server, static_cast<std::size_t>(exchange.down.bytes()));
-  }
-  exchange.down.clear();
-}
-
 void Streams::settle(Exchange& exchange) {
   if (exchange.client != 0 || exchange.server != 0) return;
-  up_bytes_ -= exchange.up.bytes();
+  content_.forget(exchange);
   exchanges_.erase(exchange);
 }
 
@@ -313,7 +238,7 @@ void Streams::drop_pending() {
 // What it has answered is still delivered; the other streams end with the connection, as they would without
 // this.
 void Streams::server_ended() {
-  server_gone_ = true;
+  requests_.server_ended();
   if (ahead_) ahead_->stop();
   drop_pending();
   client_.say_goodbye();
@@ -339,12 +264,12 @@ void Streams::to_server(Buffer& out, std::size_t enough) {
 }
 
 void Streams::review() {
-  if (!server_gone_ && server_.is_over()) server_ended();
+  if (!requests_.is_server_gone() && server_.is_over()) server_ended();
 }
 
 bool Streams::is_over() const {
   if (client_.is_over()) return true;
-  return server_gone_ && std::ranges::none_of(exchanges_.all(), [](const auto& each) {
+  return requests_.is_server_gone() && std::ranges::none_of(exchanges_.all(), [](const auto& each) {
            return each.second->client != 0 && each.second->responded && each.second->down.ended;
          });
 }

@@ -4,11 +4,12 @@
 // either side.
 #pragma once
 #include <memory>
-#include <vector>
 
 #include "proxy/modules/http/h2/ahead.h"
+#include "proxy/modules/http/h2/content.h"
 #include "proxy/modules/http/h2/exchanges.h"
 #include "proxy/modules/http/h2/local_answers.h"
+#include "proxy/modules/http/h2/requests.h"
 #include "proxy/modules/http/h2/reset_allowance.h"
 #include "proxy/modules/http/h2/session.h"
 #include "proxy/modules/http/h2/tunnel_resets.h"
@@ -18,7 +19,7 @@ namespace longhaul::http::h2 {
 class Streams {
  public:
   using TimePoint = link::TimePoint;
-  static constexpr std::uint32_t kMostStreams = 128;
+  static constexpr std::uint32_t kMostStreams = Requests::kMostStreams;
   // What may be under way without being read: uploads, which wait here for the server; responses, which wait
   // for the client. A server that is asked for more than one is slower than 4 MiB in a round trip of the line
   // is rare.
@@ -40,8 +41,11 @@ class Streams {
   bool from_client(TimePoint now, Bytes bytes);
   bool from_server(TimePoint now, Bytes bytes);
   // Checks whether objects that requests wait for have arrived.
-  void look(TimePoint now);
-  bool waits() const { return !waiting_.empty(); }
+  void look(TimePoint now) {
+    now_ = now;
+    requests_.look(now);
+  }
+  bool waits() const { return requests_.waits(); }
   // Appends what is to be sent.
   void to_client(Buffer& out, std::size_t enough);
   void to_server(Buffer& out, std::size_t enough);
@@ -57,8 +61,8 @@ class Streams {
   bool is_over() const;
 
   // Of responses, which wait for the client; of everything else.
-  std::size_t queued_bytes() const { return static_cast<std::size_t>(down_bytes_); }
-  std::size_t state_bytes() const { return exchanges_.memory_bytes() + static_cast<std::size_t>(up_bytes_); }
+  std::size_t queued_bytes() const { return content_.down_bytes(); }
+  std::size_t state_bytes() const { return exchanges_.memory_bytes() + content_.up_bytes(); }
   const modules::Counters& counters() const { return answers_.counters(); }
 
  private:
@@ -93,34 +97,26 @@ class Streams {
   friend class FromClient;
   friend class FromServer;
 
-  void open(StreamId stream, Fields block, bool ends);
-  // False: it has to be asked.
-  bool answer_here(Exchange& exchange);
-  void respond(Exchange& exchange, const Fields& block);
-  void ask(Exchange& exchange);
   void inform(Exchange& exchange, const Fields& block);
   void take_response(Exchange& exchange, const Fields& block, bool ends);
   void take_not_modified(Exchange& exchange, const ResponseHead& response, bool ends);
   void store_if_whole(Exchange& exchange);
-  void forget_down(Exchange& exchange);
   void settle(Exchange& exchange);
   void count_reset();
   void offer_tunnels();
 
-  const Place& place_;
   LocalAnswers answers_;
-  Ahead* ahead_ = nullptr;         // far
-  std::vector<StreamId> waiting_;  // requests of the client that wait for objects
+  Ahead* ahead_ = nullptr;  // far
   TimePoint now_{};
-  bool is_late_ = false, server_gone_ = false;
   FromClient from_client_{*this};
   FromServer from_server_{*this};
   Session client_{Session::Role::server, from_client_};
   Session server_{Session::Role::client, from_server_};
   Exchanges exchanges_;
+  Content content_{client_, server_};
+  Requests requests_;
   TunnelResets resets_down_{client_}, resets_up_{server_};
   bool offers_tunnels_ = false;
-  std::uint64_t down_bytes_ = 0, up_bytes_ = 0;  // in sources; down without those of the store
   ResetAllowance resets_;
 };
 

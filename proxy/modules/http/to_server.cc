@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/to_server.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace longhaul::http {
+
+void ToServer::pass(Bytes bytes) {
+  const std::size_t has = std::min(skipped_, bytes.size());
+  skipped_ -= has;
+  if (has < bytes.size()) say(Slice::copy_of(bytes.subspan(has)));
+}
+
+void ToServer::end() {
+  if (!std::exchange(ended_, true)) out_.push_back(modules::EndStream{});
+}
+
+}  // namespace longhaul::http

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's output to the server: the client's requests, without the bytes that the server had before
+// this half could read them, its own questions, and one end.
+#pragma once
+#include <cstddef>
+#include <deque>
+
+#include "proxy/modules/module.h"
+
+namespace longhaul::http {
+
+class ToServer {
+ public:
+  // `out` outlives this object.
+  explicit ToServer(std::deque<modules::Output>& out) : out_(out) {}
+
+  // The server has that many of the next bytes.
+  void skip(std::size_t bytes) { skipped_ += bytes; }
+  bool is_skipping() const { return skipped_ > 0; }
+
+  void pass(Bytes bytes);
+  // What the server cannot have: nothing is left to skip, or it is this half's own.
+  void say(Slice bytes) { out_.push_back(modules::ToStream{std::move(bytes)}); }
+  // Once, whatever is asked for.
+  void end();
+  bool has_ended() const { return ended_; }
+
+ private:
+  std::deque<modules::Output>& out_;
+  std::size_t skipped_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace longhaul::http

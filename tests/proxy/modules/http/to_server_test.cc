@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/to_server.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+using namespace longhaul;
+using namespace longhaul::http;
+
+namespace {
+
+Bytes bytes_for_server(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+// Bytes as they are; "|" is the end.
+std::string sent_to_server(const std::deque<modules::Output>& out) {
+  std::string text;
+  for (const modules::Output& each : out) {
+    if (const auto* bytes = std::get_if<modules::ToStream>(&each))
+      text.append(reinterpret_cast<const char*>(bytes->bytes.bytes().data()), bytes->bytes.size());
+    if (std::holds_alternative<modules::EndStream>(each)) text += '|';
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("http cache: the server does not get bytes that it has, however they are split") {
+  std::deque<modules::Output> out;
+  ToServer server(out);
+  server.pass(bytes_for_server("ab"));
+  CHECK_FALSE(server.is_skipping());
+  server.skip(3);
+  server.skip(1);
+  CHECK(server.is_skipping());
+  server.pass(bytes_for_server("cde"));
+  CHECK(out.size() == 1);
+  CHECK(server.is_skipping());
+  server.pass(bytes_for_server("fgh"));
+  CHECK_FALSE(server.is_skipping());
+  server.pass(bytes_for_server("i"));
+  CHECK(sent_to_server(out) == "abghi");
+}
+
+TEST_CASE("http cache: what this half says itself is not skipped") {
+  std::deque<modules::Output> out;
+  ToServer server(out);
+  server.skip(2);
+  server.say(Slice::copy_of(bytes_for_server("?")));
+  server.pass(bytes_for_server("abc"));
+  CHECK(sent_to_server(out) == "?c");
+}
+
+TEST_CASE("http cache: a server hears one end") {
+  std::deque<modules::Output> out;
+  ToServer server(out);
+  CHECK_FALSE(server.has_ended());
+  server.end();
+  server.end();
+  CHECK(server.has_ended());
+  CHECK(sent_to_server(out) == "|");
+}
