@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 
-// Of application modules, in HELLO and OPEN.
+// For application modules, in HELLO and OPEN.
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
 inline constexpr std::size_t kMaxFeatureNames = 64;
 

@@ -50,7 +50,7 @@ bool is_possible(const PathBook::Path& path, const PathMemory& memory, PathBook:
 
 bool is_same(const PathMemory& a, const PathMemory& b) { return a.rate == b.rate && a.min_rtt == b.min_rtt; }
 
-// Up to the next `end`, which is taken, too.
+// Takes everything up to the next `end`, and `end` itself.
 std::optional<std::string_view> take(std::string_view& text, char end) {
   const auto size = text.find(end);
   if (size == std::string_view::npos) return std::nullopt;

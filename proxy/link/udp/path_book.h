@@ -26,7 +26,7 @@ class PathBook {
     auto operator<=>(const Path&) const = default;
   };
 
-  // No result for any text that text() did not produce: truncated, damaged or edited.
+  // Returns nullopt for any text that text() did not produce: truncated, damaged or edited.
   static std::optional<PathBook> parse(std::string_view text);
   std::string text() const;
 
@@ -35,7 +35,7 @@ class PathBook {
   // too old, or of the future. Its rate never fills a line with more than a few hundred packets before the
   // first answer.
   std::optional<PathMemory> recall(const Path& path, Time now) const;
-  // Impossible values are left out.
+  // Impossible values are omitted.
   void put(const Path& path, const PathMemory& memory, Time measured = {});
   // What `before` has, too, was measured then, everything else now.
   void date(const PathBook& before, Time now);

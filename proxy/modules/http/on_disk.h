@@ -40,7 +40,7 @@ class OnDisk final : public BehindStore {
   ObjectStore& memory_;
   std::function<Clocks()> clocks_;
   std::map<Asked, link::TimePoint> reading_;              // since when
-  std::shared_ptr<int> alive_ = std::make_shared<int>();  // reads that return later do nothing
+  std::shared_ptr<int> alive_ = std::make_shared<int>();  // later completions of reads do nothing
 };
 
 // Lets a request wait for the disk, no longer than a nearby server would take to respond.

@@ -45,7 +45,7 @@ void LostWrites::refused(const File& file, Interval range, std::uint32_t status)
 }
 
 void LostWrites::told_late(const File& file, Told how) {
-  Loss loss{.cause = Cause::refused};  // of a file that was emptied since, or was forgotten for want of room
+  Loss loss{.cause = Cause::refused};  // for a file that was truncated or forgotten since
   if (const Record* const record = records_.find(file)) loss = record->loss;
   events_.reported(file, loss, how);
 }

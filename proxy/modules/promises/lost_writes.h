@@ -99,7 +99,7 @@ class LostWrites {
   std::vector<Record> records() const { return records_.all(); }
   void restore(std::vector<Record> records);
 
-  std::size_t waiting() const { return records_.size(); }  // files whose client was not told yet
+  std::size_t waiting() const { return records_.size(); }  // files whose client was not informed yet
   std::size_t name_bytes() const { return records_.name_bytes(); }
 
  private:

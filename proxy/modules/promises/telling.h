@@ -21,7 +21,7 @@ class Telling {
 
   bool has(const LostWrites::File& file, LostWrites::Use use) const { return lost_.has(file, use); }
   void end_live(const LostWrites::File& file) { lost_.live().end(file); }
-  // The answer that reports it is sent now. `answer`: its number, for went_on_behind().
+  // The response that reports the loss is sent now. `answer`: its number, for went_on_behind().
   void told(LostWrites::File file, LostWrites::Use use, twin::MessageNumber answer = {}) {
     const Sent sent{std::move(file), use, answer, ++awaited_};
     const auto same = std::ranges::find_if(
@@ -30,7 +30,8 @@ class Telling {
     if (told_.size() >= kMostTold) told_.erase(told_.begin());
     told_.push_back(sent);
   }
-  // Before an open: true if it must be answered with the protocol's error for lost writes, which is sent now.
+  // To be called before an open. Returns true if it must be answered with the protocol's error for lost
+  // writes, which the caller sends now.
   bool tells(const LostWrites::File& file, LostWrites::Use use, twin::MessageNumber answer = {}) {
     if (use == LostWrites::Use::replaces || !has(file, use)) return false;
     told(file, use, answer);

@@ -203,7 +203,7 @@ Mint::Minted Mint::make_leaf(const X509* server, const std::string& name, EVP_PK
   if (common.contains(name) && std::ranges::find(names, name) == names.end()) return none("the authority's name constraints do not permit it");
   if (names.empty()) return none("the server's certificate has no alternative name (SAN) that may be copied");
   Certificate leaf = sign(names, server, key);
-  // Clients would refuse it: the authority's chain is not what it should be.
+  // Clients would refuse it: the authority's chain is invalid.
   if (!leaf || !verifies(leaf.get())) return none("the certificate made for it is not valid by its own authority");
   return {.leaf = std::move(leaf), .why_not = {}};
 }

@@ -52,7 +52,7 @@ class Mint {
               const SlowLeaf* slow = nullptr);
   // Not kept; any thread may call it. `key`: the authority's.
   Minted make_leaf(const X509* server, const std::string& name, EVP_PKEY* key) const;
-  // Why no leaf is made now, whatever the server: the authority's time. Empty: it can be.
+  // Why no leaf can be made now for any server: the authority's validity. Empty if one can be made.
   std::string why_not() const;
 
   EVP_PKEY* key() const { return leaf_key_.get(); }
@@ -63,7 +63,7 @@ class Mint {
  private:
   Mint(std::vector<Certificate> chain, Key key, std::vector<config::NamePattern> listed);
 
-  // Null: OpenSSL refuses.
+  // Returns null if OpenSSL refuses.
   Certificate sign(std::span<const std::string> names, const X509* server, EVP_PKEY* key) const;
   bool permits(const std::string& name) const;
   bool verifies(X509* leaf) const;
@@ -79,7 +79,7 @@ class Mint {
   };
   static bool is_good(modules::TimePoint now, const Kept& kept);
   std::map<std::string, Kept> kept_;  // by the digest of the server's certificate
-  std::deque<std::string> order_;     // of kept_, the oldest first
+  std::deque<std::string> order_;     // keys of kept_, the oldest first
   std::map<std::string, std::weak_ptr<SlowLeaf>> making_;  // by that digest and the name
 };
 

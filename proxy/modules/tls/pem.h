@@ -22,7 +22,7 @@ using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
 
 Certificate new_reference(X509* certificate);
 
-// All that are there, in their order. Throws std::bad_alloc.
+// All certificates in the text, in order. Throws std::bad_alloc.
 std::vector<Certificate> read_certificates(Bytes text);
 // Returns null if there is no key without a passphrase. Throws std::bad_alloc.
 Key read_key(Bytes text);

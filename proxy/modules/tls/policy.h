@@ -30,7 +30,7 @@ struct Entry {
       held;  // another device has the key of to_client (SlowAnswer); null: to_client has it
   std::shared_ptr<modules::HeldKey> mint_held;  // another device has the mint's (SlowLeaf)
   modules::HeldKey* device() const { return held ? held.get() : mint_held.get(); }
-  // Of the certificate that clients get.
+  // Of the certificate that clients receive.
   const EVP_PKEY* public_key() const {
     return mint ? mint->key() : X509_get0_pubkey(SSL_CTX_get0_certificate(to_client.get()));
   }

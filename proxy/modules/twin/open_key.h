@@ -32,7 +32,7 @@ struct OpenKeyHash {
   }
 };
 
-// A request's own number on its connection.
+// The number of a request on its connection.
 using MessageNumber = link::Id<struct MessageNumberKind, std::uint64_t>;
 
 // How often each half had dropped cached data of the open when data was requested from the server, or a READ

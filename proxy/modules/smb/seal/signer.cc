@@ -44,7 +44,7 @@ Signature Signer::sign(Bytes header, std::span<const Bytes> rest) {
   return cmac_->finish();
 }
 
-// 3.1.4.1: AES-GMAC's nonce is the MessageId, and who sends: bit 0 the server, bit 1 a CANCEL.
+// 3.1.4.1: AES-GMAC's nonce is the MessageId, with the sender's flags: bit 0 the server, bit 1 a CANCEL.
 Signature Signer::sign_with_openssl(Bytes head, std::span<const Bytes> rest) {
   std::array<std::byte, 12> nonce{};
   OSSL_PARAM params[] = {OSSL_PARAM_construct_end(), OSSL_PARAM_construct_end()};

@@ -22,8 +22,8 @@ class Smb1Leg {
   using To = Leg::To;
   explicit Smb1Leg(To to) : to_(to) {}
 
-  // From the answer on to this request, which logs a user in: it has number 1, and every message behind it is
-  // signed, whatever user it is of. Once.
+  // Starts with the response to this login request: it has number 1, and every message after it is signed,
+  // whatever user it belongs to. To be called once.
   void begin(MessageNumber login, Bytes key);
   bool empty() const { return !signer_; }
 
@@ -52,7 +52,7 @@ class Smb1Leg {
   std::optional<Smb1Signer> signer_;
   std::uint32_t next_ = 2;
   KeyedMap<MessageNumber, Request> asked_;
-  // An answer may have several parts, so that its request is known for a while after the first.
+  // A response may have several parts, so its request is remembered for a while after the first.
   std::deque<MessageNumber> answered_;
   Gathered gathered_;
 };

@@ -60,8 +60,8 @@ class NearReads {
   const Promises& promises_;
   modules::Counters& counters_;
   AheadCache cache_;
-  KeyedMap<MessageNumber, Header> reads_;          // that wait, by a number of ours
-  std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since known data was dropped
+  KeyedMap<MessageNumber, Header> reads_;          // waiting READs, by a number of ours
+  std::unordered_set<OpenKey, OpenKeyHash> void_;  // opens not read since their data was dropped
   MessageNumber asked_for_{};
 };
 

@@ -122,7 +122,7 @@ class NearWrites {
   // Requests that were passed on and whose responses may report a late error; nullopt: of any open.
   KeyedMap<MessageNumber, std::optional<OpenKey>> carriers_;
   MessageNumber promised_{};
-  bool doomed_ = false;  // reset when all promises are settled
+  bool doomed_ = false;  // the connection is reset when all promises are settled
   bool stops_ = false;
   bool aborted_ = false;
 };

@@ -65,7 +65,7 @@ struct Open {
   bool was_write_cached = false;  // at any time: its WRITEs may have been promised
   bool settled = false;           // nothing is promised until a WRITE requested after this is answered
   std::uint32_t times_settled = 0;
-  bool failed_promise = false;  // at the far half: the client may not have been told yet
+  bool failed_promise = false;  // at the far half: the client may not have been informed yet
   // Persistent or resilient: the server keeps others away even while its client is gone.
   bool outlasts_breaks = false;
 
