@@ -81,7 +81,6 @@ class Session final : private StreamOwner {
   void release(StreamId id) {
     lifetimes_.release(id);
   }  // the flow has finished with it; an incomplete one is reset
-  std::size_t live_streams() const { return streams_.size(); }
   // From the next block on, in both directions; the side that opened the stream decides.
   void change_features(StreamId id, const config::Features& features);
 
@@ -92,13 +91,17 @@ class Session final : private StreamOwner {
   // ---- The end. The session is over now: nothing is sent or received any more, and `expired` is an event.
   // end_streams() resets its streams and tells them, in portions, because there may be tens of thousands.
   void abandon(TimePoint now);
-  bool is_over() const { return over_; }
   // After abandon(): handles that many more of them. False: only those are left that flows have not released.
   bool end_streams(std::size_t most);
 
   const Liveness& liveness() const { return liveness_; }
-  bool silent() const { return silent_; }
-  std::uint64_t retained_bytes() const { return context_.retained.bytes(); }
+  struct State {
+    bool is_over = false;    // after abandon()
+    bool is_silent = false;  // the peer does not answer now
+    std::size_t live_streams = 0;
+    std::uint64_t retained_bytes = 0;
+  };
+  State state() const { return {over_, silent_, streams_.size(), context_.retained.bytes()}; }
 
  private:
   // StreamOwner

@@ -196,7 +196,7 @@ std::uint64_t a_session_of_many_streams_ends(std::size_t size) {
       while (const auto event = peer.session().poll_event())
         if (event->kind == Event::Kind::stream) peer.session().release(event->stream);
     });
-  if (peer.session().live_streams() > 0) std::abort();
+  if (peer.session().state().live_streams > 0) std::abort();
   return turns.longest();
 }
 
@@ -275,7 +275,7 @@ std::uint64_t retained_bytes_are_asked_for(std::size_t size) {
   ManyStreams many(size);
   Turns turns;
   turns.take([&] {
-    if (many.session().retained_bytes() < size) std::abort();
+    if (many.session().state().retained_bytes < size) std::abort();
   });
   return turns.longest();
 }

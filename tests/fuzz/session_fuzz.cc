@@ -110,7 +110,7 @@ class Fuzzed {
       session_->work().begin_turn();
       if (session_->has_work_left() && !session_->go_on(now_)) over_ = true;
       events();
-      require(retained_.used_bytes() == session_->retained_bytes());
+      require(retained_.used_bytes() == session_->state().retained_bytes);
       require(pool_.granted_bytes() + pool_.floor_bytes() * kMaxStreams <= kCap);
     }
     if (choices_.byte() % 2) end();
@@ -274,7 +274,7 @@ class Fuzzed {
       if (choices_.byte() % 2) flow_step();
     }
     events();
-    require(retained_.used_bytes() == session_->retained_bytes());
+    require(retained_.used_bytes() == session_->state().retained_bytes);
   }
 
   // Streams that a flow knows: those opened here, and those it was told of, until it lets go.

@@ -317,7 +317,7 @@ class Fuzzed {
 
   void writes() {
     if (!stream_) {
-      if (session_->live_streams() > 4) return;
+      if (session_->state().live_streams > 4) return;
       OpenRequest request;
       request.destination.port = 80;
       stream_ = &session_->open(std::move(request), now_);

@@ -31,9 +31,9 @@ PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
   const Session* session = host_.session();
-  if (!host_.resumable() || session->is_over() || session->preferred() == kNoCarrier)
+  if (!host_.resumable() || session->state().is_over || session->preferred() == kNoCarrier)
     return states_.without_session();
-  return session->silent() || carriers_.udp().in_doubt() ? LinkState::silent : LinkState::up;
+  return session->state().is_silent || carriers_.udp().in_doubt() ? LinkState::silent : LinkState::up;
 }
 
 LinkStatus PeerLink::status() const {
@@ -93,11 +93,11 @@ void PeerLink::renew() {
 // ---- connections
 
 bool PeerLink::wants_connection() const {
-  return !carriers_.connected() || wants_new_key_ || (host_.session() && host_.session()->silent());
+  return !carriers_.connected() || wants_new_key_ || (host_.session() && host_.session()->state().is_silent);
 }
 
 bool PeerLink::has_own_connection() const {
-  return carriers_.connected() && carrier_dialled_here_ && !host_.session()->silent();
+  return carriers_.connected() && carrier_dialled_here_ && !host_.session()->state().is_silent;
 }
 
 asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session, bool resumes) {
@@ -132,7 +132,7 @@ bool PeerLink::begin_session(Agreed& agreed) {
 void PeerLink::adopt(Agreed agreed) {
   carrier_dialled_here_ = agreed.side == Side::dialler;
   if (host_.session()) {
-    log::info("link_resumed", {{"peer", peer_.name}, {"streams", session().live_streams()}});
+    log::info("link_resumed", {{"peer", peer_.name}, {"streams", session().state().live_streams}});
   } else if (!begin_session(agreed)) {
     return;
   }

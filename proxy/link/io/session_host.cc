@@ -37,8 +37,8 @@ void SessionHost::fill(LinkStatus& status) const {
   if (session_) {
     status.smoothed_rtt =
         std::chrono::duration_cast<std::chrono::microseconds>(session_->liveness().smoothed_rtt());
-    status.streams = session_->live_streams();
-    status.bytes_retained = session_->retained_bytes();
+    status.streams = session_->state().live_streams;
+    status.bytes_retained = session_->state().retained_bytes;
   }
   codec_.fill(status);
 }

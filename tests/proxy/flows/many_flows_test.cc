@@ -28,7 +28,7 @@ struct ManyFlows {
   std::size_t most_ended_until(const std::function<bool()>& done) {
     const auto live = [this] {
       const link::Session* session = sites.near->links[0]->session_if_any();
-      return session ? session->live_streams() : 0;
+      return session ? session->state().live_streams : 0;
     };
     std::size_t most = 0;
     while (!done()) {

@@ -39,8 +39,8 @@ struct OnePair {
     pair.run_for(200ms);
   }
   void check_accounts() {
-    CHECK(pair.a.retained.used_bytes() == pair.a.session.retained_bytes());
-    CHECK(pair.b.retained.used_bytes() == pair.b.session.retained_bytes());
+    CHECK(pair.a.retained.used_bytes() == pair.a.session.state().retained_bytes);
+    CHECK(pair.b.retained.used_bytes() == pair.b.session.state().retained_bytes);
     CHECK(codecs.broken() == "");
     CHECK_FALSE(pair.a.error);
     CHECK_FALSE(pair.b.error);
@@ -201,7 +201,7 @@ TEST_CASE("bytes read in place become blocks without a copy, or plain records if
   CHECK(one.here->blocks().out.blocks == 0);
   one.pair.run_for(1s);
   one.check_accounts();
-  CHECK(one.pair.a.session.retained_bytes() < 200);
+  CHECK(one.pair.a.session.state().retained_bytes < 200);
 }
 
 TEST_CASE("features that change during a flow apply from the next block") {
@@ -402,8 +402,8 @@ TEST_CASE("flows arrive complete over any packets while their blocks wait for ea
     CHECK(codecs.broken() == "");
     CHECK(codecs.a.heard["need"] > 0);
     pair.run_for(4s);
-    CHECK(pair.a.session.live_streams() == 0);
-    CHECK(pair.b.session.live_streams() == 0);
+    CHECK(pair.a.session.state().live_streams == 0);
+    CHECK(pair.b.session.state().live_streams == 0);
     CHECK(pair.a.retained.used_bytes() == 0);
     CHECK(pair.b.retained.used_bytes() == 0);
     CHECK(codecs.a.waiting() == 0);

@@ -180,7 +180,7 @@ TEST_CASE("a stream that is reset while it waits for its turn ends at once") {
   bounded.finish();
   while (auto event = bounded.session.poll_event())
     if (event->stream_event == EventKind::reset) bounded.session.release(event->stream);
-  CHECK(bounded.session.live_streams() == 0);
+  CHECK(bounded.session.state().live_streams == 0);
 }
 
 TEST_CASE("records that never end count with the memory they use") {

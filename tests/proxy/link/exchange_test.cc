@@ -88,9 +88,9 @@ TEST_CASE("a complete session sends exactly the bytes of the golden exchange") {
   CHECK(near.reader().readable().size() == 6);
   near.reader().consume(6, now, 20ms);
   a.release(1_stream);
-  CHECK(a.live_streams() == 0);
+  CHECK(a.state().live_streams == 0);
   now += 250ms;  // nothing else is to be said, so the ACK takes its time
   say(a);
-  CHECK(b.live_streams() == 0);
+  CHECK(b.state().live_streams == 0);
   CHECK(script.done());
 }

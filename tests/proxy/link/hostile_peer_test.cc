@@ -44,13 +44,13 @@ TEST_CASE("many changes of a stream's credit are answered once") {
 TEST_CASE("a stream that is reset before its OPEN arrives leaves no state and is not reported") {
   HandPeer peer;
   REQUIRE(peer.send_stream(1_stream, 10, Buffer(100)));
-  CHECK(peer.session.live_streams() == 1);
+  CHECK(peer.session.state().live_streams == 1);
   REQUIRE(peer.send(ResetFrame{1_stream, ResetCode::aborted}));
-  CHECK(peer.session.live_streams() == 0);
+  CHECK(peer.session.state().live_streams == 0);
   CHECK(peer.events_of(1_stream).empty());
   // Nor does what arrives later open anything.
   REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
-  CHECK(peer.session.live_streams() == 0);
+  CHECK(peer.session.state().live_streams == 0);
   CHECK(peer.frames_of<ResetDoneFrame>().size() == 1);
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("no frame exceeds the frame limit, however much there is to acknowledg
     REQUIRE(peer.send_stream(id, 0, joined({open_record(some_request()), record(RecordType::abort)})));
     peer.session.release(id);
   }
-  CHECK(peer.session.live_streams() == 0);
+  CHECK(peer.session.state().live_streams == 0);
   CHECK(peer.frames_of<AckFrame>().size() > 10);
   CHECK(peer.largest_frame <= kMaxFrameBody);
 }
@@ -140,7 +140,7 @@ TEST_CASE("streams beyond the limit are reset and the session continues") {
   CHECK(resets[1].stream == 11_stream);
   CHECK(peer.events_of(9_stream).empty());
   for (const auto& reset : resets) REQUIRE(peer.send(ResetDoneFrame{reset.stream}));
-  CHECK(peer.session.live_streams() == 4);
+  CHECK(peer.session.state().live_streams == 4);
   // With one gone there is room for the next.
   peer.session.release(1_stream);
   REQUIRE(peer.send(ResetDoneFrame{1_stream}));
@@ -152,13 +152,13 @@ TEST_CASE("streams beyond the limit are reset and the session continues") {
 TEST_CASE("an acknowledgement of bytes that were never sent frees nothing") {
   HandPeer peer(Side::dialler);
   peer.session.open(some_request(), peer.now);
-  std::uint64_t kept = peer.session.retained_bytes();
+  std::uint64_t kept = peer.session.state().retained_bytes;
   REQUIRE(peer.send(
       AckFrame{{{1_stream, 1'000'000_offset}, {0_stream, StreamOffset(kMaxVarint)}, {77_stream, 5_offset}}}));
-  CHECK(peer.session.retained_bytes() == kept);
+  CHECK(peer.session.state().retained_bytes == kept);
   peer.frames();
   REQUIRE(peer.send(AckFrame{{{1_stream, StreamOffset(kMaxVarint)}}}));
-  CHECK(peer.session.retained_bytes() == kept);
+  CHECK(peer.session.state().retained_bytes == kept);
   CHECK(peer.retained.used_bytes() == kept);
 }
 

@@ -98,7 +98,7 @@ class RandomLives {
   std::string what_is_wrong() {
     for (Endpoint* side : {&pair_.a, &pair_.b}) {
       if (side->error) return "error: " + side->error.message();
-      if (side->retained.used_bytes() != side->session.retained_bytes()) return "retained bytes drift";
+      if (side->retained.used_bytes() != side->session.state().retained_bytes) return "retained bytes drift";
     }
     for (auto& [id, flow] : flows_) {
       if (flow.near.wrong || flow.far.wrong) return "wrong bytes in " + std::to_string(id.number());
@@ -281,7 +281,7 @@ TEST_CASE("an hour of random outages with flows that start and end all the time"
   TimePoint end = pair.now() + 1h;
   while (pair.now() < end) {
     for (int i = 0; i < 40; ++i) {
-      if (random() % 20 == 0 && pair.a.session.live_streams() < 60) lives.open();
+      if (random() % 20 == 0 && pair.a.session.state().live_streams < 60) lives.open();
       lives.step();
       pair.run_for(std::chrono::milliseconds(random() % 1000));
     }

@@ -35,7 +35,7 @@ void check_nothing_is_left(Pair& pair) {
   pair.run_for(5s);
   for (Endpoint* side : {&pair.a, &pair.b}) {
     CHECK_FALSE(side->error);
-    CHECK(side->session.live_streams() == 0);
+    CHECK(side->session.state().live_streams == 0);
     CHECK(side->retained.used_bytes() == 0);
   }
 }

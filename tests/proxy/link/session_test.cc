@@ -18,8 +18,8 @@ TEST_CASE("bytes flow in both directions and the flow is removed on both sides")
   CHECK(flow.right());
   CHECK(flow.answered);
   pair.run_for(1s);
-  CHECK(pair.a.session.live_streams() == 0);
-  CHECK(pair.b.session.live_streams() == 0);
+  CHECK(pair.a.session.state().live_streams == 0);
+  CHECK(pair.b.session.state().live_streams == 0);
   CHECK(pair.a.retained.used_bytes() == 0);
   CHECK(pair.b.retained.used_bytes() == 0);
 }
@@ -64,7 +64,7 @@ TEST_CASE("a switch to another carrier at any moment neither loses nor repeats b
     CHECK_FALSE(pair.a.error);
     CHECK_FALSE(pair.b.error);
     pair.run_for(2s);
-    CHECK(pair.b.session.live_streams() == 0);
+    CHECK(pair.b.session.state().live_streams == 0);
   }
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("a cut carrier and a new one later lose nothing, at any moment") {
     REQUIRE(pair.run_until([&] { return one.complete() && two.complete(); }, 20s));
     CHECK(flows.all_right());
     pair.run_for(2s);
-    CHECK(pair.a.session.live_streams() == 0);
-    CHECK(pair.b.session.live_streams() == 0);
+    CHECK(pair.a.session.state().live_streams == 0);
+    CHECK(pair.b.session.state().live_streams == 0);
     CHECK(pair.a.retained.used_bytes() == 0);
   }
 }
@@ -107,8 +107,8 @@ TEST_CASE("many flows survive a carrier that is cut repeatedly") {
     REQUIRE(pair.run_until([&] { return flows.all_complete(); }, 60s));
     CHECK(flows.all_right());
     pair.run_for(2s);
-    CHECK(pair.a.session.live_streams() == 0);
-    CHECK(pair.b.session.live_streams() == 0);
+    CHECK(pair.a.session.state().live_streams == 0);
+    CHECK(pair.b.session.state().live_streams == 0);
   }
 }
 
@@ -141,8 +141,8 @@ TEST_CASE("an abort arrives after the bytes that were written before it") {
   CHECK(flow.right());
   pair.a.session.release(flow.id);
   pair.run_for(1s);
-  CHECK(pair.a.session.live_streams() == 0);
-  CHECK(pair.b.session.live_streams() == 0);
+  CHECK(pair.a.session.state().live_streams == 0);
+  CHECK(pair.b.session.state().live_streams == 0);
   CHECK(pair.a.retained.used_bytes() == 0);
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("a frozen path is noticed within a second with waiting flows, and with
     CHECK(pair.now() - start <= 1300ms);
   }
   pair.run_for(15s);
-  CHECK_FALSE(pair.a.session.silent());
+  CHECK_FALSE(pair.a.session.state().is_silent);
 }
 
 TEST_CASE("a silent path is alive again when the peer is heard, not when another carrier is preferred") {
@@ -275,16 +275,16 @@ TEST_CASE("a silent path is alive again when the peer is heard, not when another
   auto times_alive = [&] { return std::ranges::count(pair.a.events, Event::Kind::path_alive, &Event::kind); };
   pair.freeze(first, 10s);
   pair.freeze(second, 10s);
-  REQUIRE(pair.run_until([&] { return pair.a.session.silent(); }, 10s));
+  REQUIRE(pair.run_until([&] { return pair.a.session.state().is_silent; }, 10s));
   REQUIRE(pair.a.session.preferred() == second);
   SECTION("preferred by its driver") { pair.prefer(pair.a, first); }
   SECTION("the last one left") { pair.cut(second); }
   CHECK(pair.a.session.preferred() == first);
   pair.run_for(1s);
-  CHECK(pair.a.session.silent());
+  CHECK(pair.a.session.state().is_silent);
   CHECK(times_alive() == 0);
   pair.run_for(15s);
-  CHECK_FALSE(pair.a.session.silent());
+  CHECK_FALSE(pair.a.session.state().is_silent);
   CHECK(times_alive() == 1);
 }
 

@@ -193,7 +193,7 @@ inline void check_memory(const Endpoint& side, std::uint64_t cap) {
 
 inline void check_all_forgotten(Pair& pair) {
   for (Endpoint* side : {&pair.a, &pair.b}) {
-    CHECK(side->session.live_streams() == 0);
+    CHECK(side->session.state().live_streams == 0);
     CHECK(side->retained.used_bytes() == 0);
     CHECK_FALSE(side->pool.full());
   }

@@ -53,8 +53,8 @@ TEST_CASE("data that was written and ended arrives although 'no reader' overtake
   CHECK(told[1] == EventKind::stopped);
   pair.b.session.release(id);
   pair.run_for(200ms);
-  CHECK(pair.a.session.live_streams() == 0);
-  CHECK(pair.b.session.live_streams() <= 1);
+  CHECK(pair.a.session.state().live_streams == 0);
+  CHECK(pair.b.session.state().live_streams <= 1);
 }
 
 TEST_CASE("a stream that the peer has stopped can still be given up here") {
@@ -69,7 +69,7 @@ TEST_CASE("a stream that the peer has stopped can still be given up here") {
   peer.session.release(1_stream);
   CHECK(peer.frames_of<ResetFrame>().size() == 1);
   REQUIRE(peer.send(ResetDoneFrame{1_stream}));
-  CHECK(peer.session.live_streams() == 0);
+  CHECK(peer.session.state().live_streams == 0);
   CHECK(peer.pool.granted_bytes() == HandPeer().pool.granted_bytes());
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("if both sides send a reset at once, with any codes, the stream ends o
     REQUIRE(resets.size() == 1);
     CHECK(resets[0].code == ResetCode::aborted);
     REQUIRE(peer.send(ResetDoneFrame{1_stream}));
-    CHECK(peer.session.live_streams() == 0);
+    CHECK(peer.session.state().live_streams == 0);
   }
 }
 
@@ -108,8 +108,8 @@ TEST_CASE("the credit of an open that is never sent is returned") {
     first = pair.connect();
     pair.run_for(2s);
   }
-  CHECK(pair.a.session.live_streams() == 0);
-  CHECK(pair.b.session.live_streams() == 0);
+  CHECK(pair.a.session.state().live_streams == 0);
+  CHECK(pair.b.session.state().live_streams == 0);
   CHECK(first_credit() > at_first / 2);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a flow after a quiet second starts with the full share, whatever earl
     REQUIRE(pair.run_until([&] { return flow.complete(); }, 60s));
     CHECK(flow.right());
     pair.run_for(2s);
-    REQUIRE(pair.b.session.live_streams() == 0);
+    REQUIRE(pair.b.session.state().live_streams == 0);
   }
 }
 
@@ -138,10 +138,10 @@ TEST_CASE("streams without a flow are removed when the session is abandoned") {
   Stream& stream = peer.session.open(some_request(), peer.now);
   stream.abort();
   peer.session.release(1_stream);
-  CHECK(peer.session.live_streams() == 1);  // until the abort is acknowledged
+  CHECK(peer.session.state().live_streams == 1);  // until the abort is acknowledged
   peer.session.abandon(peer.now);
   CHECK_FALSE(peer.session.end_streams(1));
-  CHECK(peer.session.live_streams() == 0);
+  CHECK(peer.session.state().live_streams == 0);
 }
 
 TEST_CASE("a flow gets no events from a stream that it has released") {
@@ -165,12 +165,12 @@ TEST_CASE("an acknowledgement lost with the newest carrier is requested over the
   CarrierId second = pair.connect();
   REQUIRE(pair.run_until([&] { return pair.b.session.find(id) != nullptr; }, 1s));
   pair.b.session.release(id);
-  REQUIRE(pair.run_until([&] { return pair.b.session.live_streams() == 0; }, 1s));
+  REQUIRE(pair.run_until([&] { return pair.b.session.state().live_streams == 0; }, 1s));
   pair.run_for(11ms);  // the ACK is on its way over the second
-  CHECK(pair.a.session.live_streams() == 1);
+  CHECK(pair.a.session.state().live_streams == 1);
   pair.cut(second);
   pair.run_for(1s);
-  CHECK(pair.a.session.live_streams() == 0);
+  CHECK(pair.a.session.state().live_streams == 0);
 }
 
 TEST_CASE("bytes that wait behind a gap are acknowledged when their stream is forgotten") {
@@ -195,10 +195,10 @@ TEST_CASE("bytes that wait behind a gap are acknowledged when their stream is fo
     if (auto* bytes = std::get_if<StreamFrame>(&frame); bytes && bytes->stream == 1_stream)
       said = std::max(said, bytes->offset + bytes->payload.size());
   REQUIRE(said > 0_offset);
-  REQUIRE(peer.session.live_streams() == 1);
+  REQUIRE(peer.session.state().live_streams == 1);
   // The peer has it all, so nothing of the stream is left here, and what fills the gap comes too late.
   REQUIRE(peer.send(AckFrame{{{1_stream, said}}}));
-  REQUIRE(peer.session.live_streams() == 0);
+  REQUIRE(peer.session.state().live_streams == 0);
   CHECK(acknowledged() == open.size() + 150);
   REQUIRE(peer.send_stream(1_stream, open.size(), Buffer(100)));
   CHECK(acknowledged() == open.size() + 100);
@@ -263,8 +263,8 @@ TEST_CASE("streams are removed on both sides, however and whenever they end") {
         INFO("ways " << way_a << " and " << way_b << ", delay " << delay);
         REQUIRE_FALSE(pair.a.error);
         REQUIRE_FALSE(pair.b.error);
-        REQUIRE(pair.a.session.live_streams() == 0);
-        REQUIRE(pair.b.session.live_streams() == 0);
+        REQUIRE(pair.a.session.state().live_streams == 0);
+        REQUIRE(pair.b.session.state().live_streams == 0);
         REQUIRE(pair.a.retained.used_bytes() == 0);
         REQUIRE(pair.b.retained.used_bytes() == 0);
       }

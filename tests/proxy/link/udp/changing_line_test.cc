@@ -165,7 +165,7 @@ void run_schedule(std::uint64_t seed) {
   CHECK(two.pair.run_until([&] { return two.flows.all_complete(); }, kEndsWithin));
   two.check_invariants();
   const auto forgotten = [&] {
-    return two.pair.a.session.live_streams() == 0 && two.pair.b.session.live_streams() == 0 &&
+    return two.pair.a.session.state().live_streams == 0 && two.pair.b.session.state().live_streams == 0 &&
            two.pair.a.retained.used_bytes() == 0 && two.pair.b.retained.used_bytes() == 0;
   };
   CHECK(two.pair.run_until(forgotten, kGoesOnWithin));

@@ -42,7 +42,7 @@ struct FaultyLines {
     check_right();
     pair.run_for(5s);
     for (PathsEnd* end : {&pair.a, &pair.b}) {
-      CHECK(end->session.live_streams() == 0);
+      CHECK(end->session.state().live_streams == 0);
       CHECK(end->retained.used_bytes() == 0);
     }
   }
@@ -170,7 +170,7 @@ TEST_CASE("paths: lines that work by turns of a second deliver messages and ever
   for (simulator::Line* line : two.pair.lines) line->restore();
   two.pair.run_for(20s);
   two.check_right();
-  CHECK(two.pair.a.session.live_streams() == 1);  // that of the messages
+  CHECK(two.pair.a.session.state().live_streams == 1);  // that of the messages
 }
 
 TEST_CASE("paths: a line that flaps every second is left to stand by, and the other one carries") {
@@ -241,7 +241,7 @@ TEST_CASE("paths: a line that carries small packets alone is left by a side that
   two.pair.run_for(5s);
   CHECK(two.pair.a.shares.preferred == std::optional<std::size_t>(1));
   CHECK(upload.complete());
-  CHECK(two.pair.a.session.live_streams() == 1);
+  CHECK(two.pair.a.session.state().live_streams == 1);
   two.check_right();
 }
 

@@ -39,7 +39,7 @@ struct Lines {
     CHECK(flows.all_right());
     pair.run_for(5s);
     for (PathsEnd* end : {&pair.a, &pair.b}) {
-      CHECK(end->session.live_streams() == 0);
+      CHECK(end->session.state().live_streams == 0);
       CHECK(end->retained.used_bytes() == 0);
       CHECK_FALSE(end->error);
     }

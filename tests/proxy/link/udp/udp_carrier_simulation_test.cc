@@ -34,7 +34,7 @@ struct Simulation {
 
 void check_nothing_left(Simulation& two) {
   for (UdpEnd* side : {&two.pair.a, &two.pair.b}) {
-    CHECK(side->session.live_streams() == 0);
+    CHECK(side->session.state().live_streams == 0);
     CHECK(side->retained.used_bytes() == 0);
     CHECK_FALSE(side->error);
   }
@@ -350,7 +350,7 @@ TEST_CASE("an hour of random outages, with flows that start and end all the time
   std::uint16_t port = 10'000;
   while (two.pair.network().now() < end) {
     two.pair.run_for(milliseconds(1'000, 15'000));
-    if (two.pair.a.session.live_streams() < 30)
+    if (two.pair.a.session.state().live_streams < 30)
       for (int i = 0; i < 3; ++i)
         two.flows.start(random() % (random() % 4 ? 30'000 : 1'000'000),
                         random() % (random() % 4 ? 30'000 : 1'000'000));
