@@ -19,6 +19,7 @@ struct FreeKdf {
 };
 
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 
 OSSL_PARAM text_param(const char* name, const char* text) {
   return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(text), std::strlen(text));
@@ -157,7 +158,7 @@ bool RecordSealer::seal_one(ContentType type, std::size_t size, std::span<const 
 // opening
 
 std::optional<std::size_t> RecordOpener::record_size(Bytes head) {
-  const unsigned char* at = raw(head);
+  const unsigned char* at = raw(head.data());
   std::size_t body = static_cast<std::size_t>(at[3]) << 8 | at[4];
   // Section 5.2: padding and type may take 256 bytes beyond the content.
   if (at[0] != static_cast<unsigned char>(ContentType::application_data) || at[1] != 3 || body <= kTagBytes ||
@@ -174,8 +175,8 @@ std::optional<ContentType> RecordOpener::open(Bytes record, Buffer& plain) {
   plain.resize(filled + sealed.size());
   Nonce nonce = next_nonce();
   unsigned char* out = raw(plain.data()) + filled;
-  bool genuine = cipher().start(nonce, std::span(raw(head), head.size())) && cipher().add(sealed, out) &&
-                 cipher().open(raw(tag));
+  bool genuine = cipher().start(nonce, std::span(raw(head.data()), head.size())) && cipher().add(sealed, out) &&
+                 cipher().open(raw(tag.data()));
   // The content, its type, and zeros as padding.
   std::size_t end = sealed.size();
   while (genuine && end > 0 && out[end - 1] == 0) --end;

@@ -14,10 +14,6 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 
-// If a timer fires later than this, the process did not run in the meantime: it had no processor, or was
-// stopped. Nothing is concluded from what it did not receive in that time.
-inline constexpr Duration kStall = std::chrono::milliseconds(100);
-
 // For application modules, in HELLO and OPEN.
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
 inline constexpr std::size_t kMaxFeatureNames = 64;
