@@ -35,6 +35,7 @@ class LineModel {
 
   double rate() const { return rate_; }  // bytes per second of ours that the line carries
   void set_rate(double rate);
+  void lower_for_losses(double rate);
   double bounded(double rate) const;  // by the most that is allowed
 
   double packets(double count) const { return count * terms_.packet_bytes; }  // bytes

@@ -53,6 +53,7 @@ std::optional<LossTests::Policed> LossTests::finish(TimePoint now, Duration span
     interval_ = soon;
     losses_.clear();
     known_ = false;
+    fastest_ = 0;
   } else {
     known_ = losses_.decided();
     tested_loss_ = losses_.total_loss();

@@ -135,7 +135,7 @@ void MeasuredLaw::on_measured(const RateSample& sample, double rate) {
       return give_way(now, *busy);
   }
   if (!new_round || !in(Phase::cruise)) return;
-  if (policed() && rate < line_.rate()) return line_.set_rate(line_.rate() + 0.5 * (rate - line_.rate()));
+  if (policed() && rate < line_.rate()) return line_.lower_for_losses(line_.rate() + 0.5 * (rate - line_.rate()));
   ease(now);
 }
 

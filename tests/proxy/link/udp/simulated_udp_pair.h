@@ -63,7 +63,8 @@ class UdpEnd final : public simulator::Endpoint {
   }
 
   void receive(simulator::Datagram& datagram, TimePoint now) override {
-    if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), now); !taken && !error)
+    if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), datagram.arrived, now);
+        !taken && !error)
       error = taken.error();
     take_events();
   }
