@@ -36,6 +36,10 @@ class Liveness {
   // `busy`: something waits for the peer, so that silence matters within max(1 s, 4 × smoothed RTT), else
   // within 3 s.
   void on_timeout(TimePoint now, bool busy);
+  // This process did not run for so long: it sent nothing, and did not see what arrived.
+  void leave_out(Duration stall, TimePoint now) {
+    if (waiting_since_) *waiting_since_ = std::min(*waiting_since_ + stall, now);
+  }
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
   // Asks by a carrier other than the preferred one whether it works; the answer is a PONG by that carrier.

@@ -14,6 +14,10 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 
+// If a timer comes later than this, the process did not run meanwhile: it had no processor, or was stopped.
+// Nothing is concluded from what it did not hear in that time.
+inline constexpr Duration kStall = std::chrono::milliseconds(100);
+
 // Of application modules, in HELLO and OPEN.
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
 inline constexpr std::size_t kMaxFeatureNames = 64;

@@ -53,19 +53,22 @@ void Node::receive(Datagram& datagram) {
 void Node::stall(const Stall& stall) {
   if (stall_) return;
   stall_ = stall;
+  due_ = endpoint_.next_timeout();
   timeline().set(*this, std::nullopt);
   timeline().after(stall.time, [this] { end_stall(); });
 }
 
 void Node::end_stall() {
   const TimePoint now = timeline().now();
-  if (stall_->timer_first) endpoint_.on_timeout(now);
   stall_.reset();
   in_socket_bytes_ = 0;
+  const bool is_late = due_ && *due_ < now;
+  if (is_late) endpoint_.on_stall(now - *due_, now);
   for (Waiting& each : std::exchange(in_socket_, {})) {
     each.datagram.payload = each.payload;
     endpoint_.receive(each.datagram, now);
   }
+  if (is_late) endpoint_.on_timeout(now);
   serve(now);
 }
 

@@ -36,6 +36,12 @@ class Endpoint {
   // After on_timeout(now) and transmit(now) it lies after `now`.
   virtual std::optional<TimePoint> next_timeout() const = 0;
   virtual void on_timeout(TimePoint now) = 0;
+  // Its host stood still (Node::stall()), so its timer is so late. What arrived meanwhile comes next, then
+  // on_timeout().
+  virtual void on_stall(Duration late, TimePoint now) {
+    (void)late;
+    (void)now;
+  }
 };
 
 enum class LineEnd : std::uint8_t { a, b };
@@ -67,8 +73,6 @@ class Node final : public Timer {
   struct Stall {
     Duration time{};
     std::uint64_t buffer_bytes = 4 << 20;
-    // A timer was about to be served when the host stopped, so it is served before the socket is read.
-    bool timer_first = false;
   };
   void stall(const Stall& stall);
 
@@ -97,6 +101,7 @@ class Node final : public Timer {
   std::uint64_t bytes_sent_ = 0, packets_sent_ = 0;
   bool waiting_ = false;  // was given datagrams and not yet served
   std::optional<Stall> stall_;
+  std::optional<TimePoint> due_;         // when it began
   std::vector<Waiting> in_socket_;  // during a stall
   std::uint64_t in_socket_bytes_ = 0;
   TimePoint stuck_at_{};

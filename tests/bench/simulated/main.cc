@@ -10,6 +10,7 @@
 #include "tests/bench/simulated/changing.h"
 #include "tests/bench/simulated/paths.h"
 #include "tests/bench/simulated/schedules.h"
+#include "tests/bench/simulated/stalls.h"
 #include "tests/bench/simulated/transfer.h"
 
 namespace longhaul::bench {
@@ -348,6 +349,7 @@ constexpr Group kGroups[] = {
     {"paths", [] { two_paths(options.seeds); }},
     {"failing", failing_path},
     {"doubtful", [] { doubtful_paths(options.seeds); }},
+    {"stalls", [] { stalling_hosts(options.seeds); }},
     {"schedules", [] { schedules(options.first, options.seeds, options.trace); }},
 };
 

@@ -161,10 +161,8 @@ class Schedule {
   // One of the hosts, or both, as when they are one machine's.
   void stall() {
     const std::uint64_t who = stalls_.below(3);
-    const simulator::Node::Stall stall{
-        .time = stalls_.ms(200, stalls_.one_in(4) ? 3000 : 1000),
-        .buffer_bytes = stalls_.one_in(2) ? 200'000u : 8'000'000u,
-        .timer_first = stalls_.one_in(2)};
+    const simulator::Node::Stall stall{.time = stalls_.ms(200, stalls_.one_in(4) ? 3000 : 1000),
+                                       .buffer_bytes = stalls_.one_in(2) ? 200'000u : 8'000'000u};
     if (who != 1) pair_.node_a.stall(stall);
     if (who != 0) pair_.node_b.stall(stall);
   }

@@ -91,6 +91,12 @@ class UdpEnd final : public simulator::Endpoint {
     session.on_timeout(now);
     carrier.on_timeout(now);
   }
+  // As the drivers do.
+  void on_stall(Duration late, TimePoint now) override {
+    if (late <= kStall) return;
+    session.on_stall(late, now);
+    carrier.on_stall(late, now);
+  }
 
   CreditPool pool;
   RetainedBudget retained;
