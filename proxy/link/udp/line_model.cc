@@ -62,6 +62,8 @@ Duration LineModel::span() const {
   return std::max({watch.base_rtt(), kShortestPhase, few});
 }
 
+bool LineModel::is_stretched() const { return span() > std::max(watch.base_rtt(), kShortestPhase); }
+
 Duration LineModel::queue_target() const { return 4ms + watch.base_rtt() / 7; }
 
 Duration LineModel::queue_limit() const { return watch.base_rtt() / 2 + 15ms; }

@@ -46,7 +46,6 @@ ProbePhase::Next ProbePhase::conclude(TimePoint now, LineModel& line, SeenCapaci
   LossTests& tests = line.tests;
   tests.losses().age();
   const double size = step_.size();
-  if (getenv("DBG")) fprintf(stderr, "%.3f conclude size %.3f best %.0f base %.0f piece %.0f qbefore %.4f after %.4f loss %.3f policed %d calm %d share %.2f\n", std::chrono::duration<double>(now.time_since_epoch()).count()-3600, size, step_.best()*8/1000, step_.base()*8/1000, step_.piece_rate(), step_.queue_before(), step_.queue_after(seconds(line.watch.queue())), tests.losses().total_loss(), tests.is_policed(), line.is_calm(), line.share());
   if (step_.best() <= 0 && step_.piece_rate() > 0 && size >= kLeastStep) return conclude_by_piece(line);
   // The application had too little to send, or no more is allowed.
   if (step_.best() <= 0 || size < kLeastStep) return stop(Next::cruise);

@@ -78,7 +78,8 @@ StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<doubl
   // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little
   // was sent before to keep the line busy.
   if (carried && queue_is_noticed(around.watch))
-    return {Next::drain, std::max(*carried, std::min(train_.value_or(0), around.line))};
+    // If it stood still for a moment, it still carries what it did before.
+    return {Next::drain, std::max(*carried, std::min(std::max(train_.value_or(0), previous_best_), around.line))};
   if (sample.round == round_) return {};
   round_ = sample.round;
   const double bytes = static_cast<double>(acked_ + lost_);
@@ -89,13 +90,16 @@ StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<doubl
   if (best <= 0) return {};  // the application had too little to send
   const bool enough = bytes > packets(50);
   // No queue, but much is dropped that was not at a lower rate. What arrives is what the line carries, or
-  // random loss has begun: going slower for a moment, and faster again, tells.
-  if (enough && loss > loss_ + kMoreLoss) return {Next::search, arrived / (1 - loss_)};
+  // random loss has begun: going slower for a moment, and faster again, tells. What was not lost of the round
+  // before arrived, although a host or the line may have stood still while that was measured.
+  if (enough && loss > loss_ + kMoreLoss)
+    return {Next::search, std::max(arrived / (1 - loss_), previous_rate_ * (1 - loss))};
   if (enough) loss_ = loss;
   // What is acknowledged at the end of a round was sent in the one before it.
   flat_rounds_ = best < 0.6 * previous_rate_ ? flat_rounds_ + 1 : 0;
   if (flat_rounds_ >= 2) return {Next::drain, best};
   previous_rate_ = around.line;
+  previous_best_ = best;
   const double goal = std::min(train_.value_or(1e18), around.most);
   if (around.line >= 0.99 * goal) return {Next::cruise, around.line};
   return {Next::ramp, std::min(goal, (train_ ? 8 : kGrowth) * around.line)};

@@ -52,6 +52,7 @@ class StartRamp {
   unsigned flat_rounds_ = 0;
   double previous_rate_ = 0;  // of the round before this one
   double best_ = 0, arrived_ = 0;
+  double previous_best_ = 0;  // of the round before this one
   double loss_ = 0.1;  // share lost before the present round
   std::int64_t acked_ = 0, lost_ = 0;
 };
