@@ -36,7 +36,7 @@ void row(const char* when, StallTerms terms, std::uint64_t seeds) {
 
 void stalling_hosts(std::uint64_t seeds) {
   for (const bool configured : {true, false})
-    for (const Who who : {Who::receiver, Who::sender, Who::both, Who::one_machine})
+    for (const Who who : {Who::receiver, Who::sender, Who::both, Who::one_machine, Who::line, Who::lab})
       for (const Duration rtt : {Duration(2ms), Duration(40ms), Duration(250ms)}) {
         row("for a minute", {.rtt = rtt, .configured = configured, .who = who}, seeds);
         // Short, and so more of them.

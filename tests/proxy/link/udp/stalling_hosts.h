@@ -15,9 +15,11 @@ enum class Who : std::uint8_t {
   sender,
   both,         // each at times of its own
   one_machine,  // both at the same moments, and for nearly as long
+  line,         // hands over nothing meanwhile, then all at once
+  lab,          // one machine that has the line, too
 };
 inline const char* name_of(Who who) {
-  constexpr std::array names{"the receiver", "the sender", "both", "one machine"};
+  constexpr std::array names{"the receiver", "the sender", "both", "one machine", "the line", "a lab"};
   return names[static_cast<std::size_t>(who)];
 }
 
@@ -61,12 +63,17 @@ inline StallOutcome run_stalls(const StallTerms& terms) {
     pair.run_for(runs);
     ran += runs;
     const bool a_first = dice.one_in(2);
-    if (terms.who == Who::receiver || terms.who == Who::one_machine || (terms.who == Who::both && a_first))
-      pair.node_a.stall(stall);
-    if (terms.who == Who::sender || terms.who == Who::one_machine || (terms.who == Who::both && !a_first))
-      pair.node_b.stall({.time = stands * (terms.who == Who::one_machine ? 19 : 20) / 20,
-                         .buffer_bytes = stall.buffer_bytes});
+    const bool hosts = terms.who == Who::one_machine || terms.who == Who::lab;
+    if (terms.who == Who::receiver || hosts || (terms.who == Who::both && a_first)) pair.node_a.stall(stall);
+    if (terms.who == Who::sender || hosts || (terms.who == Who::both && !a_first))
+      pair.node_b.stall({.time = stands * (hosts ? 19 : 20) / 20, .buffer_bytes = stall.buffer_bytes});
+    const auto hold_line = [&](Duration time) {
+      pair.line.a_to_b().set_interrupt_interval(time);
+      pair.line.b_to_a().set_interrupt_interval(time);
+    };
+    if (terms.who == Who::line || terms.who == Who::lab) hold_line(stands * 9 / 10);
     pair.run_for(stands);
+    hold_line(Duration{0});
   }
   const auto seconds_of = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   outcome.meanwhile =
