@@ -53,7 +53,7 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
   capacity_.set(static_cast<double>(config_.max_rate));
   experiments_ = Experiments(first_epoch);
   first_ = FirstMeasurement(false);
-  promised_ = rate;
+  promised_ = std::max(rate, static_cast<double>(config_.max_rate));
   drain(now);
 }
 

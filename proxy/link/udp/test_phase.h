@@ -19,15 +19,14 @@ class TestPhase {
 
   // `in_pieces`: the application sends one piece per round trip, too little to decide in one.
   static Plan begin(LineModel& line, bool in_pieces) {
-    using namespace std::chrono_literals;
     LossByRate& losses = line.tests.losses();
     losses.age(0.5);
     const double gain = LossByRate::trial_gain(losses.total_loss());
-    // On a slow line a round trip carries too few packets to decide.
+    const Duration usual = LineModel::times(line.span(), in_pieces ? 3 : 1);
+    // Where a round trip carries far too few packets to decide.
     const double enough = losses.seconds_for_enough(gain * line.rate());
-    const Duration time = std::max(LineModel::times(line.span(), in_pieces ? 3 : 1),
-                                   std::min(LineModel::times(1s, enough), kLongest));
-    return {Phase::test, gain, time};
+    const bool few = enough > 4 * seconds(usual);
+    return {Phase::test, gain, few ? std::max(usual, LineModel::times(kLongest, std::min(enough / seconds(kLongest), 1.))) : usual};
   }
   // The answer to a test takes a round trip after the test's end.
   static bool is_answered(TimePoint now, TimePoint ended, const LineModel& line) {

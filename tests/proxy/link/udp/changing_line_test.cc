@@ -36,6 +36,10 @@ TEST_CASE("whatever a line becomes, bytes are right and go on soon after the las
     run_schedule({.seed = seed, .hosts_stall = seed % 3 == 0});
 }
 
+TEST_CASE("schedules in which the rate fell to some packets a second, and stayed there") {
+  for (const std::uint64_t seed : {708u, 1238u, 5566u, 5633u}) run_schedule({.seed = seed});
+}
+
 // SEED=first COUNT=schedules
 TEST_CASE("the same with many more schedules", "[.][changing-many]") {
   const std::uint64_t first = number_given("SEED", 1), count = number_given("COUNT", 1);
