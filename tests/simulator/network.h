@@ -101,7 +101,7 @@ class Node final : public Timer {
   std::uint64_t bytes_sent_ = 0, packets_sent_ = 0;
   bool waiting_ = false;  // was given datagrams and not yet served
   std::optional<Stall> stall_;
-  std::optional<TimePoint> due_;         // when it began
+  std::optional<TimePoint> due_;    // when it began
   std::vector<Waiting> in_socket_;  // during a stall
   std::uint64_t in_socket_bytes_ = 0;
   TimePoint stuck_at_{};

@@ -55,7 +55,9 @@ void LineModel::set_rate(double rate) {
   tests.on_rate(rate_);
 }
 
-void LineModel::lower_for_losses(double rate) { set_rate(std::max(rate, std::min(rate_, tests.least_rate()))); }
+void LineModel::lower_for_losses(double rate) {
+  set_rate(std::max(rate, std::min(rate_, tests.least_rate())));
+}
 
 Duration LineModel::span() const {
   const Duration few = times(1s, packets(kFewestInPhase) / rate_);

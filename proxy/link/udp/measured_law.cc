@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr double kLost = 8;         // times less than the line seemed to carry
+constexpr double kLost = 8;          // times less than the line seemed to carry
 constexpr Duration kMostAhead = 1s;  // of the line's time, what may be sent beyond the round trips
 
 bool knows_rate(const MeasuredConfig& config) { return config.memory && config.memory->rate > 0; }
@@ -22,9 +22,8 @@ double train_rate(std::uint32_t packet_bytes) {
 
 LineTerms terms_of(const MeasuredConfig& config) {
   // If a remembered line is slower now, its queue shows it within a round trip.
-  const double rate = knows_rate(config)
-                          ? 0.95 * static_cast<double>(config.memory->rate)
-                          : train_rate(config.packet_bytes);
+  const double rate =
+      knows_rate(config) ? 0.95 * static_cast<double>(config.memory->rate) : train_rate(config.packet_bytes);
   return {.packet_bytes = config.packet_bytes,
           .max_rate = config.max_rate,
           .initial_rtt = config.memory ? config.memory->min_rtt : config.initial_rtt,
@@ -145,7 +144,8 @@ void MeasuredLaw::on_measured(const RateSample& sample, double rate) {
       return give_way(now, *busy);
   }
   if (!new_round || !in(Phase::cruise)) return;
-  if (policed() && rate < line_.rate()) return line_.lower_for_losses(line_.rate() + 0.5 * (rate - line_.rate()));
+  if (policed() && rate < line_.rate())
+    return line_.lower_for_losses(line_.rate() + 0.5 * (rate - line_.rate()));
   ease(now);
 }
 

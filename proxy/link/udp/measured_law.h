@@ -109,7 +109,8 @@ class MeasuredLaw final : public RateLaw {
   DrainPhase drain_;
   CompetePhase compete_;
 
-  double promised_ = 0;  // bytes per second that the line seemed to carry; less each time it was not found again
+  double promised_ =
+      0;  // bytes per second that the line seemed to carry; less each time it was not found again
   std::uint64_t last_round_ = 0;
   bool measured_ = false;  // by the latest measurement, while settled
 };

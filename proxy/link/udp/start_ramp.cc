@@ -79,7 +79,8 @@ StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<doubl
   // was sent before to keep the line busy.
   if (carried && queue_is_noticed(around.watch))
     // If it stood still for a moment, it still carries what it did before.
-    return {Next::drain, std::max(*carried, std::min(std::max(train_.value_or(0), previous_best_), around.line))};
+    return {Next::drain,
+            std::max(*carried, std::min(std::max(train_.value_or(0), previous_best_), around.line))};
   if (sample.round == round_) return {};
   round_ = sample.round;
   const double bytes = static_cast<double>(acked_ + lost_);

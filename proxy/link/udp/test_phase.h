@@ -26,7 +26,9 @@ class TestPhase {
     // Where a round trip carries far too few packets to decide.
     const double enough = losses.seconds_for_enough(gain * line.rate());
     const bool few = enough > 4 * seconds(usual);
-    return {Phase::test, gain, few ? std::max(usual, LineModel::times(kLongest, std::min(enough / seconds(kLongest), 1.))) : usual};
+    return {
+        Phase::test, gain,
+        few ? std::max(usual, LineModel::times(kLongest, std::min(enough / seconds(kLongest), 1.))) : usual};
   }
   // The answer to a test takes a round trip after the test's end.
   static bool is_answered(TimePoint now, TimePoint ended, const LineModel& line) {

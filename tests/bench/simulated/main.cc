@@ -373,7 +373,8 @@ int main(int count, char** arguments) {
                            [&](const Group& group) { return argument == group.name; })) {
       options.groups.push_back(argument);
     } else {
-      std::fprintf(stderr, "usage: %s [--quick] [--seeds N] [--first SEED] [--trace] [GROUP]...\ngroups:", arguments[0]);
+      std::fprintf(stderr, "usage: %s [--quick] [--seeds N] [--first SEED] [--trace] [GROUP]...\ngroups:",
+                   arguments[0]);
       for (const Group& group : kGroups) std::fprintf(stderr, " %s", group.name);
       std::fprintf(stderr, "\n");
       return 2;

@@ -14,13 +14,15 @@ constexpr Duration kSlow = 5s;  // since the last change
 
 void trace_end(const char* name, const UdpEnd& end) {
   const auto view = end.carrier.rate().view();
-  std::printf(" | %s %s %s%s%s %.0f kbit/s sends %.0f base %.0f ms queue %.0f ms rtt %.0f ms flight %.0f kB lost %.3f",
-              name, end.session.preferred() == link::kNoCarrier ? "none" : "udp", view.phase,
-              view.competes ? " competes" : "", view.policed ? " policed" : "", 8e-3 * double(view.line_rate),
-              8e-3 * double(end.carrier.rate().bytes_per_second()),
-              1e3 * in_seconds(view.base_rtt.value_or(Duration{0})), 1e3 * in_seconds(view.queue),
-              1e3 * in_seconds(end.carrier.rtt().smoothed()),
-              1e-3 * double(end.carrier.flight().sent().bytes_in_flight()), end.carrier.loss_rate());
+  std::printf(
+      " | %s %s %s%s%s %.0f kbit/s sends %.0f base %.0f ms queue %.0f ms rtt %.0f ms flight %.0f kB lost "
+      "%.3f",
+      name, end.session.preferred() == link::kNoCarrier ? "none" : "udp", view.phase,
+      view.competes ? " competes" : "", view.policed ? " policed" : "", 8e-3 * double(view.line_rate),
+      8e-3 * double(end.carrier.rate().bytes_per_second()),
+      1e3 * in_seconds(view.base_rtt.value_or(Duration{0})), 1e3 * in_seconds(view.queue),
+      1e3 * in_seconds(end.carrier.rtt().smoothed()),
+      1e-3 * double(end.carrier.flight().sent().bytes_in_flight()), end.carrier.loss_rate());
 }
 
 void trace(UdpPair& pair) {
@@ -39,9 +41,8 @@ void schedules(std::uint64_t first, std::uint64_t count, bool traced) {
   for (const bool hosts_stall : {false, true}) {
     std::uint64_t failed = 0, slow = 0;
     for (std::uint64_t seed = first; seed < first + count; ++seed) {
-      const ScheduleOutcome outcome = Schedule({.seed = seed,
-                                                 .hosts_stall = hosts_stall,
-                                                 .watch = traced ? trace : nullptr}).run();
+      const ScheduleOutcome outcome =
+          Schedule({.seed = seed, .hosts_stall = hosts_stall, .watch = traced ? trace : nullptr}).run();
       failed += !outcome.failure.empty();
       slow += outcome.gone_on_after > kSlow;
       if (!outcome.failure.empty() || outcome.gone_on_after > kSlow)

@@ -24,7 +24,8 @@ void row(const char* when, StallTerms terms, std::uint64_t seeds) {
     failures += outcome.failures;
   }
   std::printf(
-      "stalls of %s %s, 25 Mbit/s %d ms, %s: %.1f %% (least %.1f) while hosts run, %.1f %% (least %.1f) in the "
+      "stalls of %s %s, 25 Mbit/s %d ms, %s: %.1f %% (least %.1f) while hosts run, %.1f %% (least %.1f) in "
+      "the "
       "third second after, silent %d times, UDP given up %d times\n",
       name_of(terms.who), when, static_cast<int>(terms.rtt / 1ms), terms.configured ? "configured" : "cold",
       median(meanwhile), *std::ranges::min_element(meanwhile), median(afterwards),
@@ -41,7 +42,8 @@ void stalling_hosts(std::uint64_t seeds) {
         row("for a minute", {.rtt = rtt, .configured = configured, .who = who}, seeds);
         // Short, and so more of them.
         row("at the start",
-            {.rtt = rtt, .configured = configured, .who = who, .warm_up = Duration{0}, .time = 4s}, 10 * seeds);
+            {.rtt = rtt, .configured = configured, .who = who, .warm_up = Duration{0}, .time = 4s},
+            10 * seeds);
       }
 }
 

@@ -85,9 +85,9 @@ inline void change_something(Dice& dice, simulator::DirectionConfig& direction) 
 
 struct ScheduleTerms {
   std::uint64_t seed = 1;
-  bool hosts_stall = false;            // beside the line's changes, hosts have no processor for a while
-  Duration goes_on_within{60s};        // after the last change
-  Duration ends_within{120s};          // what was accepted before
+  bool hosts_stall = false;               // beside the line's changes, hosts have no processor for a while
+  Duration goes_on_within{60s};           // after the last change
+  Duration ends_within{120s};             // what was accepted before
   std::function<void(UdpPair&)> watch{};  // called when the pair is there
 };
 

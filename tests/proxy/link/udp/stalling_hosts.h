@@ -84,7 +84,8 @@ inline StallOutcome run_stalls(const StallTerms& terms) {
   outcome.afterwards = static_cast<double>(download.client_reads.read - then) / line_bytes;
   outcome.right = flows.all_right() && !pair.a.error && !pair.b.error;
   for (const UdpEnd* end : {&pair.a, &pair.b}) {
-    outcome.silences += static_cast<int>(std::ranges::count(end->events, Event::Kind::path_silent, &Event::kind));
+    outcome.silences +=
+        static_cast<int>(std::ranges::count(end->events, Event::Kind::path_silent, &Event::kind));
     outcome.failures += end->failures;
     outcome.sends_over_udp = outcome.sends_over_udp && end->session.preferred() != kNoCarrier;
   }

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 using namespace longhaul::link::simulation;
+using namespace std::chrono_literals;
 
 TEST_CASE("after hosts stood still the line is full again soon, and UDP carries") {
   for (const bool configured : {true, false})
@@ -15,7 +16,7 @@ TEST_CASE("after hosts stood still the line is full again soon, and UDP carries"
                           << (from_start ? ", from the start" : ""));
         const StallOutcome outcome = run_stalls({.configured = configured,
                                                  .who = who,
-                                                 .warm_up = from_start ? Duration{0} : Duration(2s),
+                                                 .warm_up = std::chrono::seconds(from_start ? 0 : 2),
                                                  .time = 8s});
         CHECK(outcome.right);
         CHECK(outcome.sends_over_udp);
