@@ -36,6 +36,10 @@ class Liveness {
   // `busy`: data waits for the peer. The path then counts as silent after max(1 s, 4 × smoothed RTT), else
   // after 3 s.
   void on_timeout(TimePoint now, bool busy);
+  // This process did not run for so long: it sent nothing, and did not see what arrived.
+  void leave_out(Duration stall, TimePoint now) {
+    if (waiting_since_) *waiting_since_ = std::min(*waiting_since_ + stall, now);
+  }
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
   // The number of a PING that tests a carrier other than the preferred one; the PONG arrives on that carrier.

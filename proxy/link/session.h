@@ -71,6 +71,8 @@ class Session final : private StreamOwner {
 
   // ---- Time.
   std::optional<TimePoint> next_timeout() const;
+  // This process did not run for so long, which is no silence of the peer. Call it before on_timeout().
+  void on_stall(Duration stall, TimePoint now) { liveness_.leave_out(stall, now); }
   void on_timeout(TimePoint now);  // a call too early is harmless
 
   std::optional<Event> poll_event();

@@ -64,8 +64,8 @@ void send_on(Leg& leg, const Slice& frame, Choices& choices) {
 class Smb1 {
  public:
   Smb1() {
-    near_.begin(1, kKey);
-    far_.begin(1, kKey);
+    near_.begin(twin::MessageNumber(1), kKey);
+    far_.begin(twin::MessageNumber(1), kKey);
   }
   void pass(Bytes content, bool is_servers, bool is_signed) {
     Buffer message(content.begin(), content.end());

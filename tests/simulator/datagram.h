@@ -26,6 +26,7 @@ struct Datagram {
   std::uint32_t ip_bytes = 0;  // what line, queue and policer count
   bool corrupted = false;      // bits of the payload were flipped; a model without a checksum drops it
   TimePoint sent{};            // when it came to the line
+  TimePoint arrived{};         // when it came to the receiver's host, which may read it later
   bool marked = false;         // by the line's queue: congestion was experienced
   MutableBytes payload;        // until the call returns; may be decrypted in place
 };

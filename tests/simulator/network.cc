@@ -3,6 +3,7 @@
 #include "tests/simulator/network.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace longhaul::simulator {
 
@@ -33,11 +34,42 @@ void Node::fire(TimePoint now) {
 }
 
 void Node::serve(TimePoint now) {
+  if (stall_) return;
   Outbox out(*this);
   endpoint_.transmit(out, now);
   auto next = endpoint_.next_timeout();
   if (next) *next += timer_slack_;
   timeline().set(*this, next);
+}
+
+void Node::receive(Datagram& datagram) {
+  datagram.arrived = timeline().now();
+  if (!stall_) return endpoint_.receive(datagram, datagram.arrived);
+  if (in_socket_bytes_ + datagram.ip_bytes > stall_->buffer_bytes) return;
+  in_socket_bytes_ += datagram.ip_bytes;
+  in_socket_.push_back({datagram, {datagram.payload.begin(), datagram.payload.end()}});
+}
+
+void Node::stall(const Stall& stall) {
+  if (stall_) return;
+  stall_ = stall;
+  due_ = endpoint_.next_timeout();
+  timeline().set(*this, std::nullopt);
+  timeline().after(stall.time, [this] { end_stall(); });
+}
+
+void Node::end_stall() {
+  const TimePoint now = timeline().now();
+  stall_.reset();
+  in_socket_bytes_ = 0;
+  const bool is_late = due_ && *due_ < now;
+  if (is_late) endpoint_.on_stall(now - *due_, now);
+  for (Waiting& each : std::exchange(in_socket_, {})) {
+    each.datagram.payload = each.payload;
+    endpoint_.receive(each.datagram, now);
+  }
+  if (is_late) endpoint_.on_timeout(now);
+  serve(now);
 }
 
 Line::Line(Timeline& timeline, DatagramPool& pool, const LineConfig& config, std::uint64_t seed)
@@ -57,7 +89,7 @@ void Line::connect(Direction& direction, End& to) {
           return;
         }
         Node& node = *found->second;
-        node.endpoint_.receive(datagram, node.timeline().now());
+        node.receive(datagram);
         if (node.waiting_) return;
         node.waiting_ = true;
         to.to_serve.push_back(&node);

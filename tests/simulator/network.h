@@ -36,6 +36,12 @@ class Endpoint {
   // After on_timeout(now) and transmit(now) it lies after `now`.
   virtual std::optional<TimePoint> next_timeout() const = 0;
   virtual void on_timeout(TimePoint now) = 0;
+  // Its host stood still (Node::stall()), so its timer is so late. What arrived meanwhile comes next, then
+  // on_timeout().
+  virtual void on_stall(Duration late, TimePoint now) {
+    (void)late;
+    (void)now;
+  }
 };
 
 enum class LineEnd : std::uint8_t { a, b };
@@ -62,6 +68,14 @@ class Node final : public Timer {
   // Deadlines are met this much late, as by a daemon whose timers are coarse.
   void set_timer_slack(Duration slack) { timer_slack_ = slack; }
 
+  // Its host has no processor for it: it neither reads nor sends. What arrives waits in its socket, up to so
+  // many IP bytes; the rest is lost.
+  struct Stall {
+    Duration time{};
+    std::uint64_t buffer_bytes = 4 << 20;
+  };
+  void stall(const Stall& stall);
+
   // Against which to count what the endpoint delivers: everything it sent, IP bytes.
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t packets_sent() const { return packets_sent_; }
@@ -71,6 +85,13 @@ class Node final : public Timer {
   friend class Line;
   void fire(TimePoint now) override;
   void serve(TimePoint now);
+  void receive(Datagram& datagram);
+  void end_stall();
+
+  struct Waiting {
+    Datagram datagram;
+    std::vector<std::byte> payload;
+  };
 
   Endpoint& endpoint_;
   Line& line_;
@@ -79,6 +100,10 @@ class Node final : public Timer {
   Duration timer_slack_{0};
   std::uint64_t bytes_sent_ = 0, packets_sent_ = 0;
   bool waiting_ = false;  // was given datagrams and not yet served
+  std::optional<Stall> stall_;
+  std::optional<TimePoint> due_;    // when it began
+  std::vector<Waiting> in_socket_;  // during a stall
+  std::uint64_t in_socket_bytes_ = 0;
   TimePoint stuck_at_{};
   unsigned stuck_ = 0;
 };

@@ -5,6 +5,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "proxy/link/stall.h"
+
 namespace longhaul::link {
 namespace asio = boost::asio;
 namespace {
@@ -78,13 +80,15 @@ void SessionHost::arm_timer() {
   if (!next || (timer_at_ && *timer_at_ <= *next)) return;
   timer_at_ = next;
   timer_.expires_at(*next);
-  timer_.async_wait([self = self_](boost::system::error_code error) {
+  timer_.async_wait([self = self_, due = *next](boost::system::error_code error) {
     if (error || !*self) return;
     SessionHost& host = **self;
     host.timer_at_.reset();
     if (!host.session_) return;
+    const TimePoint now = Clock::now();
+    if (now - due > kStall) host.session_->on_stall(now - due, now);
     host.session_->work().begin_turn();
-    host.session_->on_timeout(Clock::now());
+    host.session_->on_timeout(now);
     host.owner_.after_activity();
     host.owner_.kick();
   });

@@ -2,6 +2,9 @@
 #include "proxy/link/io/udp_path.h"
 
 #include <boost/asio/post.hpp>
+#include <utility>
+
+#include "proxy/link/stall.h"
 
 namespace longhaul::link::udp {
 namespace asio = boost::asio;
@@ -129,6 +132,11 @@ void UdpPath::on_timer(TimePoint due) {
   lateness_.sum += now - due;
   lateness_.worst = std::max(lateness_.worst, now - due);
   if (failed_) return;
+  if (now - due > kStall && !std::exchange(reads_first_, true)) {
+    carrier_.on_stall(now - due, now);
+    return arm_timer();  // due at once, but the loop reads sockets before it serves timers
+  }
+  reads_first_ = false;
   session_.work().begin_turn();
   carrier_.on_timeout(now);
   auto self = self_;

@@ -69,6 +69,7 @@ class UdpPath final : private UdpEndpoint::Receiver {
   std::optional<TimePoint> timer_at_;
   std::uint64_t timer_number_ = 0;  // of the last wait; the handler of an earlier one may still run
   bool kicked_ = false, busy_ = false, failed_ = false;
+  bool reads_first_ = false;  // the timer came very late, and waits until the socket has been read
   TimerLateness lateness_;
   std::shared_ptr<UdpPath*> self_;  // points to null at the end, for late handlers
 };

@@ -52,12 +52,19 @@ double LineModel::bounded(double rate) const {
 
 void LineModel::set_rate(double rate) {
   rate_ = std::max(bounded(rate), packets(2));  // two packets a second still measure the line
+  tests.on_rate(rate_);
+}
+
+void LineModel::lower_for_losses(double rate) {
+  set_rate(std::max(rate, std::min(rate_, tests.least_rate())));
 }
 
 Duration LineModel::span() const {
   const Duration few = times(1s, packets(kFewestInPhase) / rate_);
   return std::max({watch.base_rtt(), kShortestPhase, few});
 }
+
+bool LineModel::is_stretched() const { return span() > std::max(watch.base_rtt(), kShortestPhase); }
 
 Duration LineModel::queue_target() const { return 4ms + watch.base_rtt() / 7; }
 

@@ -35,11 +35,14 @@ class LineModel {
 
   double rate() const { return rate_; }  // bytes per second of ours that the line carries
   void set_rate(double rate);
+  void lower_for_losses(double rate);
   double bounded(double rate) const;  // by the most that is allowed
 
   double packets(double count) const { return count * terms_.packet_bytes; }  // bytes
   // A round trip, or the time of a few packets: the unit of all phases.
   Duration span() const;
+  // So few packets are sent in a round trip that each step takes longer.
+  bool is_stretched() const;
   Duration queue_target() const;  // more than is left there on purpose
   Duration queue_limit() const;   // beyond what this sender makes itself
   // Hardly anything waits in the queue.

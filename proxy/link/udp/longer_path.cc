@@ -10,6 +10,7 @@ namespace {
 constexpr double kSlow = 0.5;
 constexpr Duration kMostLeftOut = std::chrono::milliseconds(25);
 constexpr unsigned kMostRises = 3;
+constexpr Duration kLongestDoubt = std::chrono::seconds(6);
 constexpr Duration kLeastMeasured = std::chrono::milliseconds(5);
 
 Duration time_of(double bytes, double rate) {
@@ -167,7 +168,8 @@ void LongerPath::expect_own(Duration queue, const RateSample& sample) {
       left_out / 16 + kSmallestRise + time_of(2. * sample.full_packet_bytes, doubt.slower->rate);
   const Duration slow = slow_time(left_out + spare, doubt.known.rate / doubt.known.capacity);
   doubt.slow_until = doubt.slower->slow_from + slow;
-  doubt.ends = doubt.slower->since + 4 * *sample.rtt + slow * 16 / 5;
+  // A queue that takes long to leave is no reason to send next to nothing for as long.
+  doubt.ends = doubt.slower->since + std::min(4 * *sample.rtt + slow * 16 / 5, kLongestDoubt);
 }
 
 // The part of the first late packet's delay that may be due to queues: the previous queue, and what was sent

@@ -21,11 +21,14 @@ void LossByRate::add(Level level, double rate, const EpochTally& tally) {
 }
 
 void LossByRate::age(double factor) {
-  for (Cell& cell : cells_) {
-    cell.acked *= factor;
-    cell.lost *= factor;
-    cell.rate_sum *= factor;
-    cell.runs *= factor;
+  for (Cell& each : cells_) {
+    double part = factor;
+    if (&each == &cell(Level::normal))
+      part = std::max(factor, std::min(1.0, kEnoughPackets * packet_bytes_ / std::max(each.bytes(), 1.0)));
+    each.acked *= part;
+    each.lost *= part;
+    each.rate_sum *= part;
+    each.runs *= part;
   }
 }
 

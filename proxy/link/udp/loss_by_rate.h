@@ -17,8 +17,11 @@ class LossByRate {
 
   // The fate of bytes sent at `rate`.
   void add(Level level, double rate, const EpochTally& tally);
-  // Ages the samples: call it periodically.
+  // Ages the samples: call it periodically. Of packets at the usual rate enough to decide remain, however few
+  // are sent in a round trip.
   void age(double factor = 0.75);
+  // The time in which enough packets are sent at `rate`.
+  double seconds_for_enough(double rate) const { return kEnoughPackets * packet_bytes_ / rate; }
   void clear() { cells_ = {}; }
 
   // Whether more was lost at the higher rate than at the lower one, beyond chance, and by as much as on a

@@ -49,10 +49,11 @@ std::optional<LossTests::Policed> LossTests::finish(TimePoint now, Duration span
   std::optional<Policed> found;
   if (losses_.depends_on_rate()) {
     random_ = tested_loss_ = losses_.loss(LossByRate::Level::low);
-    found = {*random_, LossByRate::trial_gain(losses_.total_loss())};
+    found = {*random_, LossByRate::trial_gain(losses_.loss(LossByRate::Level::normal))};
     interval_ = soon;
     losses_.clear();
     known_ = false;
+    fastest_ = 0;
   } else {
     known_ = losses_.decided();
     tested_loss_ = losses_.total_loss();

@@ -10,15 +10,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr double kLost = 8;          // times less than the line seemed to carry
 constexpr Duration kMostAhead = 1s;  // of the line's time, what may be sent beyond the round trips
 
 bool knows_rate(const MeasuredConfig& config) { return config.memory && config.memory->rate > 0; }
+
+// At which the first packets are sent: at once.
+double train_rate(std::uint32_t packet_bytes) {
+  return StartRamp::kTrainPackets * packet_bytes / seconds(StartRamp::kTrainTime);
+}
 
 LineTerms terms_of(const MeasuredConfig& config) {
   // If a remembered line is slower now, its queue shows it within a round trip.
   const double rate = knows_rate(config)
                           ? 0.95 * config.memory->trust * static_cast<double>(config.memory->rate)
-                          : StartRamp::kTrainPackets * config.packet_bytes / seconds(StartRamp::kTrainTime);
+                          : train_rate(config.packet_bytes);
   return {.packet_bytes = config.packet_bytes,
           .max_rate = config.max_rate,
           .initial_rtt = config.memory ? config.memory->min_rtt : config.initial_rtt,
@@ -34,6 +40,7 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
       first_(true),
       cruise_(config.seed),
       compete_(config.packet_bytes) {
+  if (knows_rate(config)) promised_ = line_.rate();
   begin(knows_rate(config) ? Plan{Phase::cruise, 1, 2 * line_.span()} : Plan{Phase::train}, now);
 }
 
@@ -46,6 +53,7 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
   capacity_.set(static_cast<double>(config_.max_rate));
   experiments_ = Experiments(first_epoch);
   first_ = FirstMeasurement(false);
+  promised_ = std::max(rate, static_cast<double>(config_.max_rate));
   drain(now);
 }
 
@@ -101,6 +109,7 @@ void MeasuredLaw::on_start(const RateSample& sample) {
       in(Phase::train) ? start_.on_train(sample, line_) : start_.on_ramp(sample, line_);
   if (found.capacity) capacity_.set(*found.capacity);
   if (found.next == Next::stay) return;
+  promised_ = std::max(promised_, in(Phase::ramp) && found.next == Next::ramp ? line_.rate() : found.rate);
   line_.set_rate(found.rate);
   if (found.next == Next::search) probe_.grow(0.25);
   if (found.next == Next::ramp) return begin({Phase::ramp}, sample.now);
@@ -125,6 +134,7 @@ void MeasuredLaw::on_measured(const RateSample& sample, double rate) {
   measured_ = rate > 0;
   const bool new_round = sample.round != std::exchange(last_round_, sample.round);
   capacity_.on_carried(rate, now);
+  promised_ = std::max(promised_, rate);
   if (first_.pending() && !first_.counts(sample, experiments_.find(sample.sent_epoch))) return;
   if (!first_.pending() && !line_.watch.doubts() && line_.watch.queue() > line_.queue_limit() &&
       may_drain(now)) {
@@ -135,7 +145,8 @@ void MeasuredLaw::on_measured(const RateSample& sample, double rate) {
       return give_way(now, *busy);
   }
   if (!new_round || !in(Phase::cruise)) return;
-  if (policed() && rate < line_.rate()) return line_.set_rate(line_.rate() + 0.5 * (rate - line_.rate()));
+  if (policed() && rate < line_.rate())
+    return line_.lower_for_losses(line_.rate() + 0.5 * (rate - line_.rate()));
   ease(now);
 }
 
@@ -163,6 +174,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   answer_standing_queue(now);
   if (competing()) return;
   if (line_.watch.doubts_rate() && !in(Phase::drain)) return wait_for_answer(now);
+  if (is_lost(now)) return begin_anew(now);
   if (in(Phase::cruise)) experiments_.set_gain(CruisePhase::gain(line_));
   const bool drained = in(Phase::drain) && DrainPhase::is_over(line_, in_flight_bytes);
   if (now >= experiments_.ends() || drained) next_phase(now);
@@ -255,6 +267,21 @@ void MeasuredLaw::cruise(TimePoint now) {
 void MeasuredLaw::probe(TimePoint now) {
   begin(probe_.up(line_), now);
   probe_.on_begun(experiments_.number(), static_cast<double>(pacing_rate()), line_);
+}
+
+bool MeasuredLaw::is_lost(TimePoint now) const {
+  return in(Phase::cruise) && line_.rate() < promised_ / kLost && line_.is_stretched() && line_.is_calm() &&
+         cruise_.lasted(now) > std::max<Duration>(4 * line_.watch.base_rtt(), 500ms);
+}
+
+void MeasuredLaw::begin_anew(TimePoint now) {
+  promised_ /= kLost;
+  start_.begin_again();
+  first_ = FirstMeasurement(true);
+  probe_.stop_growing();
+  line_.tests = LossTests(config_.packet_bytes, now);
+  line_.set_rate(train_rate(config_.packet_bytes));
+  begin({Phase::train}, now);
 }
 
 void MeasuredLaw::stop_competing(TimePoint now) {

@@ -83,6 +83,9 @@ class MeasuredLaw final : public RateLaw {
   void begin(const Plan& plan, TimePoint now) { experiments_.begin(plan, line_.rate(), now); }
   void cruise(TimePoint now);
   void probe(TimePoint now);
+  // Step by step, a rate that was lost would take a minute to find again.
+  bool is_lost(TimePoint now) const;
+  void begin_anew(TimePoint now);
   void drain(TimePoint now) { begin(drain_.begin(now, line_), now); }
   void stop_competing(TimePoint now);
 
@@ -106,6 +109,8 @@ class MeasuredLaw final : public RateLaw {
   DrainPhase drain_;
   CompetePhase compete_;
 
+  double promised_ =
+      0;  // bytes per second that the line seemed to carry; less each time it was not found again
   std::uint64_t last_round_ = 0;
   bool measured_ = false;  // by the latest measurement, while settled
 };

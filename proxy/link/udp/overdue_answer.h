@@ -2,6 +2,7 @@
 // Detects overdue acknowledgements on a path that works: the sooner, the sooner another path can take over.
 // path_health.h decides when the path has failed.
 #pragma once
+#include <algorithm>
 #include <optional>
 
 #include "proxy/link/udp/packets_in_flight.h"
@@ -19,6 +20,10 @@ class OverdueAnswer {
   // To be called after packets were sent or acknowledged.
   void note(bool answered, TimePoint now);
   void forget() { unanswered_since_.reset(); }
+  // This process did not run for so long.
+  void leave_out(Duration stall, TimePoint now) {
+    if (unanswered_since_) unanswered_since_ = std::min(*unanswered_since_ + stall, now);
+  }
 
   // The oldest packet in flight should have been acknowledged, but nothing was for as long as an ACK may be
   // delayed. Perhaps the line only stalls for a moment, so only copies are sent on another path.

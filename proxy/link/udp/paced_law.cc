@@ -108,8 +108,10 @@ void PacedLaw::watch_loss(TimePoint now) {
       if (now < trial_until_) return;
       trial_ = Trial::none;
       if (losses_.depends_on_rate()) {
-        // The current arrivals are the line's capacity.
-        begin_guard(now, std::min(least_arrived_ / (1 - std::min(losses_.random_loss(), 0.6)), told()));
+        // The current arrivals are the line's capacity, unless there was too little to send: the lower rate
+        // was carried.
+        begin_guard(now, std::clamp(least_arrived_ / (1 - std::min(losses_.random_loss(), 0.6)),
+                                    trial_gain_ * told(), told()));
         return;
       }
       tried_loss_ = losses_.total_loss();

@@ -83,6 +83,14 @@ class PathHealth {
     in_doubt_ |= state_ == State::up && waits_for(patience(smoothed_rtt) / 2, now);
   }
 
+  // This process did not run for so long: that is no silence of the path.
+  void leave_out(Duration stall, TimePoint now) {
+    const auto later = [&](TimePoint since) { return std::min(since + stall, now); };
+    if (waits_since_) waits_since_ = later(*waits_since_);
+    if (narrow_since_) narrow_since_ = later(*narrow_since_);
+    until_ += stall;
+  }
+
   bool waits_for(Duration time, TimePoint now) const { return waits_since_ && now - *waits_since_ >= time; }
   // No packet, or none of full size, or no probe of a path to a known peer was acknowledged for too long.
   bool is_dead(TimePoint now, Duration smoothed_rtt) const {

@@ -67,7 +67,11 @@ ProbePhase::Next ProbePhase::conclude(TimePoint now, LineModel& line, SeenCapaci
 
   const bool seen = line.sharing.learn(step_, after, line.watch, line.span(), line.rate());
   if (seen && !more && line.share() < 0.8) capacity.raise(step_.best() / std::max(line.share(), 0.3));
-  line.set_rate(line.rate() + (more ? 1 : 0.7) * (step_.best() - line.rate()));
+  const double found = line.rate() + (more ? 1 : 0.7) * (step_.best() - line.rate());
+  if (tests.is_policed() && found < line.rate() && !line.overflows())
+    line.lower_for_losses(found);
+  else
+    line.set_rate(found);
   line.set_rate(line.sharing.draw_even(now, line.rate(), more));
   // Once may be chance, or capacity that other traffic left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);

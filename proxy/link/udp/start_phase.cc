@@ -17,8 +17,8 @@ StartRamp::Step bounded(StartRamp::Step step, double most) {
 
 double StartPhase::train_packets() const {
   const auto rate = packet_time_.rate();
-  if (!rate) return StartRamp::kTrainPackets;
-  return std::clamp(*rate * seconds(kLongestTrain) / packet_bytes_, 4., StartRamp::kTrainPackets);
+  if (!rate) return most_packets_;
+  return std::clamp(*rate * seconds(kLongestTrain) / packet_bytes_, 4., most_packets_);
 }
 
 double StartPhase::most() const {

@@ -20,6 +20,11 @@ class StartPhase {
 
   // Every sample of the start, before on_train() or on_ramp().
   void note(const RateSample& sample) { packet_time_.on_sample(sample); }
+  // The rate was lost, not the line: a few packets at once will do, which are no long queue if it is slow.
+  void begin_again() {
+    most_packets_ = 8;
+    ramp_ = StartRamp(packet_bytes_);
+  }
   // Packets at once: fewer on a line that is known to be slow.
   double train_packets() const;
   // The rate to go on with is not above what is allowed, nor far above what a slow line showed.
@@ -32,6 +37,7 @@ class StartPhase {
 
   std::uint32_t packet_bytes_;
   std::uint64_t max_rate_;
+  double most_packets_ = StartRamp::kTrainPackets;
   PacketTime packet_time_;
   StartRamp ramp_;
 };

@@ -77,7 +77,9 @@ StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<doubl
   // Arrivals are spaced by the line: that is its rate. Only of the latest ones, if too little was sent before
   // to keep the line busy.
   if (carried && queue_is_noticed(around.watch))
-    return {Next::drain, std::max(*carried, std::min(train_.value_or(0), around.line))};
+    // If it stood still for a moment, it still carries what it did before.
+    return {Next::drain,
+            std::max(*carried, std::min(std::max(train_.value_or(0), previous_best_), around.line))};
   if (sample.round == round_) return {};
   round_ = sample.round;
   const double bytes = static_cast<double>(acked_ + lost_);
@@ -89,12 +91,16 @@ StartRamp::Step StartRamp::on_ramp(const RateSample& sample, std::optional<doubl
   const bool enough = bytes > packets(50);
   // There is no queue, but much is dropped that was not at a lower rate. Either the arrivals are the line's
   // capacity, or random loss has begun: sending slower for a moment, and faster again, distinguishes them.
-  if (enough && loss > loss_ + kMoreLoss) return {Next::search, arrived / (1 - loss_)};
+  // What was not lost of the previous round did arrive, even if a host or the line stood still while the
+  // arrivals were measured.
+  if (enough && loss > loss_ + kMoreLoss)
+    return {Next::search, std::max(arrived / (1 - loss_), previous_rate_ * (1 - loss))};
   if (enough) loss_ = loss;
   // Packets acknowledged at the end of a round were sent in the previous one.
   flat_rounds_ = best < 0.6 * previous_rate_ ? flat_rounds_ + 1 : 0;
   if (flat_rounds_ >= 2) return {Next::drain, best};
   previous_rate_ = around.line;
+  previous_best_ = best;
   const double goal = std::min(train_.value_or(1e18), around.most);
   if (around.line >= 0.99 * goal) return {Next::cruise, around.line};
   return {Next::ramp, std::min(goal, (train_ ? 8 : kGrowth) * around.line)};

@@ -52,7 +52,8 @@ class StartRamp {
   unsigned flat_rounds_ = 0;
   double previous_rate_ = 0;  // of the previous round
   double best_ = 0, arrived_ = 0;
-  double loss_ = 0.1;  // share lost before this round
+  double previous_best_ = 0;  // of the previous round
+  double loss_ = 0.1;         // share lost before this round
   std::int64_t acked_ = 0, lost_ = 0;
 };
 

@@ -21,8 +21,14 @@ class TestPhase {
   static Plan begin(LineModel& line, bool in_pieces) {
     LossByRate& losses = line.tests.losses();
     losses.age(0.5);
-    const Duration time = LineModel::times(line.span(), in_pieces ? 3 : 1);
-    return {Phase::test, LossByRate::trial_gain(losses.total_loss()), time};
+    const double gain = LossByRate::trial_gain(losses.total_loss());
+    const Duration usual = LineModel::times(line.span(), in_pieces ? 3 : 1);
+    // Where a round trip carries far too few packets to decide.
+    const double enough = losses.seconds_for_enough(gain * line.rate());
+    const bool few = enough > 4 * seconds(usual);
+    return {
+        Phase::test, gain,
+        few ? std::max(usual, LineModel::times(kLongest, std::min(enough / seconds(kLongest), 1.))) : usual};
   }
   // The answer to a test takes a round trip after the test's end.
   static bool is_answered(TimePoint now, TimePoint ended, const LineModel& line) {
@@ -33,14 +39,18 @@ class TestPhase {
     const auto policed = line.tests.finish(now, line.span());
     if (!policed) return false;
     // What arrives at full rate is what the line carries, but for the loss that slowness did not avoid. If
-    // that is much it may not have been slow enough. Not measured: then the rate that avoided losses must do.
-    const double rate = line.rate();
-    line.set_rate(arrived_ > 0 ? std::min(rate, arrived_ / (1 - std::min(policed->random_loss, 0.6)))
-                               : rate * policed->lower);
+    // that is much it may not have been slow enough. Not measured, or while the line stood still: then the
+    // rate that avoided losses must do.
+    const double rate = line.rate(), avoids = rate * policed->lower;
+    line.set_rate(arrived_ > 0
+                      ? std::clamp(arrived_ / (1 - std::min(policed->random_loss, 0.6)), avoids, rate)
+                      : avoids);
     return true;
   }
 
  private:
+  static constexpr Duration kLongest = std::chrono::seconds(10);
+
   double arrived_ = 0;  // bytes per second, lately
 };
 

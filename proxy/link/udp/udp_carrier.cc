@@ -153,6 +153,11 @@ void UdpCarrier::on_timeout(TimePoint now) {
   if ((state() == State::up || address_.known()) && health_.is_dead(now, rtt().smoothed())) fail(now);
 }
 
+void UdpCarrier::on_stall(Duration stall, TimePoint now) {
+  health_.leave_out(stall, now);
+  overdue_.leave_out(stall, now);
+}
+
 // ----------------------------------------------------------------------------------------------- what
 // arrives
 

@@ -55,6 +55,9 @@ class UdpCarrier final : private PacketReader::Carrier {
 
   std::optional<TimePoint> next_timeout() const;
   void on_timeout(TimePoint now);
+  // This process did not run for so long, which is no silence of the path. Call it before on_timeout(), and
+  // that only after what arrived meanwhile has been received.
+  void on_stall(Duration stall, TimePoint now);
 
   State state() const { return health_.state(); }
   // A limit of the keys is reached, and the carrier has failed for good: only a new control connection brings

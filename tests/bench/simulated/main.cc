@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the figures of the UDP carrier that are measured in virtual time, each with its goal. Arguments
-// choose groups by name; --seeds N, --quick.
+// choose groups by name; --seeds N, --quick, --first SEED, --trace.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +10,8 @@
 #include "tests/bench/simulated/changing.h"
 #include "tests/bench/simulated/paths.h"
 #include "tests/bench/simulated/restart.h"
+#include "tests/bench/simulated/schedules.h"
+#include "tests/bench/simulated/stalls.h"
 #include "tests/bench/simulated/transfer.h"
 
 namespace longhaul::bench {
@@ -19,7 +21,9 @@ using link::simulation::line_of;
 
 struct Options {
   std::uint64_t seeds = 5;
+  std::uint64_t first = 1;  // seed of the schedules
   bool quick = false;
+  bool trace = false;  // of the schedules
   std::vector<std::string> groups;
 };
 Options options;
@@ -347,6 +351,8 @@ constexpr Group kGroups[] = {
     {"paths", [] { two_paths(options.seeds); }},
     {"failing", failing_path},
     {"doubtful", [] { doubtful_paths(options.seeds); }},
+    {"stalls", [] { stalling_hosts(options.seeds); }},
+    {"schedules", [] { schedules(options.first, options.seeds, options.trace); }},
 };
 
 }  // namespace
@@ -361,11 +367,16 @@ int main(int count, char** arguments) {
       options.seeds = 1;
     } else if (argument == "--seeds" && i + 1 < count) {
       options.seeds = std::strtoull(arguments[++i], nullptr, 10);
+    } else if (argument == "--trace") {
+      options.trace = true;
+    } else if (argument == "--first" && i + 1 < count) {
+      options.first = std::strtoull(arguments[++i], nullptr, 10);
     } else if (std::any_of(std::begin(kGroups), std::end(kGroups),
                            [&](const Group& group) { return argument == group.name; })) {
       options.groups.push_back(argument);
     } else {
-      std::fprintf(stderr, "usage: %s [--quick] [--seeds N] [GROUP]...\ngroups:", arguments[0]);
+      std::fprintf(stderr, "usage: %s [--quick] [--seeds N] [--first SEED] [--trace] [GROUP]...\ngroups:",
+                   arguments[0]);
       for (const Group& group : kGroups) std::fprintf(stderr, " %s", group.name);
       std::fprintf(stderr, "\n");
       return 2;

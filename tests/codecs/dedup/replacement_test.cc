@@ -7,7 +7,7 @@ using namespace longhaul::dedup;
 
 namespace {
 
-constexpr std::uint64_t kRing = 1 << 20, kNow = 64 << 20;
+constexpr std::uint64_t kSmallRing = 1 << 20, kNow = 64 << 20;
 constexpr Fingerprint kNew{.bucket = 0, .tag = 128 * 9}, kNewPreferred{.bucket = 0, .tag = 128 * 9 + 64};
 
 Fingerprint ordinary(std::uint32_t number) { return {.bucket = 0, .tag = 128 * (100 + number)}; }
@@ -23,7 +23,7 @@ Bucket full() {
 
 // 4: none is replaced.
 unsigned replaced(const Bucket& bucket, Fingerprint print = kNew) {
-  const auto claim = Replacement::highest_claim(bucket, print, kNow, Replacement::oldest(kRing));
+  const auto claim = Replacement::highest_claim(bucket, print, kNow, Replacement::oldest(kSmallRing));
   return Replacement::leaves_out(claim, print) ? 4 : Replacement::way(claim);
 }
 
@@ -32,7 +32,7 @@ unsigned replaced(const Bucket& bucket, Fingerprint print = kNew) {
 TEST_CASE("an entry of the same fingerprint is replaced first, then an empty one, a dead one, the oldest") {
   Bucket bucket = full();
   CHECK(replaced(bucket) == 2);
-  bucket.write(3, preferred(3), kNow - kRing - 4);
+  bucket.write(3, preferred(3), kNow - kSmallRing - 4);
   CHECK(replaced(bucket) == 3);
   bucket.tags[1] = bucket.places[1] = 0;
   CHECK(replaced(bucket) == 1);

@@ -192,3 +192,21 @@ TEST_CASE("only the answer to the latest question counts, and it measures nothin
   liveness.on_pong(~std::uint64_t{0} >> 2, kStart + 5s);  // the largest of the wire
   CHECK_FALSE(liveness.question_answered());
 }
+
+TEST_CASE("time in which this process did not run is no silence of the peer") {
+  for (const bool leaves_out : {true, false}) {
+    Path path(30ms, 30ms);
+    path.run(10s, true);
+    path.answers = false;
+    path.pongs.clear();
+    path.run(600ms, true);
+    const TimePoint stopped = path.now;
+    path.now += 2s;
+    if (leaves_out) path.liveness.leave_out(2s, path.now);
+    path.run(500ms, true);
+    CHECK(path.silent_at.has_value() == !leaves_out);
+    path.run(1s, true);
+    CHECK(path.silent_at);
+    CHECK((leaves_out ? *path.silent_at - stopped > 2500ms : *path.silent_at - stopped < 2100ms));
+  }
+}

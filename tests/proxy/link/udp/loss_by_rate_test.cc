@@ -85,3 +85,16 @@ TEST_CASE("packets that arrived after all count as no loss, and old losses count
   losses.add(Level::normal, 100, {.acked_bytes = 80 * kPacket});
   CHECK(losses.total_loss() == Approx(0.1));
 }
+
+TEST_CASE("enough of the packets at the usual rate are remembered to decide, however few come") {
+  LossByRate losses(kPacket);
+  for (int i = 0; i < 200; ++i) {
+    losses.add(Level::normal, 10'000, {.acked_bytes = kPacket});
+    losses.age();
+  }
+  CHECK(losses.enough(Level::normal));
+  losses.add(Level::low, 5'000, {.acked_bytes = 100 * kPacket});
+  losses.age();
+  losses.age();
+  CHECK_FALSE(losses.enough(Level::low));
+}

@@ -59,3 +59,15 @@ TEST_CASE("loss that is gone at a lower rate is the line's answer to too much") 
   CHECK_FALSE(tests.is_harmless());
   CHECK(tests.harmless_loss() == Approx(0).margin(0.01));
 }
+
+TEST_CASE("for losses the rate falls by half at most, until a test shows again that they depend on it") {
+  LossTests tests(1500, kStart);
+  tests.on_rate(100'000);
+  tests.on_rate(80'000);
+  CHECK(tests.least_rate() == 50'000);
+  add(tests, Level::normal, 0.3);
+  add(tests, Level::low, 0);
+  REQUIRE(tests.finish(kStart + 6s, 100ms));
+  tests.on_rate(70'000);
+  CHECK(tests.least_rate() == 35'000);
+}

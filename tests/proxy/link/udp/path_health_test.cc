@@ -126,3 +126,15 @@ TEST_CASE("a path that acknowledges small packets and loses all of full size is 
   REQUIRE(health.on_acknowledged());
   CHECK_FALSE(health.is_dead(now + 1h, rtt));
 }
+
+TEST_CASE("time in which this process did not run is no silence of the path") {
+  PathHealth health;
+  health.begin_probing(kStart, kRtt);
+  REQUIRE(health.on_acknowledged());
+  health.on_sent(kStart);
+  health.leave_out(1200ms, kStart + 1300ms);
+  CHECK_FALSE(health.is_dead(kStart + 2100ms, kRtt));
+  CHECK(health.is_dead(kStart + 2200ms, kRtt));
+  health.leave_out(10s, kStart + 3s);  // never into the future
+  CHECK(health.is_dead(kStart + 4s, kRtt));
+}

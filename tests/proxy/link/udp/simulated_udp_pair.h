@@ -6,6 +6,7 @@
 #include <random>
 
 #include "../simulated_pair.h"
+#include "proxy/link/stall.h"
 #include "proxy/link/udp/carrier_contest.h"
 #include "proxy/link/udp/udp_carrier.h"
 #include "tests/simulator/network.h"
@@ -63,7 +64,8 @@ class UdpEnd final : public simulator::Endpoint {
   }
 
   void receive(simulator::Datagram& datagram, TimePoint now) override {
-    if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), now); !taken && !error)
+    if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), datagram.arrived, now);
+        !taken && !error)
       error = taken.error();
     take_events();
   }
@@ -89,6 +91,12 @@ class UdpEnd final : public simulator::Endpoint {
   void on_timeout(TimePoint now) override {
     session.on_timeout(now);
     carrier.on_timeout(now);
+  }
+  // As the drivers do.
+  void on_stall(Duration late, TimePoint now) override {
+    if (late <= kStall) return;
+    session.on_stall(late, now);
+    carrier.on_stall(late, now);
   }
 
   CreditPool pool;

@@ -54,3 +54,22 @@ TEST_CASE("a sender of one piece per round trip is tested for three") {
   CHECK_FALSE(TestPhase::is_answered(at.now + at.line.span(), at.now, at.line));
   CHECK(TestPhase::is_answered(at.now + 2 * at.line.span(), at.now, at.line));
 }
+
+TEST_CASE("what arrived while a host or the line stood still does not lower the rate below the tested one") {
+  PhaseLine at;
+  TestPhase test;
+  test.on_arrivals(2'000);
+  lose_in_test(at, LossByRate::Level::normal, kPhaseRate, 0.3);
+  const Plan plan = TestPhase::begin(at.line, false);
+  lose_in_test(at, LossByRate::Level::low, plan.gain * kPhaseRate, 0);
+  REQUIRE(test.finish(at.now, at.line));
+  CHECK(at.line.rate() > 0.6 * kPhaseRate);
+}
+
+TEST_CASE("where few packets are sent a test lasts until they are enough, within limits") {
+  PhaseLine at;
+  at.line.set_rate(30'000);  // 20 packets a second
+  CHECK(TestPhase::begin(at.line, false).time == 4s);
+  at.line.set_rate(3'000);
+  CHECK(TestPhase::begin(at.line, false).time == 10s);
+}

@@ -25,7 +25,7 @@ TEST_CASE("a promise lost with its near proxy is reported when the file is opene
     CHECK(visit.server.files["a"] == "new");
   }
   CHECK(far->waiting() == 1);
-  CHECK(far->counters().suspected[static_cast<std::size_t>(Cause::near_vanished)] == 1);
+  CHECK(far->events().counters().suspected[static_cast<std::size_t>(Cause::near_vanished)] == 1);
   SECTION("once to a reader, once to a writer") {
     Visit visit(near_daemon(2), far);
     CHECK(visit.opens("b") == Status::success);

@@ -192,7 +192,7 @@ TEST_CASE("a client that signs is reset when it goes on with a file that has los
   visit.send_create("a", Disposition::open, kNone);
   visit.settle();
   CHECK(visit.aborted);
-  CHECK(half->counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
+  CHECK(half->events().counters().reported[static_cast<std::size_t>(Told::reset)] == 1);
 }
 
 TEST_CASE("an encrypted request may open any file: its client is reset for what it loses elsewhere") {
@@ -292,7 +292,7 @@ TEST_CASE(
                               Frame{FrameKind::smb2_transform, Slice::joined(front, as_bytes(encrypted))});
   visit.settle();
   CHECK(visit.aborted == !knows);
-  CHECK(far->counters().reported[static_cast<std::size_t>(Told::reset)] == (knows ? 0 : 1));
+  CHECK(far->events().counters().reported[static_cast<std::size_t>(Told::reset)] == (knows ? 0 : 1));
 }
 
 TEST_CASE(

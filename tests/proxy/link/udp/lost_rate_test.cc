@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What made the measured rate fall to nearly nothing, and how soon it is found again.
+#include <catch2/catch.hpp>
+
+#include "law_on_line.h"
+
+using namespace longhaul;
+using namespace longhaul::link::udp;
+using namespace longhaul::link::udp::law_on_line;
+
+namespace {
+constexpr Path kUsual{.bits = 25e6, .rtt = 40ms};
+}
+
+TEST_CASE("a line that was hardly there for a while is used again within two seconds") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const Duration time : {3s, 20s, 60s}) {
+      INFO("law " << static_cast<int>(law) << ", slow for " << time / 1s << " s");
+      Run run(kUsual, law, kUsual.bits);
+      run.network.run_for(5s);
+      Path slow = kUsual;
+      slow.bits = 100e3;
+      slow.queue_bytes = 125'000;
+      run.change(slow);
+      run.network.run_for(time);
+      run.change(kUsual);
+      // What stands in the queue leaves at once then; a doubt about it ends.
+      run.network.run_for(time == 3s ? 6s : 2s);
+      CHECK(run.share(2s) > 0.9);
+    }
+}
+
+TEST_CASE("where few packets are sent the doubt about a longer path ends soon") {
+  Run run(kUsual, Law::measured);
+  run.network.run_for(5s);
+  Path slow = kUsual;
+  slow.bits = 100e3;
+  slow.queue_bytes = 125'000;
+  run.change(slow);
+  run.network.run_for(15s);
+  const auto& law = dynamic_cast<MeasuredLaw&>(run.flow.sender.law());
+  CHECK_FALSE(law.watch().doubts());
+  CHECK(law.line_rate() * 8 < 200e3);
+}
