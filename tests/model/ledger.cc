@@ -47,14 +47,14 @@ Promises load(const Ledger& ledger) {
   Promises promises;
   promises.set_line_rate(1e9);
   const auto made = [&](unsigned write) {
-    [[maybe_unused]] const auto verdict = promises.promise(kOpen, write, range_of(write));
+    [[maybe_unused]] const auto verdict = promises.promise(kOpen, Promises::Message(write), range_of(write));
     assert(verdict == Promises::Verdict::now);
   };
   for (unsigned write = 0; write < 8; ++write)
     if (ledger.outstanding >> write & 1) made(write);
   if (ledger.lost == 0) return promises;
   made(kFailedWrite);
-  promises.kept(kFailedWrite, Status::disk_full, 0);
+  promises.kept(Promises::Message(kFailedWrite), Status::disk_full, 0);
   if (ledger.lost == 1) promises.settle(kOpen, Status::success);
   return promises;
 }
@@ -62,7 +62,7 @@ Promises load(const Ledger& ledger) {
 Ledger store(const Promises& promises) {
   Ledger ledger;
   for (const auto message : promises.messages(kOpen))
-    ledger.outstanding = static_cast<std::uint8_t>(ledger.outstanding | 1U << message);
+    ledger.outstanding = static_cast<std::uint8_t>(ledger.outstanding | 1U << message.number());
   if (promises.lost(kOpen)) ledger.lost = promises.unreported(kOpen) ? 2 : 1;
   assert(promises.audit().adds_up());
   return ledger;
@@ -85,10 +85,10 @@ Said ask(const Ledger& ledger, Ask what, unsigned number, Answer answer) {
   Said& said = found->second;
   switch (what) {
     case Ask::promise:
-      said.value = promises.promise(kOpen, number, range_of(number)) == Promises::Verdict::now;
+      said.value = promises.promise(kOpen, Promises::Message(number), range_of(number)) == Promises::Verdict::now;
       break;
     case Ask::kept:
-      promises.kept(number, status_of(answer), answer == Answer::success ? kBlockBytes : 0);
+      promises.kept(Promises::Message(number), status_of(answer), answer == Answer::success ? kBlockBytes : 0);
       break;
     case Ask::settle:
       said.value = static_cast<std::uint8_t>(answer_of(promises.settle(kOpen, status_of(answer))));
