@@ -195,12 +195,13 @@ class Udp(unittest.TestCase):
 
     def test_transport_changes_while_a_transfer_runs(self):
         self.start_on_udp("51.84mbit,50,0.001")
-        with Copies(self.lab, 16_000_000) as copies:
-            for transport, carrier in (("tcp", "tcp"), ("udp", "udp"), ("tcp", "tcp"), ("auto", "udp")):
-                moved(self.branch, 500_000)
+        for transport, carrier in (("tcp", "tcp"), ("udp", "udp"), ("tcp", "tcp"), ("auto", "udp")):
+            before = self.branch.link()["bytes_sent"]
+            with Copies(self.lab, 4_000_000) as copies:
+                until(lambda: self.branch.link()["bytes_sent"] > before + 500_000, 30, "the transfer has begun")
                 self.branch.longhaul("set", f"transport={transport}")
                 wait_carrier(self.pair.sites, carrier)
-            self.assertEqual(copies.wait(), copies.expected())
+                self.assertEqual(copies.wait(), copies.expected())
         self.assertEqual(self.fallbacks(), [0, 0])
         self.assert_no_flow_was_reset()
         # Either side's word is enough.
