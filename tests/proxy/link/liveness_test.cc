@@ -199,7 +199,7 @@ TEST_CASE("time in which this process did not run is no silence of the peer") {
     path.run(10s, true);
     path.answers = false;
     path.pongs.clear();
-    path.run(600ms, true);
+    path.run(300ms, true);
     const TimePoint stopped = path.now;
     path.now += 2s;
     if (leaves_out) path.liveness.leave_out(2s, path.now);

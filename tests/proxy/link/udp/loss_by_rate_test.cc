@@ -79,10 +79,10 @@ TEST_CASE("packets that arrived after all count as no loss, and old losses count
   losses.add(Level::normal, 100, {.acked_bytes = 90 * kPacket, .lost_bytes = 10 * kPacket, .loss_runs = 10});
   losses.add(Level::normal, 100, {.acked_bytes = 10 * kPacket, .lost_bytes = -10 * kPacket});
   CHECK(losses.total_loss() == 0);
-  losses.add(Level::normal, 100, {.lost_bytes = 100 * kPacket, .loss_runs = 1});
+  losses.add(Level::normal, 100, {.acked_bytes = 900 * kPacket, .lost_bytes = 1000 * kPacket, .loss_runs = 1});
   CHECK(losses.total_loss() == Approx(0.5));
   losses.age(0.1);
-  losses.add(Level::normal, 100, {.acked_bytes = 80 * kPacket});
+  losses.add(Level::normal, 100, {.acked_bytes = 800 * kPacket});
   CHECK(losses.total_loss() == Approx(0.1));
 }
 
