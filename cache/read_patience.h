@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a disk is worth a question: not while its oldest read is late, and not for a while after several
-// were late in a row. Without I/O and clock; the reads themselves are the owner's.
+// Decides whether to read from a disk: not while its oldest read is late, and not during a pause after
+// several late reads in a row. Pure; the owner makes the reads.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,22 +13,22 @@ class ReadPatience {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::steady_clock::duration;
   using Number = std::uint64_t;
-  // What takes longer is late: nobody waits for it any more.
+  // A read that takes longer is late: its requests no longer wait for it.
   static constexpr Duration kLate = std::chrono::milliseconds(200);
   static constexpr unsigned kMostLate = 3;  // in a row
   static constexpr Duration kFirstPause = std::chrono::seconds(1), kLongestPause = std::chrono::seconds(64);
 
   struct Counters {
-    std::uint64_t late = 0;     // reads that were
+    std::uint64_t late = 0;     // reads that were late
     std::uint64_t skipped = 0;  // reads that were not made
   };
 
-  // Whether to read now. If not, it is counted.
+  // Whether to read now. Counts the read as skipped if not.
   bool may_read(TimePoint now);
   Number begin(TimePoint now);
-  // It has returned, with or without a result.
+  // The read has returned, with or without a result.
   void end(TimePoint now, Number number);
-  // It was not made after all.
+  // The read was not made after all.
   void forget(Number number) { began_.erase(number); }
 
   bool is_patient(TimePoint now) const { return !is_stuck(now) && now >= paused_until_; }

@@ -21,7 +21,7 @@ class PathKeeper {
   PathKeeper(boost::asio::io_context& io, std::filesystem::path file, std::function<PathBook()> collect,
              Clock clock = &PathKeeper::system_time);
 
-  // From the file, as at the start: what is worth beginning with now.
+  // The measurement from the file with which a path should start now (PathBook::recall).
   std::optional<link::udp::PathMemory> recall(const PathBook::Path& path) const;
   void begin();
   // Writes pending changes and stops.

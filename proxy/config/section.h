@@ -69,7 +69,7 @@ class Section {
                                std::string_view otherwise = {}) const;
   std::vector<Section> tables(std::string_view key, std::span<const std::string_view> known) const;
 
-  // "FILE:LINE: [link] KEY CLAUSE"; without the line if it is 0, and without the key if that is empty.
+  // Throws with the message "FILE:LINE: [link] KEY CLAUSE". A line number of 0 and an empty key are omitted.
   [[noreturn]] void fail(std::size_t line, std::string_view key, std::string_view clause) const;
   // "FILE:LINE: SENTENCE", for mistakes that concern more than this table.
   [[noreturn]] void fail_plainly(std::size_t line, std::string_view sentence) const {

@@ -42,7 +42,8 @@ modules::ServerFile read_public_file(const std::string& key, const std::filesyst
 
 constexpr SecretKind kPin{.name = "PIN", .remedy = "write it into that file", .most_bytes = 257};
 
-// The file's content without the line end, followed by a zero byte.
+// Reads the PIN from its file, removes trailing line breaks, and appends the zero byte that PKCS#11 libraries
+// expect.
 SecretBytes read_pin(const std::filesystem::path& file) {
   const SecretBytes content = read_secret(file, kPin);
   const Bytes bytes = content;

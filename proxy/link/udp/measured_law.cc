@@ -10,12 +10,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr double kLost = 8;          // times less than the line seemed to carry
+constexpr double kLost = 8;          // a rate below 1/8 of what the line seemed to carry counts as lost
 constexpr Duration kMostAhead = 1s;  // of the line's time, what may be sent beyond the round trips
 
 bool knows_rate(const MeasuredConfig& config) { return config.memory && config.memory->rate > 0; }
 
-// At which the first packets are sent: at once.
+// The rate of the first packets, which are sent as one burst.
 double train_rate(std::uint32_t packet_bytes) {
   return StartRamp::kTrainPackets * packet_bytes / seconds(StartRamp::kTrainTime);
 }

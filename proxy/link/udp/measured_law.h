@@ -83,7 +83,8 @@ class MeasuredLaw final : public RateLaw {
   void begin(const Plan& plan, TimePoint now) { experiments_.begin(plan, line_.rate(), now); }
   void cruise(TimePoint now);
   void probe(TimePoint now);
-  // Step by step, a rate that was lost would take a minute to find again.
+  // A rate far below what the line carried before is measured anew: raising it step by step would take a
+  // minute.
   bool is_lost(TimePoint now) const;
   void begin_anew(TimePoint now);
   void drain(TimePoint now) { begin(drain_.begin(now, line_), now); }
@@ -109,8 +110,8 @@ class MeasuredLaw final : public RateLaw {
   DrainPhase drain_;
   CompetePhase compete_;
 
-  double promised_ =
-      0;  // bytes per second that the line seemed to carry; less each time it was not found again
+  // Bytes per second that the line seemed to carry; divided by kLost at each new beginning.
+  double promised_ = 0;
   std::uint64_t last_round_ = 0;
   bool measured_ = false;  // by the latest measurement, while settled
 };

@@ -21,10 +21,11 @@ constexpr std::size_t kSumBytes = 4 + 16 + 1;              // "sum ", hex digits
 constexpr std::uint64_t kMaxRate = 1'000'000'000'000 / 8;  // also the largest configurable one
 constexpr Duration kMaxRtt = std::chrono::seconds(60);
 constexpr std::size_t kMaxPeerBytes = 128, kMaxLineBytes = 64;
-// The share of a remembered rate that a new start begins with. With less, a start without memory is faster.
+// The share of a remembered rate at which a new start begins. At smaller shares, a start without memory is
+// faster.
 constexpr double kRecentTrust = 0.9, kOldTrust = 0.75;
-// As much as StartRamp sends in a round trip after its first train: what is lost if the line has become much
-// slower. On shorter round trips the answers come soon anyway.
+// The bytes that StartRamp sends in a round trip after its first train: the loss if the line has become much
+// slower. On shorter round trips, acknowledgements arrive soon anyway.
 constexpr double kMostInFirstRoundTrip = 32 * 32 * 1500;
 constexpr Duration kShortestRoundTrip = 10ms;
 // Rates are written again if their dates differ by this much.

@@ -31,13 +31,12 @@ class PathBook {
   std::string text() const;
 
   std::optional<PathMemory> find(const Path& path) const;
-  // For a start at `now`: the older the measurement is, the less of its rate to begin with; nothing if it is
-  // too old, or of the future. Its rate never fills a line with more than a few hundred packets before the
-  // first answer.
+  // The measurement for a start at `now`. The older it is, the lower its `trust`. Returns nullopt if it is
+  // too old, or its date is in the future. At rate * trust, the first round trip has at most 1,024 packets.
   std::optional<PathMemory> recall(const Path& path, Time now) const;
   // Impossible values are omitted.
   void put(const Path& path, const PathMemory& memory, Time measured = {});
-  // What `before` has, too, was measured then, everything else now.
+  // Sets the dates: a measurement that `before` contains unchanged keeps its date, all others get `now`.
   void date(const PathBook& before, Time now);
 
   bool empty() const { return paths_.empty(); }

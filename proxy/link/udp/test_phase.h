@@ -23,7 +23,7 @@ class TestPhase {
     losses.age(0.5);
     const double gain = LossByRate::trial_gain(losses.total_loss());
     const Duration usual = LineModel::times(line.span(), in_pieces ? 3 : 1);
-    // Where a round trip carries far too few packets to decide.
+    // If a round trip carries far too few packets to decide, the test lasts longer.
     const double enough = losses.seconds_for_enough(gain * line.rate());
     const bool few = enough > 4 * seconds(usual);
     return {
@@ -39,8 +39,8 @@ class TestPhase {
     const auto policed = line.tests.finish(now, line.span());
     if (!policed) return false;
     // What arrives at full rate is what the line carries, but for the loss that slowness did not avoid. If
-    // that is much it may not have been slow enough. Not measured, or while the line stood still: then the
-    // rate that avoided losses must do.
+    // that is much it may not have been slow enough. If the arrival rate was not measured, or was measured
+    // while the line stood still, the rate that avoided losses is used.
     const double rate = line.rate(), avoids = rate * policed->lower;
     line.set_rate(arrived_ > 0
                       ? std::clamp(arrived_ / (1 - std::min(policed->random_loss, 0.6)), avoids, rate)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of lost writes, as people and other parts of the daemon learn of it: counted, and passed on to
-// the journal. Part of LostWrites, which decides what is lost, told and forgotten.
+// Counts lost writes and their reports, and passes them on to the journal. Part of LostWrites, which decides
+// what is lost, reported and forgotten.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -28,7 +28,7 @@ class OplockFences {
   std::optional<TimePoint> next_timeout() const {
     return in_order_.empty() ? std::nullopt : std::optional(in_order_.front().first);
   }
-  // True, once for each: it was not confirmed in time.
+  // Returns true once for each open that was not confirmed in time.
   bool is_late(TimePoint now) {
     bool is_late = false;
     while (!in_order_.empty() && in_order_.front().first <= now) {

@@ -15,18 +15,18 @@ namespace longhaul::tls {
 
 class SlowLeaf final : public std::enable_shared_from_this<SlowLeaf> {
  public:
-  // Nobody waits longer for it.
+  // The limit for all waits.
   static constexpr modules::Duration kSlowest = std::chrono::seconds(5);
 
   // `owner` keeps `mint` alive. `memory`: of all modules, in which this counts; null: nowhere.
   SlowLeaf(std::shared_ptr<const void> owner, const Mint& mint, const X509* server, std::string name,
            std::shared_ptr<modules::Memory> memory);
-  // False: too many wait for the key, which is a failure of its own.
+  // Returns false if too many requests wait for the key; that is an error of its own.
   bool begin(modules::HeldKey& held);
   // All below may be called only when it is.
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
-  // Why the key is not available; empty: it is, and made() says what became of the certificate.
+  // Why the key is not available. Empty if it is; then made() has the result.
   const std::string& failure() const { return failure_; }
   Mint::Minted made() const;
 

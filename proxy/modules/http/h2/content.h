@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The content of requests (up) and responses (down) on its way between two connections: how much of it waits
-// here, and when its sender may send more: as soon as it was sent on, or nobody wants it any more.
+// here, and when its sender may send more: when it was sent on, or is no longer needed.
 #pragma once
 #include "proxy/modules/http/h2/exchanges.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which responses share the connection. The library sends the streams of one urgency one after the other,
-// which is good for the parts of a page, but a download would keep everything behind it waiting. So a
-// response whose request says nothing of its priority (RFC 9218) precedes others only with its first bytes;
-// the rest takes turns with theirs.
+// which is good for the parts of a page, but would make everything after a download wait for its end. So a
+// response whose request has no priority (RFC 9218) is exclusive only for its first bytes, and shares the
+// connection with other responses after them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

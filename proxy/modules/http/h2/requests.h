@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a client's request: it is answered here, waits for an object that may arrive, or is asked
-// of the server. streams.h passes on its content and the server's response.
+// Decides what happens to a client's request: it is answered here, waits for an object in transit, or is sent
+// to the server. streams.h passes on its content and the server's response.
 #pragma once
 #include <vector>
 

@@ -27,7 +27,7 @@ class Protection {
     Form least = Form::plain;  // that a request must have
     Form latest = Form::plain;
   };
-  // Replaces the keys of a session that has some. False: there are too many sessions.
+  // Replaces the keys of a session that has some. Returns false if there are too many sessions.
   [[nodiscard]] bool begin(smb2::SessionId session, const Agreement& agreement, const SessionKeys& keys,
                            To to);
   void end(smb2::SessionId session);
@@ -45,9 +45,9 @@ class Protection {
   void answer_passes(const smb2::Header& header);
   // A message to the server that is not read here: its transform header, if it has one.
   void encrypted_passes(Bytes front);
-  // Whether an answer says that its session is gone, for which a server cannot sign. Samba's has the
-  // request's own signature then: it counts as unsigned and passes as it is. The client judges it, as it
-  // would without the pair.
+  // Whether an answer reports that its session is gone. A server cannot sign such an answer, and Samba copies
+  // the request's signature into it: the answer counts as unsigned and passes unchanged. The client decides
+  // about it, as it would without the pair.
   static bool says_ended(const smb2::Header& answer);
 
   // ---- what is sent
