@@ -9,15 +9,17 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 from failure import Failure, run
 from line import parse_line
 from network import Network
-from processes import end_processes, wait_for_end
+from processes import end_processes, started, wait_for_end
 
 RUN = pathlib.Path("/run/longhaul-lab")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,7 +34,7 @@ class Lab:
         self.folder = RUN / name
         self.state_file = self.folder / "state.json"
         self.sockets = {"line": self.folder / "wan.sock", "second": self.folder / "wan2.sock"}  # the emulators'
-        self.keeper_file = self.folder / "keeper"  # holds its pid
+        self.keeper_file = self.folder / "keeper"  # holds its pid, and when it was started
         self.scratch_file = self.folder / "scratch"  # holds a path: the files may be larger than /run
 
     def state(self):
@@ -89,7 +91,7 @@ class Lab:
             try:
                 # The keeper comes first: from here on nothing is left behind, whatever kills this process.
                 if options.with_pid:
-                    self.keeper_file.write_text(str(self._start_keeper(options.with_pid)))
+                    self.keeper_file.write_text(self._start_keeper(options.with_pid))
                 scratch = tempfile.mkdtemp(prefix=f"longhaul-{self.name}-")
                 os.chmod(scratch, 0o711)  # daemons run as their own user, which must be able to traverse it
                 self.scratch_file.write_text(scratch)
@@ -129,26 +131,46 @@ class Lab:
             os.close(os.pidfd_open(pid))
         except ProcessLookupError:
             raise Failure(f"there is no process {pid}") from None
-        return self._start("keeper.log", sys.executable, str(ROOT / "tools" / "lab"), "--lab", self.name, "keep",
-                           str(pid), str(self._generation()))
+        generation = self._generation()
+        with open(self.folder / "keeper.log", "wb") as log:
+            log_fd = os.dup(log.fileno())
+        keeper = os.fork()
+        if keeper == 0:
+            self._keep(pid, generation, log_fd)
+        os.close(log_fd)
+        return f"{keeper} {started(keeper)}"
 
     def _generation(self):
         """Tells this lab from a later one of the same name."""
         return self.folder.stat().st_ino
 
-    def keep(self, pid, generation):
-        with contextlib.suppress(ProcessLookupError):  # already gone: so is the reason for the lab
-            wait_for_end(os.pidfd_open(pid))
-        with self._locked():
-            if self.folder.exists() and self._generation() == generation:
-                self._remove()
+    def _keep(self, pid, generation, log_fd):
+        """The keeper's life, in a process of its own that has nothing of the one that made it: no terminal, no lock."""
+        try:
+            os.setsid()
+            os.chdir("/")
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            with open(os.devnull, "rb") as nothing:
+                os.dup2(nothing.fileno(), 0)
+            os.dup2(log_fd, 1)
+            os.dup2(log_fd, 2)
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            with contextlib.suppress(ProcessLookupError):  # already gone: so is the reason for the lab
+                wait_for_end(os.pidfd_open(pid))
+            with self._locked():
+                if self.folder.exists() and self._generation() == generation:
+                    self._remove()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(0)
 
     def _keeper(self):
-        """Its pid, if the process of that number still is what the file was written for."""
+        """Its pid, if the process of that number still is the one that the file was written for."""
         with contextlib.suppress(OSError, ValueError):
-            pid = int(self.keeper_file.read_text())
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-            if pid != os.getpid() and "keep" in words and self.name in words:
+            pid, its_start = map(int, self.keeper_file.read_text().split())
+            if pid != os.getpid() and started(pid) == its_start:
                 return {pid}
         return set()
 

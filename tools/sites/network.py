@@ -2,10 +2,13 @@
 """Five namespaces, the links and routes between them, and their kernel settings. What fills the wan node with life,
 and when all this goes away again, is in lab.py."""
 
+import contextlib
+import ctypes
 import json
+import os
 import pathlib
 
-from failure import run
+from failure import Failure, run
 
 NODES = ("client", "branch", "wan", "datacenter", "server")
 HOSTS = ("client", "server")  # not tuned for the proxies
@@ -57,6 +60,20 @@ SECOND_ROUTES = (
 )
 PROXY_BUFFER_BYTES = 64 << 20  # most that one connection of a proxy may use; the kernel grows to it as needed
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+
+
+def enter(namespace_file):
+    if LIBC.setns(namespace_file.fileno(), CLONE_NEWNET) != 0:
+        raise Failure(f"cannot enter {namespace_file.name}: {os.strerror(ctypes.get_errno())}")
+
+
+def identity(path):
+    """Of the namespace that the file stands for."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
 
 class Network:
     def __init__(self, name):
@@ -75,12 +92,20 @@ class Network:
 
     def pids(self):
         """Every process inside."""
-        return {int(pid) for node in self.nodes()
-                for pid in run("ip", "netns", "pids", self.namespace(node), check=False).split()}
+        ours = set()
+        for node in self.nodes():
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                ours.add(identity(f"/run/netns/{self.namespace(node)}"))
+        found = set()
+        for pid in filter(str.isdigit, os.listdir("/proc") if ours else ()):
+            with contextlib.suppress(OSError):  # it has ended
+                if identity(f"/proc/{pid}/ns/net") in ours:
+                    found.add(int(pid))
+        return found
 
     def remove(self):
-        for node in self.nodes():
-            run("ip", "netns", "delete", self.namespace(node))
+        if nodes := self.nodes():
+            run("ip", "-batch", "-", stdin="".join(f"netns delete {self.namespace(node)}\n" for node in nodes))
 
     # -- making it
 
@@ -89,12 +114,12 @@ class Network:
         links = LINKS + (SECOND_LINKS if second else ())
         routes = ROUTES + (SECOND_ROUTES if second else ())
         neighbours = WAN_NEIGHBOURS + (SECOND_NEIGHBOURS if second else ())
+        run("ip", "-batch", "-", stdin="".join(f"netns add {self.namespace(node)}\n" for node in NODES))
         for node in NODES:
-            run("ip", "netns", "add", self.namespace(node))
             self._set_sysctls(node, buffers)
-        for left, right in links:
-            run("ip", "link", "add", left[1], "netns", self.namespace(left[0]), "type", "veth",
-                "peer", "name", right[1], "netns", self.namespace(right[0]))
+        run("ip", "-batch", "-", stdin="".join(
+            f"link add {left[1]} netns {self.namespace(left[0])} type veth peer name {right[1]} netns {self.namespace(right[0])}\n"
+            for left, right in links))
         for node in NODES:
             four, six = self._interfaces(node, links, mtu)
             self._add_routes(node, routes, cc if node in HOSTS else proxy_cc, four, six)
@@ -136,7 +161,8 @@ class Network:
 
     def _switch_offloads_off(self, node, interface):
         words = [word for offload in OFFLOADS for word in (offload, "off")]
-        run(*self.inside(node, "ethtool", "-K", interface, *words))
+        with self._in(node):
+            run("ethtool", "-K", interface, *words)
 
     def _set_sysctls(self, node, buffers):
         values = {"net.ipv4.tcp_no_metrics_save": "1",  # else one test's end is the next one's start
@@ -153,7 +179,19 @@ class Network:
             least = min(4096, buffers)
             values |= {"net.ipv4.tcp_rmem": f"{least} {min(131072, buffers)} {buffers}",
                        "net.ipv4.tcp_wmem": f"{least} {min(16384, buffers)} {buffers}"}
-        run(*self.inside(node, "sysctl", "-q", "-w", *(f"{name}={value}" for name, value in values.items())))
+        with self._in(node):
+            for name, value in values.items():
+                pathlib.Path("/proc/sys", *name.split(".")).write_text(value, encoding="ascii")
+
+    @contextlib.contextmanager
+    def _in(self, node):
+        """This process, and what it starts, see the node's network in the block."""
+        with open("/proc/self/ns/net", "rb") as home, open(f"/run/netns/{self.namespace(node)}", "rb") as there:
+            enter(there)
+            try:
+                yield
+            finally:
+                enter(home)
 
     # -- looking at it
 

@@ -10,6 +10,12 @@ import time
 from failure import Failure
 
 
+def started(pid):
+    """When the process was started, in clock ticks since boot: tells it from a later one of its number (proc(5), stat)."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        return int(stat.read().rpartition(")")[2].split()[19])
+
+
 def wait_for_end(pidfd, seconds=None):
     return bool(select.select([pidfd], [], [], seconds)[0])
 
