@@ -77,10 +77,9 @@ class PathsEnd {
                                              udp::UdpCarrierConfig{.side = side,
                                                                    .keys = keys,
                                                                    .peer = peer,
-                                                                   .rate_bits = path.rate_bits,
+                                                                   .settings = {.rate_bits = path.rate_bits, .fec = features.fec},
                                                                    .new_carrier = [this] { return ++last_; }},
                                              now));
-    lines.back()->carrier.set_fec(features);
   }
 
   // As an endpoint finds it: by the id in the packet, on whichever line it came.
@@ -116,7 +115,7 @@ class PathsEnd {
         line->retry_at.reset();
       }
       // A path that stands by is probed, so that it is known to work.
-      if (carrier.state() == State::up && !carrier.is_preferred() && now >= line->keep_at.value_or(now)) {
+      if (carrier.state() == State::up && session.preferred() != carrier.id() && now >= line->keep_at.value_or(now)) {
         line->keep_at = now + 1s;
         carrier.probe(now);
       }
