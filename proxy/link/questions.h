@@ -23,7 +23,8 @@ class Questions {
 
   // ---- Of the peer. Only the latest needs an answer.
   void on_asked(std::uint64_t number) { unanswered_ = number; }
-  // A whole frame, for the carrier of the question: the preferred one may be what fails. None is due: nothing.
+  // A whole frame, for the carrier of the question: the preferred one may be what fails. None is due:
+  // nothing.
   void answer(Buffer& out) {
     if (const auto number = std::exchange(unanswered_, std::nullopt)) write_frame(PongFrame{*number}, out);
   }

@@ -33,7 +33,8 @@ class PhaseOrder {
 
   void begin_unknown(TimePoint now);
   void begin_remembered(TimePoint now);  // the line's rate is that of an earlier law
-  // Another law stopped, and the line carries about `rate`. Packets in flight have epochs below `first_epoch`.
+  // Another law stopped, and the line carries about `rate`. Packets in flight have epochs below
+  // `first_epoch`.
   void begin_after(double rate, std::uint16_t first_epoch, TimePoint now);
 
   // ---- The present phase.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a law that measures answers a queue that it does not keep on purpose. Decisions only: PhaseOrder carries
-// them out.
+// How a law that measures answers a queue that it does not keep on purpose. Decisions only: PhaseOrder
+// carries them out.
 #pragma once
 #include <cstdint>
 #include <optional>

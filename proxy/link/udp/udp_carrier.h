@@ -26,7 +26,7 @@ struct UdpCarrierConfig {
   Side side = Side::dialler;  // of the control connection that the keys come from
   CarrierKeys keys;           // of both directions, with the connection ids
   Cipher cipher = Cipher::aes_128_gcm;
-  UdpAddress peer;         // unspecified: the acceptor learns it from the first packet that is authentic
+  UdpAddress peer;  // unspecified: the acceptor learns it from the first packet that is authentic
   UdpSettings settings{};
   std::optional<PathMemory> path{};        // what an earlier carrier found on this path
   PacketLimits limits{};                   // of the keys
@@ -78,8 +78,8 @@ class UdpCarrier final : private PacketReader::Carrier {
   bool in_doubt() const { return health_.in_doubt(); }
   void on_outdone(TimePoint now);
   CarrierId id() const { return id_; }  // the session's number for it, until it fails
-  // Whether the path seems to be lost; with a deadline for that if it is watched, because other paths can take
-  // over.
+  // Whether the path seems to be lost; with a deadline for that if it is watched, because other paths can
+  // take over.
   OverdueAnswer& overdue() { return overdue_; }
   // Of what streams with little in flight have here (Outgoing::copy_on()).
   void copy_in_flight(TimePoint now) { flight_.copy_all(session_.outgoing(), now); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a rate counts as lost. In simulation: what made the measured rate fall to nearly nothing, and how soon it is found again.
+// When a rate counts as lost. In simulation: what made the measured rate fall to nearly nothing, and how soon
+// it is found again.
 #include "proxy/link/udp/lost_rate.h"
 
 #include <catch2/catch.hpp>

@@ -77,7 +77,7 @@ TEST_CASE("behind another law the queue drains first, and numbers continue") {
 TEST_CASE("a rate that is lost is measured anew, with a few packets") {
   OrderedLine at;
   at.phases.begin_remembered(at.now);
-  at.line.set_rate(10'000);
+  at.phases.carry_out({Kind::give_way, 10'000}, at.now);
   (void)at.run(0ms, 490ms);
   CHECK(at.phases.in(Phase::cruise));
   (void)at.run(0ms, 20ms);
