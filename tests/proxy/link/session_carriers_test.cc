@@ -45,7 +45,7 @@ TEST_CASE("a helper is one only beside a preferred carrier that is another") {
 
 TEST_CASE("routes name all helpers: others no longer help, and those that are gone never do") {
   SessionCarriers carriers;
-  for (const std::uint64_t id : {1, 2, 3}) carriers.add(CarrierId(id), true);
+  for (const unsigned id : {1, 2, 3}) carriers.add(CarrierId(id), true);
   carriers.prefer(*carriers.find(CarrierId(1)));
   carriers.route({.helpers = {{CarrierId(2), 1000}, {CarrierId(4), 1}}});
   CHECK(carriers.helps_above(CarrierId(2)) == std::optional<std::size_t>(1000));
