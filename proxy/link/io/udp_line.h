@@ -44,7 +44,7 @@ class UdpLine {
 
   // ---- Settings, of all its paths.
   // `lines`: as configured here, in which this one may be missing; then it is used when there is no other.
-  // Those that are there have rates of their own.
+  // `settings` has the rate of a line that is missing there; the others have their own.
   void configure(std::span<const config::PeerPath> lines, UdpSettings settings, TimePoint now);
   std::uint32_t cost() const { return cost_; }
   // Its best path, for the choice between lines.
