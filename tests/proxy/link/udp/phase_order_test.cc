@@ -9,7 +9,7 @@
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
-using Kind = QueueAnswer::Kind;
+using AnswerKind = QueueAnswer::Kind;
 
 namespace {
 struct OrderedLine : PhaseLine {
@@ -77,7 +77,7 @@ TEST_CASE("behind another law the queue drains first, and numbers continue") {
 TEST_CASE("a rate that is lost is measured anew, with a few packets") {
   OrderedLine at;
   at.phases.begin_remembered(at.now);
-  at.phases.carry_out({Kind::give_way, 10'000}, at.now);
+  at.phases.carry_out({AnswerKind::give_way, 10'000}, at.now);
   (void)at.run(0ms, 490ms);
   CHECK(at.phases.in(Phase::cruise));
   (void)at.run(0ms, 20ms);
@@ -103,20 +103,20 @@ TEST_CASE("a measurement that its first packets cannot have made is none of the 
 TEST_CASE("a standstill drains the queue at the same rate, and not twice at once") {
   OrderedLine at;
   at.phases.begin_remembered(at.now);
-  at.phases.carry_out({Kind::standstill}, at.now);
+  at.phases.carry_out({AnswerKind::standstill}, at.now);
   CHECK(at.phases.in(Phase::drain));
   CHECK(at.line.rate() == kPhaseRate);
   (void)at.run(0ms, 10ms);
   REQUIRE(at.phases.in(Phase::cruise));
   CHECK_FALSE(at.phases.may_drain(at.now));
-  at.phases.carry_out({Kind::standstill}, at.now);
+  at.phases.carry_out({AnswerKind::standstill}, at.now);
   CHECK(at.phases.in(Phase::cruise));
 }
 
 TEST_CASE("giving way drains the queue, and continues at the lower rate") {
   OrderedLine at;
   at.phases.begin_remembered(at.now);
-  at.phases.carry_out({Kind::give_way, kPhaseRate / 4}, at.now);
+  at.phases.carry_out({AnswerKind::give_way, kPhaseRate / 4}, at.now);
   CHECK(at.phases.in(Phase::drain));
   CHECK(at.line.rate() == kPhaseRate / 4);
   CHECK(at.run(0ms, 10ms).back() == Phase::cruise);
@@ -125,7 +125,7 @@ TEST_CASE("giving way drains the queue, and continues at the lower rate") {
 TEST_CASE("competing ends when the path turns out to be longer, and its losses are forgotten") {
   OrderedLine at;
   at.phases.begin_remembered(at.now);
-  at.phases.carry_out({Kind::compete}, at.now);
+  at.phases.carry_out({AnswerKind::compete}, at.now);
   CHECK(at.phases.competing());
   CHECK(at.phases.use().competes);
   CHECK(at.phases.has_learnt());

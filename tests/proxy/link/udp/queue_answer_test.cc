@@ -8,7 +8,7 @@
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
-using Kind = QueueAnswer::Kind;
+using AnswerKind = QueueAnswer::Kind;
 
 namespace {
 // Longer than the sender makes it itself.
@@ -25,13 +25,13 @@ TEST_CASE("a queue that came at once, on a line as fast as ever, drains, and the
   at.deliver(kLongQueue, kPhaseRate, 300ms);
   const auto measured = QueueAnswer::to_measured(at.now, at.line);
   REQUIRE(measured);
-  CHECK(measured->kind == Kind::standstill);
+  CHECK(measured->kind == AnswerKind::standstill);
   const auto excess = QueueAnswer::to_excess(at.now, at.line);
   REQUIRE(excess);
-  CHECK(excess->kind == Kind::standstill);
+  CHECK(excess->kind == AnswerKind::standstill);
   const auto doubt = QueueAnswer::to_ended_doubt(at.now, at.line);
   REQUIRE(doubt);
-  CHECK(doubt->kind == Kind::standstill);
+  CHECK(doubt->kind == AnswerKind::standstill);
 }
 
 TEST_CASE("standstills again and again are not believed") {
@@ -43,7 +43,7 @@ TEST_CASE("standstills again and again are not believed") {
   }
   CHECK_FALSE(QueueAnswer::to_measured(at.now, at.line));
   CHECK_FALSE(QueueAnswer::to_ended_doubt(at.now, at.line));
-  CHECK(QueueAnswer::to_excess(at.now, at.line)->kind == Kind::ease);
+  CHECK(QueueAnswer::to_excess(at.now, at.line)->kind == AnswerKind::ease);
 }
 
 TEST_CASE("a queue that grew on a line that became slower is given way to, at the line's rate") {
@@ -52,7 +52,7 @@ TEST_CASE("a queue that grew on a line that became slower is given way to, at th
   at.deliver(kLongQueue, kPhaseRate / 2, 300ms);
   const auto answer = QueueAnswer::to_measured(at.now, at.line);
   REQUIRE(answer);
-  CHECK(answer->kind == Kind::give_way);
+  CHECK(answer->kind == AnswerKind::give_way);
   CHECK(answer->rate == Approx(kPhaseRate / 2).epsilon(0.05));
   CHECK_FALSE(QueueAnswer::to_ended_doubt(at.now, at.line));
   for (int i = 0; i < 2; ++i) at.line.standing.on_gave_way(at.now);
@@ -69,7 +69,7 @@ TEST_CASE("a queue no longer than the sender makes it needs no answer to a measu
 TEST_CASE("the sender eases for a queue that grew, and waits for the rate of one that came at once") {
   EmptyLine grown, sudden;
   grown.grow(kLongQueue, kPhaseRate);
-  CHECK(QueueAnswer::to_excess(grown.now, grown.line)->kind == Kind::ease);
+  CHECK(QueueAnswer::to_excess(grown.now, grown.line)->kind == AnswerKind::ease);
   sudden.deliver(kLongQueue, kPhaseRate, 45ms);
   REQUIRE(sudden.line.overflows());
   CHECK_FALSE(QueueAnswer::to_excess(sudden.now, sudden.line));
@@ -83,11 +83,11 @@ TEST_CASE("a queue that persists is given way to twice, and then competed with")
   for (int i = 0; i < 2; ++i) {
     const auto answer = QueueAnswer::to_standing(at.now, at.line);
     REQUIRE(answer);
-    CHECK(answer->kind == Kind::give_way);
+    CHECK(answer->kind == AnswerKind::give_way);
     CHECK(answer->rate == Approx(kPhaseRate / 2).epsilon(0.05));
     at.line.standing.on_gave_way(at.now);
   }
-  CHECK(QueueAnswer::to_standing(at.now, at.line)->kind == Kind::compete);
+  CHECK(QueueAnswer::to_standing(at.now, at.line)->kind == AnswerKind::compete);
 }
 
 TEST_CASE("giving way never raises the rate") {
