@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/flows/linked_flow.h"
 
-#include <boost/asio/post.hpp>
-
 #include "proxy/flows/plain_pump.h"
 
 namespace longhaul::flows {
-namespace asio = boost::asio;
-using asio::ip::tcp;
+using boost::asio::ip::tcp;
 using link::EventKind;
 using link::ReadState;
 using modules::Way;
@@ -17,7 +14,7 @@ LinkedFlow::LinkedFlow(tcp::socket socket, link::PeerLink& link, link::Stream& s
     : record_(record),
       wan_(link, stream, record),
       lan_(std::move(socket), record.bytes, *this),
-      on_end_(std::make_unique<OnEnd>(std::move(on_end))) {
+      ending_(lan_, wan_, [this, on_end = std::move(on_end)](End end) { on_end(*this, end); }) {
   link.give_user(stream.id(), *this);
 }
 
@@ -56,11 +53,11 @@ void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer, s
 
 // The connection to the server was made ahead and has failed. The client's bytes are sent on a new one.
 void LinkedFlow::renew_server() {
-  if (!finished_) redial_.for_trial();
+  if (!ending_.is_over()) redial_.for_trial();
 }
 
 void LinkedFlow::start_again(tcp::socket server) {
-  if (finished_) return;
+  if (ending_.is_over()) return;
   const ServerRedial::For whom = redial_.dialled(module_.redials());
   if (whom == ServerRedial::For::module) module_.use_new_lan();
   if (peer_stopped_) server = tcp::socket(lan_.executor());  // it is no longer needed
@@ -70,7 +67,7 @@ void LinkedFlow::start_again(tcp::socket server) {
 
 void LinkedFlow::move_on() {
   move_down();
-  if (!finished_) move_up();
+  if (!ending_.is_over()) move_up();
 }
 
 void LinkedFlow::refuse_far(ConnectOutcome outcome) {
@@ -78,7 +75,7 @@ void LinkedFlow::refuse_far(ConnectOutcome outcome) {
   wan_.stream()->give_answer({.outcome = outcome});
   // The answer, then the abort: the near side resets its client.
   wan_.stream()->abort();
-  finish(End::reset);
+  ending_.finish(End::reset);
 }
 
 void LinkedFlow::on_answer() {
@@ -94,7 +91,7 @@ void LinkedFlow::on_answer() {
     }
     NearOpening::turn_away(lan_);
     wan_.stream()->abort();
-    return finish(End::reset);
+    return ending_.finish(End::reset);
   }
   // The peer has a module of this name and version, otherwise the flow would not have been opened with it.
   // Without that half, the peer could not read the data already sent.
@@ -103,7 +100,7 @@ void LinkedFlow::on_answer() {
     lan_.up = Pump::running;
     move_up();
   }
-  if (!finished_) move_down();
+  if (!ending_.is_over()) move_down();
 }
 
 std::optional<NearOpening::Client> LinkedFlow::take_back() {
@@ -113,8 +110,7 @@ std::optional<NearOpening::Client> LinkedFlow::take_back() {
     return std::nullopt;
   auto bytes = wan_.stream()->take_back();
   if (!bytes) return std::nullopt;
-  finished_ = true;
-  wan_.release();
+  ending_.leave();
   return std::exchange(opening_, nullptr)->give_back(lan_, std::move(*bytes));
 }
 
@@ -122,7 +118,7 @@ std::optional<NearOpening::Client> LinkedFlow::take_back() {
 
 void LinkedFlow::move_up() {
   if (module_.has(Way::to_stream)) return run_module();
-  if (lan_.up != Pump::running || finished_) return;
+  if (lan_.up != Pump::running || ending_.is_over()) return;
   const MovedUp moved = pump_up(lan_, *wan_.stream());
   if (lan_.is_stale()) return renew_server();
   if (moved.stop == UpStop::lan_failed) return lan_failed();
@@ -139,7 +135,7 @@ void LinkedFlow::move_up() {
 
 void LinkedFlow::move_down() {
   if (module_.has(Way::to_lan)) return run_module();
-  if (lan_.down != Pump::running || finished_) return;
+  if (lan_.down != Pump::running || ending_.is_over()) return;
   if (lan_.has_preface() && !lan_.send_preface()) return lan_failed();
   wan_.count();  // also if the client reads more slowly than the line delivers
   const link::Duration round_trip = wan_.round_trip();
@@ -148,7 +144,7 @@ void LinkedFlow::move_down() {
   if (moved.stop == DownStop::lan_full) return wan_.kick();
   if (moved.stop == DownStop::lan_failed) return lan_failed();
   if (module_.had_one() && module_.take_messages(*wan_.stream(), round_trip)) run_module();
-  if (finished_) return;
+  if (ending_.is_over()) return;
   // Credit may have to be reported.
   if (moved.consumed) wan_.kick();
   wan_.count();
@@ -163,18 +159,18 @@ void LinkedFlow::stream_ended() {
     case ReadState::ended:
       lan_.end_output();
       lan_.down = Pump::done;
-      if (peer_stopped_) return reset_after_delivery();
+      if (peer_stopped_) return ending_.reset_after_delivery();
       return finish_if_done();
     case ReadState::aborted:
     case ReadState::reset:
       party_.note(party_.of(wan_.stream()->reset_code()));
       lan_.down = Pump::done;
-      return reset_after_delivery();
+      return ending_.reset_after_delivery();
   }
 }
 
 void LinkedFlow::on_stream_event(EventKind kind) {
-  if (finished_) return;
+  if (ending_.is_over()) return;
   switch (kind) {
     case EventKind::answered:
       return on_answer();
@@ -182,9 +178,9 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       // The other end's connection was reset. This side's client is reset even if it does not read earlier
       // data.
       if (lan_.down == Pump::waiting && wan_.stream()->reader().state() == ReadState::aborted &&
-          !late_reset_.waits() && !module_.has(Way::to_lan)) {
+          !ending_.waits_to_reset() && !module_.has(Way::to_lan)) {
         party_.note(party_.other_end());
-        return late_reset_.in_the_end([this] { reset_now(); });
+        return ending_.reset_in_the_end();
       }
       return move_down();
     case EventKind::writable:
@@ -199,7 +195,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       wan_.count();
       party_.note(party_.of(wan_.stream()->reset_code()));
       lan_.reset();
-      return finish(End::reset);
+      return ending_.finish(End::reset);
     case EventKind::opened:
       return;
   }
@@ -215,21 +211,21 @@ void LinkedFlow::on_stopped() {
     return run_module();
   }
   lan_.up = Pump::done;
-  if (lan_.down == Pump::done) reset_after_delivery();
+  if (lan_.down == Pump::done) ending_.reset_after_delivery();
 }
 
 // ---- with a module
 
 void LinkedFlow::features_changed() {
-  if (!finished_ && module_.features_changed()) run_module();
+  if (!ending_.is_over() && module_.features_changed()) run_module();
 }
 
 void LinkedFlow::suspect_peer() {
-  if (!finished_) module_.twin_lost();
+  if (!ending_.is_over()) module_.twin_lost();
 }
 
 void LinkedFlow::run_module() {
-  if (finished_ || aborting_) return;
+  if (ending_.is_over() || aborting_) return;
   // Output before the far side's answer is made by the module: the server has not sent anything yet.
   const bool replies_first = opening_ && opening_->replies_first();
   const auto to_client = replies_first ? ModulePump::ToClient::waits : ModulePump::ToClient::open;
@@ -254,30 +250,30 @@ void LinkedFlow::after_module(ModuleSide::Next next) {
     party_.note(wan_.stream()->reader().state() == ReadState::aborted ? party_.other_end() : party_.this_proxy());
     wan_.stream()->abort();
     wan_.kick();
-    if (module_.lan_lost()) return finish(End::reset);
+    if (module_.lan_lost()) return ending_.finish(End::reset);
     if (next == Next::aborts) return;
     aborting_ = true;
-    return reset_after_delivery();
+    return ending_.reset_after_delivery();
   }
   const ModulePump::Left left = module_.leave();
   if (left.up) move_up();
-  if (left.down && !finished_) move_down();
-  if (!finished_) finish_if_done();
+  if (left.down && !ending_.is_over()) move_down();
+  if (!ending_.is_over()) finish_if_done();
 }
 
 // ---- the end
 
 void LinkedFlow::cut(ResetBy by) {
-  if (finished_) return;
+  if (ending_.is_over()) return;
   party_.note(by);
   if (wan_.stream()) wan_.stream()->reset(link::ResetCode::aborted);
   lan_.reset();
-  finish(End::reset);
+  ending_.finish(End::reset);
 }
 
 // This side's connection was reset: after its data, the other's is reset, too.
 void LinkedFlow::lan_failed() {
-  if (finished_) return;
+  if (ending_.is_over()) return;
   if (lan_.make_stale()) return renew_server();
   if (module_.has(Way::to_stream)) {
     module_.lose_lan();
@@ -286,41 +282,11 @@ void LinkedFlow::lan_failed() {
   party_.note(party_.this_end());
   wan_.stream()->abort();
   wan_.count();
-  finish(End::reset);
-}
-
-void LinkedFlow::reset_after_delivery() {
-  late_reset_.after_delivery([this] { reset_now(); });
-}
-
-void LinkedFlow::reset_now() {
-  if (finished_) return;
-  if (wan_.stream() && !wan_.stream()->may_finish()) wan_.stream()->abort();
-  lan_.reset();
-  finish(End::reset);
+  ending_.finish(End::reset);
 }
 
 void LinkedFlow::finish_if_done() {
-  if (lan_.up == Pump::done && lan_.down == Pump::done && module_.is_done()) finish(End::closed);
-}
-
-void LinkedFlow::finish(End end) {
-  if (std::exchange(finished_, true)) return;
-  end == End::closed ? wan_.count_everything() : wan_.count();
-  lan_.up = lan_.down = Pump::done;
-  auto executor = lan_.executor();
-  if (end == End::closed) {
-    lan_.close_gently();
-  } else {
-    lan_.close();
-  }
-  wan_.release();
-  // Callers up the stack are still inside this object.
-  asio::post(executor, [alive = lan_.alive(), this, end] {
-    if (!*alive) return;
-    OnEnd on_end = std::move(*on_end_);
-    on_end(*this, end);
-  });
+  if (lan_.up == Pump::done && lan_.down == Pump::done && module_.is_done()) ending_.finish(End::closed);
 }
 
 }  // namespace longhaul::flows

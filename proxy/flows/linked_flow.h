@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Handles
 // its life cycle: how it starts, and how an answer, an end or a failure of either side affects the other.
-// plain_pump.h and module_side.h move bytes between lan_side.h and wan_side.h; paths.h decides which flows
-// use the link, and far_flows.h which servers are dialled.
+// flow_ending.h carries its end out; plain_pump.h and module_side.h move bytes between lan_side.h and
+// wan_side.h; paths.h decides which flows use the link, and far_flows.h which servers are dialled.
 #pragma once
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "proxy/flows/flow_ending.h"
 #include "proxy/flows/lan_side.h"
-#include "proxy/flows/late_reset.h"
 #include "proxy/flows/module_side.h"
 #include "proxy/flows/near_opening.h"
 #include "proxy/flows/reset_party.h"
@@ -22,7 +22,7 @@ namespace longhaul::flows {
 // a flow that waits should cost a handler, not two coroutine frames.
 class LinkedFlow final : public link::StreamUser, private LanSide::User {
  public:
-  enum class End : std::uint8_t { closed, reset };
+  using End = FlowEnding::End;
   // Called once, from the event loop; destroys the flow.
   using OnEnd = std::function<void(LinkedFlow&, End)>;
 
@@ -54,7 +54,7 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   // nullopt if the server may have received bytes of it, or the flow was answered. After a client was
   // returned, the flow is over and must be destroyed; it does not call OnEnd.
   std::optional<NearOpening::Client> take_back();
-  bool unanswered() const { return opening_ != nullptr && !finished_; }  // near side
+  bool unanswered() const { return opening_ != nullptr && !ending_.is_over(); }  // near side
 
   // Aborts both directions now: resets this side's connection, and notifies the peer.
   void cut(ResetBy by);
@@ -99,23 +99,18 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   void renew_server();
   void move_on();
 
-  void reset_now();
-  void reset_after_delivery();
   void finish_if_done();
-  void finish(End end);
 
   FlowRecord& record_;
   WanSide wan_;
   LanSide lan_;
-  std::unique_ptr<OnEnd> on_end_;
+  FlowEnding ending_;
   std::unique_ptr<NearOpening> opening_;  // near side, until the answer
-  LateReset late_reset_{lan_};
   ResetParty party_{record_};
   ModuleSide module_{lan_, record_};
   ServerRedial redial_{lan_};
   bool aborting_ = false;      // the module has given up, but its last bytes are still being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
-  bool finished_ = false;
 };
 
 }  // namespace longhaul::flows

@@ -41,14 +41,11 @@ class DueFrames {
   void reset(StreamEntry& stream);
   void reset_done(StreamId stream) { reset_done_.insert(stream); }
   void pong(std::uint64_t number) {  // only the latest ping needs an answer
-    if (Liveness::is_question(number))
-      question_ = number;
+    if (Questions::is_question(number))
+      liveness_.questions().on_asked(number);
     else
       pongs_.assign(1, number);
   }
-  // The number of a PING from a carrier that is not preferred; its PONG is sent on that carrier, and not by
-  // write().
-  std::optional<std::uint64_t> take_question() { return std::exchange(question_, std::nullopt); }
   // Whether the peer exceeds the limit that bounds memory here while the peer reads nothing.
   bool too_many() const { return repeated_acks_.size() > kMax || reset_done_.size() > kMax; }
 
@@ -86,7 +83,6 @@ class DueFrames {
   std::deque<std::pair<StreamId, StreamOffset>> last_acks_;
   KeyedSet<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
-  std::optional<std::uint64_t> question_;
   bool open_credit_due_ = false, control_ack_ = false;
 };
 

@@ -47,7 +47,7 @@ void Liveness::confirm(TimePoint sent, TimePoint now) {
 }
 
 void Liveness::on_pong(std::uint64_t number, TimePoint now) {
-  if (number == kFirstQuestion + questions_) answered_question_ = questions_;
+  questions_.on_answered(number);
   if (number <= last_answered_ || number > last_number_ || last_number_ - number >= kTimedPings) return;
   last_answered_ = number;
   confirm(sent_at_[number % kTimedPings], now);

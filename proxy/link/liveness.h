@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "proxy/link/questions.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
@@ -42,11 +43,6 @@ class Liveness {
   }
   bool ping_due() const { return ping_due_; }
   std::uint64_t make_ping(TimePoint now);
-  // The number of a PING that tests a carrier other than the preferred one; the PONG arrives on that carrier.
-  // Only the latest test counts, and none of them measures the path.
-  std::uint64_t make_question() { return kFirstQuestion + ++questions_; }
-  static bool is_question(std::uint64_t number) { return number >= kFirstQuestion; }
-  bool question_answered() const { return questions_ > 0 && answered_question_ == questions_; }
   void on_heard(TimePoint now);
   void on_pong(std::uint64_t number, TimePoint now);
 
@@ -57,6 +53,8 @@ class Liveness {
 
   Duration smoothed_rtt() const { return srtt_; }
   const Contact& contact() const { return contact_; }
+  // About other carriers than the preferred one.
+  Questions& questions() { return questions_; }
 
  private:
   void confirm(TimePoint sent, TimePoint now);
@@ -70,12 +68,11 @@ class Liveness {
   Contact contact_;
   // A ping may be sent before the previous one is answered: on a long path several are under way.
   static constexpr std::uint64_t kTimedPings = 32;
-  static constexpr std::uint64_t kFirstQuestion = std::uint64_t{1} << 60;  // never reached by ordinary PINGs
   std::uint64_t last_number_ = 0, last_answered_ = 0;
-  std::uint64_t questions_ = 0, answered_question_ = 0;
   std::array<TimePoint, kTimedPings> sent_at_{};
   TimePoint last_due_{};  // when a ping was due, which may be earlier than the carrier had room for it
   bool ping_due_ = false;
+  Questions questions_;
   std::optional<TimePoint> waiting_since_;  // when the first ping became due since anything was received
 };
 

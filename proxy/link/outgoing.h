@@ -58,7 +58,7 @@ class Outgoing {
   std::uint64_t line_rate() const { return line_rate_; }  // 0: not known yet
   // How much unsent data a stream may hold; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
-  // The carriers that help the one in use (Session::set_helper()): the sum of their rates, bytes per second,
+  // The carriers that help the one in use (PathRoutes::helpers): the sum of their rates, bytes per second,
   // and the largest backlog from which one of them helps.
   struct Helpers {
     std::uint64_t rate = 0;

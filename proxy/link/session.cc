@@ -170,6 +170,14 @@ void Session::on_timeout(TimePoint now) {
   }
 }
 
+Session::State Session::state() const {
+  return {.is_over = over_,
+          .is_silent = silent_,
+          .has_work_left = !over_ && (incoming_.has_work_left() || streams_.in_any_round()),
+          .live_streams = streams_.size(),
+          .retained_bytes = context_.retained.bytes()};
+}
+
 Result<void> Session::go_on(TimePoint now) {
   context_.now = now;
   if (over_) return {};

@@ -41,30 +41,20 @@ class Session final : private StreamOwner {
   // Nothing is sent again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
   CarrierId preferred() const { return carriers_.preferred(); }  // or kNoCarrier
-  // Streams of some policies are sent elsewhere than on the preferred carrier. Nothing is sent again.
+  // What is sent elsewhere than on the preferred carrier. Nothing is sent again.
   void route(const PathRoutes& routes) { carriers_.route(routes); }
-  // A carrier that takes bytes of bulk streams although another one is preferred: of those that have more
-  // than `backlog` to send, because what the preferred one would have sent before the helper's packet arrives
-  // is left to it. No result: no helper (any longer).
-  void set_helper(CarrierId carrier, std::optional<std::size_t> backlog) {
-    if (auto* found = carriers_.find(carrier)) found->helps_above = backlog;
-  }
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
-  // A PING for a carrier that is not preferred, as a whole frame; see Liveness::question_answered().
-  void ask(Buffer& out) { write_frame(PingFrame{liveness_.make_question()}, out); }
-  // The PONG to what the peer asked so, for the same carrier: the preferred one may be what fails.
-  void answer(Buffer& out) {
-    if (const auto number = due_.take_question()) write_frame(PongFrame{*number}, out);
-  }
+  // For carriers that are not preferred.
+  Questions& questions() { return liveness_.questions(); }
   // Frames out.
   Outgoing& outgoing() { return outgoing_; }
   const Outgoing& outgoing() const { return outgoing_; }
 
-  // ---- Turns of the loop. Work beyond that of a turn waits for go_on(), in another turn.
+  // ---- Turns of the loop. Work beyond that of a turn waits for go_on(), in another turn
+  // (State::has_work_left).
   // The driver begins each turn. Used up: Outgoing::transmit() writes no more than control frames.
   WorkBudget& work() { return context_.work; }
-  bool has_work_left() const { return !over_ && (incoming_.has_work_left() || streams_.in_any_round()); }
   // Also after the codec got results from elsewhere (a disk): blocks that waited for them may be decodable.
   // After an error the session was abandoned, as after receive().
   Result<void> go_on(TimePoint now);
@@ -100,10 +90,11 @@ class Session final : private StreamOwner {
   struct State {
     bool is_over = false;    // after abandon()
     bool is_silent = false;  // the peer does not answer now
+    bool has_work_left = false;
     std::size_t live_streams = 0;
     std::uint64_t retained_bytes = 0;
   };
-  State state() const { return {over_, silent_, streams_.size(), context_.retained.bytes()}; }
+  State state() const;
 
  private:
   // StreamOwner

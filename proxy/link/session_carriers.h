@@ -16,8 +16,16 @@ namespace longhaul::link {
 
 // Routes if several lines lead to the peer.
 struct PathRoutes {
+  // A carrier that takes bytes of bulk streams although another one is preferred: of those that have more
+  // than `backlog` to send, because what the preferred one would have sent before the helper's packet arrives
+  // is left to it.
+  struct Helper {
+    CarrierId carrier;
+    std::size_t backlog = 0;
+  };
   config::PathPolicy usual = config::PathPolicy::sum;       // of streams that request none
   std::array<CarrierId, config::kPathPolicies> carriers{};  // by policy; kNoCarrier: the preferred one
+  std::vector<Helper> helpers{};                            // all of them
 };
 
 class SessionCarriers {
@@ -53,6 +61,9 @@ class SessionCarriers {
     routes_ = routes;
     for (CarrierId& id : routes_.carriers)
       if (!find(id)) id = kNoCarrier;
+    for (Carrier& carrier : carriers_) carrier.helps_above.reset();
+    for (const PathRoutes::Helper& helper : routes.helpers)
+      if (Carrier* found = find(helper.carrier)) found->helps_above = helper.backlog;
   }
   config::PathPolicy policy_for(config::PathUse use) const { return config::policy_for(use, routes_.usual); }
   // The carrier of the streams of this policy, or kNoCarrier.

@@ -226,7 +226,7 @@ class ManyStreams {
   template <class Begin>
   void take(CarrierId carrier, const Begin& begin) {
     turns_.take([&] { begin(); });
-    while (session().has_work_left() || session().outgoing().wants_to_transmit(carrier, peer_.now())) {
+    while (session().state().has_work_left || session().outgoing().wants_to_transmit(carrier, peer_.now())) {
       turns_.take([&] {
         session().work().begin_turn();
         if (!session().go_on(peer_.now())) std::abort();

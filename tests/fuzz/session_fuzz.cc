@@ -108,7 +108,7 @@ class Fuzzed {
           receive_frame();
       }
       session_->work().begin_turn();
-      if (session_->has_work_left() && !session_->go_on(now_)) over_ = true;
+      if (session_->state().has_work_left && !session_->go_on(now_)) over_ = true;
       events();
       require(retained_.used_bytes() == session_->state().retained_bytes);
       require(pool_.granted_bytes() + pool_.floor_bytes() * kMaxStreams <= kCap);

@@ -79,12 +79,13 @@ class Fuzzed {
     Cipher cipher = start & 2 ? Cipher::aes_128_gcm : Cipher::chacha20_poly1305;
     session_ = std::make_unique<Session>(SessionConfig{.side = side_, .max_peer_streams = kMaxStreams}, pool_,
                                          retained_, nullptr, now_);
+    settings_ = {.rate_bits = start & 4 ? 10'000'000u : 0u};
     carrier_ = std::make_unique<UdpCarrier>(
         UdpCarrierConfig{.side = side_,
                          .keys = keys(),
                          .cipher = cipher,
                          .peer = side_ == Side::dialler ? address(1) : UdpAddress{},
-                         .rate_bits = start & 4 ? 10'000'000u : 0u,
+                         .settings = settings_,
                          .path = {},
                          .new_carrier = [this] { return ++last_carrier_; }},
         *session_, now_);
@@ -335,12 +336,15 @@ class Fuzzed {
         carrier_->on_too_large(choices_.byte() * 40, now_);
         break;
       case 1:
-        carrier_->set_rate(choices_.byte() * 100'000u, choices_.byte() % 2 * 5'000'000u, now_);
+        settings_.rate_bits = choices_.byte() * 100'000u;
+        settings_.most_bits = choices_.byte() % 2 * 5'000'000u;
+        carrier_->set(settings_, now_);
         break;
       case 2:
-        carrier_->set_fec({.fec = {.mode = static_cast<config::Fec::Mode>(choices_.below(3)),
-                                   .source_packets = static_cast<std::uint8_t>(1 + choices_.below(20)),
-                                   .repair_packets = static_cast<std::uint8_t>(1 + choices_.below(5))}});
+        settings_.fec = {.mode = static_cast<config::Fec::Mode>(choices_.below(3)),
+                         .source_packets = static_cast<std::uint8_t>(1 + choices_.below(20)),
+                         .repair_packets = static_cast<std::uint8_t>(1 + choices_.below(5))};
+        carrier_->set(settings_, now_);
         break;
       case 3:
         carrier_->probe(now_);
@@ -393,6 +397,7 @@ class Fuzzed {
   TimePoint now_{1h};
   Side side_ = Side::dialler;
   CarrierId last_carrier_;
+  UdpSettings settings_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<UdpCarrier> carrier_;
   std::optional<PacketSealer> sealer_;  // the peer's

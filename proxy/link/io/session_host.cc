@@ -106,7 +106,7 @@ void SessionHost::on_codec_ready() {
 }
 
 void SessionHost::go_on_later() {
-  if (!session_ || !session_->has_work_left() || std::exchange(goes_on_, true)) return;
+  if (!session_ || !session_->state().has_work_left || std::exchange(goes_on_, true)) return;
   asio::post(io_, [self = self_] {
     if (!*self) return;
     (*self)->goes_on_ = false;

@@ -117,7 +117,7 @@ void TcpCarrier::on_readable() {
   std::byte* scratch = read_scratch();
   thread_local Buffer plain;
   // While work is deferred to another turn, reading pauses, too, and the peer's window limits it.
-  const int reads = session_.has_work_left() ? 0 : kReadsPerTurn;
+  const int reads = session_.state().has_work_left ? 0 : kReadsPerTurn;
   for (int i = 0; i < reads && !session_.work().used_up(); ++i) {
     ssize_t size = ::recv(connection_.socket().native_handle(), scratch, kReadBytes, 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) break;

@@ -52,13 +52,11 @@ Result<UdpEndpoint*> UdpLine::dialling_endpoint(asio::io_context& io, const net:
 
 void UdpLine::begin(asio::io_context& io, UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session,
                     UdpPathOwner& owner, const UdpPath* sending) {
-  config.rate_bits = rate_bits_;
-  config.most_bits = most_bits_;
+  config.settings = settings_;
   memory_ = memory();
   config.path = memory_;
   while (paths_.size() >= kMostPaths) drop_at(paths_.front().path.get() == sending ? 1 : 0);
   paths_.push_back({std::make_unique<UdpPath>(io, endpoint, std::move(config), session, owner), {}});
-  newest()->carrier().set_fec(features_);
   retry_at_.reset();
   retry_after_ = kFirstRetry;
 }
@@ -106,13 +104,18 @@ void UdpLine::drop_all() {
 
 // ------------------------------------------------------------------------------------------------- settings
 
-void UdpLine::configure(std::span<const config::PeerPath> lines, std::uint64_t others_bits,
-                        std::uint64_t most_bits, TimePoint now) {
+void UdpLine::configure(std::span<const config::PeerPath> lines, UdpSettings settings, TimePoint now) {
   const auto known = std::ranges::find(lines, name_, &config::PeerPath::name);
   const bool is_configured = known != lines.end();
   cost_ = is_configured ? known->cost : kLastResort;
   order_ = static_cast<std::size_t>(known - lines.begin());
-  set_rate(is_configured ? known->rate_bits : others_bits, most_bits, now);
+  if (is_configured) settings.rate_bits = known->rate_bits;
+  // The bound for all peers overrides the configured rate of this one.
+  if (settings.rate_bits && settings.most_bits)
+    settings.rate_bits = std::min(settings.rate_bits, settings.most_bits);
+  if (settings == settings_) return;
+  settings_ = settings;
+  for (Path& path : paths_) path.path->carrier().set(settings_, now);
 }
 
 PathSharing::Path UdpLine::as_choice() const {
@@ -120,27 +123,8 @@ PathSharing::Path UdpLine::as_choice() const {
   return {.carrier = path ? &path->carrier() : nullptr, .cost = cost_, .order = order_};
 }
 
-void UdpLine::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
-  // The bound for all peers overrides the configured rate of this one.
-  if (rate_bits && most_bits) rate_bits = std::min(rate_bits, most_bits);
-  if (rate_bits == rate_bits_ && most_bits == most_bits_) return;
-  rate_bits_ = rate_bits;
-  most_bits_ = most_bits;
-  for (Path& path : paths_) path.path->carrier().set_rate(rate_bits_, most_bits_, now);
-}
-
-void UdpLine::set_fec(const config::Features& features) {
-  features_ = features;
-  for (Path& path : paths_) path.path->carrier().set_fec(features_);
-}
-
 void UdpLine::set_rival(bool there_is, const UdpPath* sending) {
   for (Path& path : paths_) path.path->carrier().set_rival(there_is && path.path.get() == sending);
-}
-
-void UdpLine::stop_helping(const UdpPath* but) {
-  for (Path& path : paths_)
-    if (path.path.get() != but) path.path->carrier().help(std::nullopt);
 }
 
 void UdpLine::kick() {
@@ -183,21 +167,15 @@ void UdpLine::plan_retry(TimePoint now) {
     retry_at_ = now + retry_after_;
     retry_after_ = std::min(2 * retry_after_, most_retry_);
   } else if (now >= *retry_at_) {
-    probe_now(now);
+    probe(Probe::failed, now);
   }
 }
 
-void UdpLine::probe_now(TimePoint now) {
+void UdpLine::probe(Probe which, TimePoint now) {
   UdpPath* path = newest();
-  if (!path || path->carrier().state() != State::failed) return;
-  retry_at_.reset();
-  path->carrier().probe(now);
-  path->kick();
-}
-
-void UdpLine::probe_anew(TimePoint now) {
-  UdpPath* path = newest();
-  if (!path || path->carrier().state() == State::up) return;
+  if (!path) return;
+  const State state = path->carrier().state();
+  if (state == State::up || (which == Probe::failed && state != State::failed)) return;
   retry_at_.reset();
   path->carrier().probe(now);
   path->kick();
@@ -220,19 +198,16 @@ std::optional<PathMemory> UdpLine::memory() const {
   return memory_;
 }
 
-void UdpLine::count(TimerLateness& late) const {
-  for (const Path& path : paths_) {
-    late.times += path.path->lateness().times;
-    late.sum += path.path->lateness().sum;
-    late.worst = std::max(late.worst, path.path->lateness().worst);
-  }
-}
-
-void UdpLine::fill(UdpStatus& udp) const {
+UdpLine::Figures UdpLine::figures() const {
+  Figures figures;
+  UdpStatus& udp = figures.udp;
   static_cast<UdpCounters&>(udp) = ended_;
-  for (const Path& path : paths_) udp += path.path->carrier().counters();
+  for (const Path& path : paths_) {
+    udp += path.path->carrier().counters();
+    figures.late += path.path->lateness();
+  }
   UdpPath* const path = newest();
-  if (!path) return;
+  if (!path) return figures;
   const UdpCarrier& carrier = path->carrier();
   udp.state = state_of(carrier.state());
   udp.remote_address = text_of(carrier.peer());
@@ -254,6 +229,7 @@ void UdpLine::fill(UdpStatus& udp) const {
   udp.policed = rate.policed;
   udp.drops_bursts = carrier.flight().bursts().drops_bursts();
   udp.segments_in_kernel = path->endpoint().segments_in_kernel() && !udp.drops_bursts;
+  return figures;
 }
 
 }  // namespace longhaul::link::udp

@@ -33,7 +33,6 @@ class UdpLine {
   // There are newer keys, on this line or another: those it has wait for them, and then receive what is under
   // way.
   void outdate(TimePoint now);
-  bool empty() const { return paths_.empty(); }
   bool holds(const UdpPath* path) const;
   UdpPath* newest() const { return paths_.empty() ? nullptr : paths_.back().path.get(); }
   // The one that may send; null: none works.
@@ -45,16 +44,12 @@ class UdpLine {
 
   // ---- Settings, of all its paths.
   // `lines`: as configured here, in which this one may be missing; then it is used when there is no other.
-  // `others_bits` is the rate of a line that is not among them; `most_bits` a bound; 0: measured, none.
-  void configure(std::span<const config::PeerPath> lines, std::uint64_t others_bits, std::uint64_t most_bits,
-                 TimePoint now);
+  // `settings` has the rate of a line that is missing there; the others have their own.
+  void configure(std::span<const config::PeerPath> lines, UdpSettings settings, TimePoint now);
   std::uint32_t cost() const { return cost_; }
   // Its best path, for the choice between lines.
   PathSharing::Path as_choice() const;
-  void set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now);
-  void set_fec(const config::Features& features);
   void set_rival(bool there_is, const UdpPath* sending);
-  void stop_helping(const UdpPath* but);
 
   // All its paths: something is to be sent, perhaps.
   void kick();
@@ -67,18 +62,21 @@ class UdpLine {
   void on_fallback(TimePoint now);
   // Ends old keys, probes what failed, and every `standby` what works and does not send.
   void step(const UdpPath* sending, Duration standby, TimePoint now);
-  // What failed need not wait for its time.
-  void probe_now(TimePoint now);
-  // The same for what waits for an answer to rare probes: other lines may have stopped.
-  void probe_anew(TimePoint now);
+  enum class Probe : std::uint8_t {
+    failed,  // what failed need not wait for its time
+    silent,  // nor what waits for an answer to rare probes: other lines may have stopped
+  };
+  void probe(Probe which, TimePoint now);
   std::optional<TimePoint> next_timeout(const UdpPath* sending) const;
 
   // Measurements, from a carrier or an earlier daemon.
   std::optional<PathMemory> memory() const;
   void recall(const PathMemory& memory) { memory_ = memory; }
-  // Counters of all keys since the start, and the state of the newest.
-  void fill(UdpStatus& status) const;
-  void count(TimerLateness& late) const;
+  struct Figures {
+    UdpStatus udp;  // counters of all keys since the start, and the state of the newest
+    TimerLateness late;
+  };
+  Figures figures() const;
 
  private:
   struct Path {
@@ -98,10 +96,9 @@ class UdpLine {
   std::vector<Dialling> dialling_;  // outlive the paths
   std::vector<Path> paths_;         // the last one is the newest
   std::optional<PathMemory> memory_;
-  std::uint64_t rate_bits_ = 0, most_bits_ = 0;
+  UdpSettings settings_;
   std::uint32_t cost_ = kLastResort;
   std::size_t order_ = 0;  // in the configuration
-  config::Features features_;
   std::optional<TimePoint> retry_at_, up_since_, keep_at_;
   Duration retry_after_ = kFirstRetry, most_retry_ = kLaterRetry;
   UdpCounters ended_;  // of paths that are gone

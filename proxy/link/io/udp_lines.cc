@@ -9,19 +9,12 @@ UdpLine& UdpLines::named(const std::string& name) {
   for (auto& each : lines_)
     if (each->name() == name) return *each;
   lines_.push_back(std::make_unique<UdpLine>(name));
-  lines_.back()->set_fec(features_);
   return *lines_.back();
-}
-
-void UdpLines::set_fec(const config::Features& features) {
-  if (features == features_) return;
-  features_ = features;
-  for (auto& each : lines_) each->set_fec(features_);
 }
 
 std::size_t UdpLines::in_use() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(lines_, [](const auto& line) { return !line->empty(); }));
+      std::ranges::count_if(lines_, [](const auto& line) { return line->newest() != nullptr; }));
 }
 
 bool UdpLines::works(const std::string& name) const {
@@ -71,13 +64,12 @@ void UdpLines::fill(LinkStatus& status, const PathShares& shares, const std::vec
   TimerLateness late;
   const std::size_t shown = shares.preferred ? *shares.preferred : 0;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    UdpStatus of_line;
-    lines_[i]->fill(of_line);
-    lines_[i]->count(late);
+    const auto [of_line, late_of_line] = lines_[i]->figures();
+    late += late_of_line;
     all += of_line;
     // Where none carries, one that exists.
     if (i == shown || (!shares.preferred && udp.state == UdpState::none)) udp = of_line;
-    if (i == 0 || lines_[i]->empty()) continue;
+    if (i == 0 || !lines_[i]->newest()) continue;
     const bool carries = i == shares.preferred;
     status.paths.push_back({.name = lines_[i]->name(),
                             .role = carries                         ? PathRole::carries

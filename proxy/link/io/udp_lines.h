@@ -32,9 +32,6 @@ class UdpLines {
   auto begin() const { return lines_.begin(); }
   auto end() const { return lines_.end(); }
 
-  // Of the lines now, and of those to come.
-  void set_fec(const config::Features& features);
-
   std::size_t in_use() const;  // with paths
   // Packets on that line are acknowledged.
   bool works(const std::string& name) const;
@@ -54,7 +51,6 @@ class UdpLines {
   bool any_newest(Is is) const;
 
   std::vector<std::unique_ptr<UdpLine>> lines_;
-  config::Features features_;
 };
 
 }  // namespace longhaul::link::udp

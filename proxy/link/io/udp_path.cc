@@ -42,7 +42,7 @@ void UdpPath::fail(std::string why) {
 
 void UdpPath::on_datagram(std::span<std::byte> datagram, const UdpEndpoint::Arrival& arrival) {
   if (failed_) return;
-  if (auto taken = carrier_.receive(datagram, arrival.from, arrival.at, arrival.now); !taken)
+  if (auto taken = carrier_.receive(datagram, arrival.from, arrival.now, arrival.at); !taken)
     return fail(taken.error().message());
   // The carrier follows a peer that moved only after it has proved its address. So does our source address.
   if (arrival.to != source_ && arrival.from == carrier_.peer()) source_ = arrival.to;
@@ -128,9 +128,7 @@ void UdpPath::arm_timer() {
 void UdpPath::on_timer(TimePoint due) {
   const TimePoint now = Clock::now();
   timer_at_.reset();
-  ++lateness_.times;
-  lateness_.sum += now - due;
-  lateness_.worst = std::max(lateness_.worst, now - due);
+  lateness_ += {1, now - due, now - due};
   if (failed_) return;
   if (now - due > kStall && !std::exchange(reads_first_, true)) {
     carrier_.on_stall(now - due, now);

@@ -2,6 +2,7 @@
 // Drives a carrier with its endpoint and a timer, with bounded work per turn of the loop. udp_paths.h chooses
 // the path.
 #pragma once
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <string>
@@ -29,6 +30,13 @@ class UdpPathOwner {
 struct TimerLateness {
   std::uint64_t times = 0;
   Duration sum{}, worst{};
+
+  TimerLateness& operator+=(const TimerLateness& more) {
+    times += more.times;
+    sum += more.sum;
+    worst = std::max(worst, more.worst);
+    return *this;
+  }
 };
 
 class UdpPath final : private UdpEndpoint::Receiver {

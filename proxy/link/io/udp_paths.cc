@@ -71,11 +71,14 @@ void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
 }
 
 void UdpPaths::configure(const Situation& situation, TimePoint now) {
-  lines_.set_fec(situation.features);
   // What all may send together, shared by those that send.
   const std::uint64_t most = situation.most_bits / (1 + shares_.helpers.size());
   for (auto& each : lines_)
-    each->configure(situation.lines, each.get() == &lines_.front() ? situation.rate_bits : 0, most, now);
+    each->configure(situation.lines,
+                    {.rate_bits = each.get() == &lines_.front() ? situation.rate_bits : 0,
+                     .most_bits = most,
+                     .fec = situation.features.fec},
+                    now);
 }
 
 TransportVerdict UdpPaths::transport_for(const Situation& situation, bool works) const {
@@ -153,13 +156,12 @@ void UdpPaths::use(config::PathPolicy policy, const PathShares& shares,
     UdpPath* const best = each.best();
     const bool sends = takes_part(i);
     each.use(sends ? UdpLine::Use::carries : UdpLine::Use::standby, now);
-    each.stop_helping(std::ranges::find(shares.helpers, i) != shares.helpers.end() ? best : nullptr);
     if (i == shares.preferred) sending_ = best;
     if (sends && best == each.newest()) each.settle(now);
     const bool is_new = sends && !took_part[i];
     const bool gave_way = paths[i].carrier && paths[i].carrier->state() != State::up;
     if (is_new || gave_way || (i == shares.second && before.second != shares.second)) each.kick();
-    if (shares.stranded && !before.stranded) each.probe_anew(now);
+    if (shares.stranded && !before.stranded) each.probe(UdpLine::Probe::silent, now);
   }
   if (sending_ && (is_other || sending_ != sent)) sending_->kick();
 }
@@ -189,7 +191,7 @@ void UdpPaths::watch_lines() {
   // Lines with names alone: others are reported by the change of the carrier and watch_for_answer().
   for (std::size_t i = 1; i < lines_.size(); ++i) {
     const UdpLine& each = lines_[i];
-    log_.line_is(i, each.name(), each.best() ? State::works : each.empty() ? State::unused : State::silent);
+    log_.line_is(i, each.name(), each.best() ? State::works : each.newest() ? State::silent : State::unused);
   }
   if (const auto carries = shares_.preferred)
     log_.carried_on(*carries, lines_[*carries].name(), shares_.reason);
@@ -203,17 +205,17 @@ void UdpPaths::compare_with_tcp(const Situation& situation, TimePoint now) {
   const bool in_doubt = rival && sending_ && sending_->carrier().in_doubt();
   if (rival) {
     Buffer answer;
-    session_->answer(answer);
+    session_->questions().answer(answer);
     if (!answer.empty()) situation.send_on_tcp(answer);
   }
-  switch (contest_.step(in_doubt, session_->liveness().question_answered())) {
+  switch (contest_.step(in_doubt, session_->questions().answered())) {
     case CarrierContest::Next::nothing:
       return;
     case CarrierContest::Next::tcp_won:
       return sending_->carrier().on_outdone(now);
     case CarrierContest::Next::ask_both: {
       Buffer question;
-      session_->ask(question);
+      session_->questions().ask(question);
       situation.send_on_tcp(question);
       sending_->carrier().probe(now);
       sending_->kick();
@@ -246,7 +248,7 @@ bool UdpPaths::in_doubt() const {
 }
 
 void UdpPaths::probe_now(TimePoint now) {
-  for (auto& each : lines_) each->probe_now(now);
+  for (auto& each : lines_) each->probe(UdpLine::Probe::failed, now);
 }
 
 void UdpPaths::kick() {

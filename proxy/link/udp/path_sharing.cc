@@ -36,35 +36,32 @@ PathShares PathSharing::choose(config::PathPolicy policy, std::span<const Path> 
                      .order = path.order,
                      .rtt = path.carrier ? path.carrier->rtt().smoothed() : Duration{}});
   for (const Path& path : paths)
-    if (path.carrier) path.carrier->set_watched(paths.size() > 1);
+    if (path.carrier) path.carrier->overdue().set_watched(paths.size() > 1);
   const bool asked = session.outgoing().asked_for(config::PathPolicy::sum, now);
   return choice_.choose(policy, asked ? Sharing::asked_for : Sharing::as_policy, facts, now);
 }
 
-// Helpers, in addition to the path that serves the policy `sum`.
-void PathSharing::share(const PathShares& shares, std::span<const Path> paths, Session& session) {
+// Helpers, in addition to the path that serves the policy `sum`. The session learns what they send together.
+std::vector<PathRoutes::Helper> PathSharing::helpers(const PathShares& shares, std::span<const Path> paths,
+                                                     Session& session) {
   UdpCarrier* const main = shares.fastest ? paths[*shares.fastest].carrier : nullptr;
+  std::vector<PathRoutes::Helper> helpers;
   std::uint64_t rate = 0;
   std::size_t most = 0;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    UdpCarrier* const carrier = paths[i].carrier;
-    if (!carrier) continue;
-    const bool helps = main && std::ranges::find(shares.helpers, i) != shares.helpers.end();
-    if (!helps) {
-      carrier->help(std::nullopt);
-      continue;
-    }
-    const std::size_t backlog = backlog_for(*carrier, *main);
-    carrier->help(backlog);
+    const UdpCarrier* const carrier = paths[i].carrier;
+    if (!carrier || !main || std::ranges::find(shares.helpers, i) == shares.helpers.end()) continue;
+    helpers.push_back({carrier->id(), backlog_for(*carrier, *main)});
     rate += carrier->rate().bytes_per_second();
-    most = std::max(most, backlog);
+    most = std::max(most, helpers.back().backlog);
   }
   session.outgoing().set_helpers(rate, most);
+  return helpers;
 }
 
 // Streams that request another policy than the peer's.
-void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
-                        Session& session) {
+PathRoutes PathSharing::routes(config::PathPolicy policy, const PathShares& shares,
+                               std::span<const Path> paths) {
   using config::PathPolicy;
   PathRoutes routes{.usual = policy};
   const auto lead = [&](PathPolicy of, std::optional<std::size_t> path) {
@@ -74,7 +71,7 @@ void PathSharing::route(config::PathPolicy policy, const PathShares& shares, std
   lead(PathPolicy::sum, shares.fastest);
   lead(PathPolicy::best, shares.fastest);
   lead(PathPolicy::failover, shares.first);
-  session.route(routes);
+  return routes;
 }
 
 // Copies what a doubtful path has in flight, and what is sent meanwhile.
@@ -97,10 +94,13 @@ void PathSharing::copy(const PathShares& shares, std::span<const Path> paths, Se
 bool PathSharing::apply(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
                         Session& session, TimePoint now) {
   UdpCarrier* const preferred = shares.preferred ? paths[*shares.preferred].carrier : nullptr;
-  const bool is_new = preferred && !preferred->is_preferred();
-  share(shares, paths, session);
+  const bool is_new = preferred && preferred->id() != session.preferred();
+  // Before a carrier is preferred: its line rate is that of all.
+  auto helping = helpers(shares, paths, session);
   if (is_new) preferred->prefer(now);
-  route(policy, shares, paths, session);
+  PathRoutes to = routes(policy, shares, paths);
+  to.helpers = std::move(helping);
+  session.route(to);
   copy(shares, paths, session, now);
   // Their packets in flight are sent again on the preferred path, which responds.
   if (preferred && !preferred->overdue().is_late(now))

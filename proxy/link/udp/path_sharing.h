@@ -28,9 +28,9 @@ class PathSharing {
   std::optional<TimePoint> next_change() const { return choice_.next_change(); }
 
  private:
-  static void share(const PathShares& shares, std::span<const Path> paths, Session& session);
-  static void route(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths,
-                    Session& session);
+  static std::vector<PathRoutes::Helper> helpers(const PathShares& shares, std::span<const Path> paths,
+                                                 Session& session);
+  static PathRoutes routes(config::PathPolicy policy, const PathShares& shares, std::span<const Path> paths);
   void copy(const PathShares& shares, std::span<const Path> paths, Session& session, TimePoint now);
 
   PathChoice choice_;

@@ -16,6 +16,11 @@ class StartRamp {
 
   explicit StartRamp(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes) {}
 
+  // Bytes per second of the train.
+  static double train_rate(std::uint32_t packet_bytes) {
+    return kTrainPackets * packet_bytes / seconds(kTrainTime);
+  }
+
   enum class Next : std::uint8_t {
     stay,
     ramp,    // another round trip at `rate`

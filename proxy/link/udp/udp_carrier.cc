@@ -32,10 +32,12 @@ UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
       address_(config.peer),
       received_(now),
       flight_(family(config.peer), head_bytes(config.peer), now),
-      rate_({config.rate_bits, config.most_bits, config.path, seed_of(own_id())}, flight_.full_packet(), now),
+      rate_({config.settings.rate_bits, config.settings.most_bits, config.path, seed_of(own_id())},
+            flight_.full_packet(), now),
       maker_(sealer_, session.outgoing(), flight_, received_, fec_, rate_, health_),
       batches_(maker_, flight_, address_, health_),
       reader_(*this, session, sealer_, flight_, address_, fec_, maker_) {
+  maker_.set_fec_mode(mode_of(config.settings.fec));
   maker_.set_carrier(id_);
   reader_.set_carrier(id_);
   session_.attach(id_, now, {}, false);
@@ -57,9 +59,11 @@ void UdpCarrier::tell_line_rate() {
   outgoing.set_line_rate(rate);
 }
 
-void UdpCarrier::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
+void UdpCarrier::set(const UdpSettings& settings, TimePoint now) {
+  maker_.set_fec_mode(mode_of(settings.fec));
   const auto measured = rtt().measured() ? std::optional(rtt().smoothed()) : std::nullopt;
-  if (rate_.set(rate_bits, most_bits, measured, flight_.full_packet(), now)) tell_line_rate();
+  if (rate_.set(settings.rate_bits, settings.most_bits, measured, flight_.full_packet(), now))
+    tell_line_rate();
 }
 
 void UdpCarrier::on_too_large(std::size_t datagram_bytes, TimePoint now) {
@@ -67,8 +71,6 @@ void UdpCarrier::on_too_large(std::size_t datagram_bytes, TimePoint now) {
   rate_.set_packet_bytes(flight_.full_packet(), now);
   tell_line_rate();
 }
-
-void UdpCarrier::set_fec(const config::Features& features) { maker_.set_fec_mode(mode_of(features.fec)); }
 
 // ----------------------------------------------------------------------------------------------- whether it
 // works
@@ -161,8 +163,8 @@ void UdpCarrier::on_stall(Duration stall, TimePoint now) {
 // ----------------------------------------------------------------------------------------------- what
 // arrives
 
-Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived,
-                                 TimePoint now) {
+Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint now,
+                                 std::optional<TimePoint> arrived) {
   last_now_ = now;
   count_work(kWorkPerDatagram);
   auto opened = opener_.open(datagram, now);
@@ -176,8 +178,8 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   note_address(from, opened->number, now);
   end_received_ = std::max(end_received_, opened->number + 1);
   AckAsk ask = AckAsk::none;
-  auto taken = reader_.read({opened->payload, opened->number, from, arrived}, ask, now);
-  received_.on_packet(opened->number, ask, now, arrived);
+  auto taken = reader_.read({opened->payload, opened->number, from, arrived.value_or(now)}, ask, now);
+  received_.on_packet(opened->number, ask, now, arrived.value_or(now));
   if (taken) taken = reader_.read_restored(end_received_, ask, now);
   if (taken) return {};
   // Streams may have lost acknowledged bytes: the session must not continue.

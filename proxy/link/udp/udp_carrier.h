@@ -14,13 +14,20 @@
 
 namespace longhaul::link::udp {
 
+// What may change while the carrier exists.
+struct UdpSettings {
+  std::uint64_t rate_bits = 0;  // that this side may send, IP bytes; 0: measure
+  std::uint64_t most_bits = 0;  // a measured rate is never more than this; 0: no limit
+  config::Fec fec{};            // for frames that belong to no stream
+  bool operator==(const UdpSettings&) const = default;
+};
+
 struct UdpCarrierConfig {
   Side side = Side::dialler;  // of the control connection that the keys come from
   CarrierKeys keys;           // of both directions, with the connection ids
   Cipher cipher = Cipher::aes_128_gcm;
-  UdpAddress peer;              // unspecified: the acceptor learns it from the first packet that is authentic
-  std::uint64_t rate_bits = 0;  // that this side may send, IP bytes; 0: measure
-  std::uint64_t most_bits = 0;  // a measured rate is never more than this; 0: no limit
+  UdpAddress peer;  // unspecified: the acceptor learns it from the first packet that is authentic
+  UdpSettings settings{};
   std::optional<PathMemory> path{};        // what an earlier carrier found on this path
   PacketLimits limits{};                   // of the keys
   std::function<CarrierId()> new_carrier;  // names for the session, never used twice
@@ -44,10 +51,8 @@ class UdpCarrier final : private PacketReader::Carrier {
   // is abandoned; anything that is not authentic is dropped, counted, and no error.
   // `arrived` is when it came to this host, which may have been busy until `now`: only with it the line's
   // delay does not look longer than it is.
-  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived, TimePoint now);
-  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint now) {
-    return receive(datagram, from, now, now);
-  }
+  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint now,
+                       std::optional<TimePoint> arrived = {});
 
   // Fills `batch` with packets that may be sent now; false: none. Call it until it returns false, after
   // receive(), on_timeout() and whenever the session got data to send.
@@ -73,12 +78,9 @@ class UdpCarrier final : private PacketReader::Carrier {
   bool in_doubt() const { return health_.in_doubt(); }
   void on_outdone(TimePoint now);
   CarrierId id() const { return id_; }  // the session's number for it, until it fails
-  bool is_preferred() const { return session_.preferred() == id_; }
-  // Beside the preferred carrier this one takes bytes of bulk streams (Session::set_helper()), or no longer.
-  void help(std::optional<std::size_t> backlog) { session_.set_helper(id_, backlog); }
-  // Whether the path seems to be lost; with a deadline for that if other paths can take over.
-  const OverdueAnswer& overdue() const { return overdue_; }
-  void set_watched(bool watched) { overdue_.set_watched(watched); }
+  // Whether the path seems to be lost; with a deadline for that if it is watched, because other paths can
+  // take over.
+  OverdueAnswer& overdue() { return overdue_; }
   // Of what streams with little in flight have here (Outgoing::copy_on()).
   void copy_in_flight(TimePoint now) { flight_.copy_all(session_.outgoing(), now); }
   // Another path takes over what is in flight here; this one is probed until it works again.
@@ -86,9 +88,7 @@ class UdpCarrier final : private PacketReader::Carrier {
   // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
   void on_too_large(std::size_t datagram_bytes, TimePoint now);
 
-  // As configured.
-  void set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now);
-  void set_fec(const config::Features& features);
+  void set(const UdpSettings& settings, TimePoint now);
 
   const UdpAddress& peer() const { return address_.current(); }
   const RttEstimator& rtt() const { return flight_.sent().rtt(); }

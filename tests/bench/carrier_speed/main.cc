@@ -35,7 +35,7 @@ struct End {
                  .keys = keys_from_exporter(Buffer(kExportedBytes, std::byte{7})),
                  .cipher = cipher,
                  .peer = peer,
-                 .rate_bits = 20'000'000'000,
+                 .settings = {.rate_bits = 20'000'000'000},
                  .new_carrier = [this] { return ++names; }},
                 session, now) {}
   CarrierId names;

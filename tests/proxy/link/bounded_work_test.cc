@@ -43,7 +43,7 @@ struct Bounded {
   // As many turns as it takes.
   int finish() {
     int turns = 0;
-    for (; session.has_work_left(); ++turns) {
+    for (; session.state().has_work_left; ++turns) {
       session.work().begin_turn();
       const std::uint64_t before = work_done;
       REQUIRE(session.go_on(now));
@@ -77,7 +77,7 @@ TEST_CASE("streams beyond the work limit of a turn are opened in later turns") {
   const int at_once = bounded.events_of(EventKind::opened);
   CHECK(at_once > 0);
   CHECK(at_once < 10);
-  CHECK(bounded.session.has_work_left());
+  CHECK(bounded.session.state().has_work_left);
   CHECK(bounded.session.work().used_up());
   CHECK(bounded.finish() > 10);
   CHECK(at_once + bounded.events_of(EventKind::opened) == 100);
@@ -119,7 +119,7 @@ TEST_CASE("data of a stream beyond the limit of a turn is read in order, whateve
   for (std::size_t at = 0; at < wire.size(); at += 1000) {
     const Bytes piece = Bytes(wire).subspan(at, std::min<std::size_t>(1000, wire.size() - at));
     REQUIRE(bounded.send_stream(1_stream, at, Buffer(piece.begin(), piece.end())));
-    waited += bounded.session.has_work_left();
+    waited += bounded.session.state().has_work_left;
     if (at % 70'000 == 0) {
       bounded.session.work().begin_turn();
       REQUIRE(bounded.session.go_on(bounded.now));
@@ -147,7 +147,7 @@ TEST_CASE("the control stream takes turns like any other stream") {
     const Bytes piece = Bytes(wire).subspan(at, std::min<std::size_t>(30'000, wire.size() - at));
     REQUIRE(bounded.send_stream(0_stream, at, Buffer(piece.begin(), piece.end())));
   }
-  CHECK(bounded.session.has_work_left());
+  CHECK(bounded.session.state().has_work_left);
   bounded.finish();
   CHECK(bounded.session.find(1_stream)->request().features.compression);
   // However often they changed.

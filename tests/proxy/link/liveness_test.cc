@@ -176,21 +176,26 @@ TEST_CASE("contact lasts while round trips are completed, and restarts after a g
 TEST_CASE("only the answer to the latest question counts, and it measures nothing") {
   Liveness liveness;
   liveness.start(kStart, 30ms);
-  CHECK_FALSE(liveness.question_answered());
-  const std::uint64_t first = liveness.make_question();
+  const auto ask = [&] {
+    longhaul::Buffer out;
+    liveness.questions().ask(out);
+    return std::get<PingFrame>(*(*parse_frame(out))->frame).number;
+  };
+  CHECK_FALSE(liveness.questions().answered());
+  const std::uint64_t first = ask();
   const std::uint64_t ping = liveness.make_ping(kStart);
-  const std::uint64_t second = liveness.make_question();
+  const std::uint64_t second = ask();
   CHECK(first != second);
   liveness.on_pong(ping, kStart + 30ms);
   liveness.on_pong(first, kStart + 5s);
-  CHECK_FALSE(liveness.question_answered());
+  CHECK_FALSE(liveness.questions().answered());
   liveness.on_pong(second, kStart + 5s);
-  CHECK(liveness.question_answered());
+  CHECK(liveness.questions().answered());
   CHECK(liveness.smoothed_rtt() == 30ms);
-  liveness.make_question();
-  CHECK_FALSE(liveness.question_answered());
+  ask();
+  CHECK_FALSE(liveness.questions().answered());
   liveness.on_pong(~std::uint64_t{0} >> 2, kStart + 5s);  // the largest of the wire
-  CHECK_FALSE(liveness.question_answered());
+  CHECK_FALSE(liveness.questions().answered());
 }
 
 TEST_CASE("time in which this process did not run is no silence of the peer") {

@@ -43,6 +43,18 @@ TEST_CASE("a helper is one only beside a preferred carrier that is another") {
   CHECK_FALSE(carriers.helps_above(CarrierId(2)));
 }
 
+TEST_CASE("routes name all helpers: others no longer help, and those that are gone never do") {
+  SessionCarriers carriers;
+  for (const unsigned id : {1, 2, 3}) carriers.add(CarrierId(id), true);
+  carriers.prefer(*carriers.find(CarrierId(1)));
+  carriers.route({.helpers = {{CarrierId(2), 1000}, {CarrierId(4), 1}}});
+  CHECK(carriers.helps_above(CarrierId(2)) == std::optional<std::size_t>(1000));
+  CHECK_FALSE(carriers.helps_above(CarrierId(4)));
+  carriers.route({.helpers = {{CarrierId(3), 2000}}});
+  CHECK_FALSE(carriers.helps_above(CarrierId(2)));
+  CHECK(carriers.helps_above(CarrierId(3)) == std::optional<std::size_t>(2000));
+}
+
 TEST_CASE("streams of a policy go on its carrier while that exists, and else on the preferred one") {
   using longhaul::config::PathPolicy;
   SessionCarriers carriers;

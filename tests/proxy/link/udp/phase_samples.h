@@ -28,6 +28,23 @@ struct PhaseLine {
     for (const TimePoint end = now + time; now < end; now += std::chrono::milliseconds(1))
       line.on_sample(sample(queue), {});
   }
+  // The same with enough to send: the line is busy, and delivers `rate` of ours.
+  void deliver(Duration queue, double rate, Duration time) {
+    constexpr Duration kEach = std::chrono::milliseconds(5);
+    for (const TimePoint end = now + time; now < end; now += kEach) {
+      RateSample at = measured(rate);
+      at.rtt = kPhaseRtt + queue;
+      at.forward_delay = kPhaseRtt / 2 + queue;
+      at.acked_bytes = static_cast<std::uint64_t>(rate * seconds(kEach));
+      line.on_sample(at, {});
+      line.standing.watch_mean(now, line.watch.queue(), line.span());
+    }
+  }
+  // The queue grows step by step, as that of other traffic does.
+  void grow(Duration queue, double rate) {
+    for (Duration now_long{0}; now_long < queue; now_long += std::chrono::milliseconds(1))
+      deliver(now_long, rate, std::chrono::milliseconds(5));
+  }
   // Full packets were carried at `rate`.
   RateSample measured(double rate, std::uint16_t epoch = 0) const {
     RateSample at = sample();

@@ -73,14 +73,14 @@ class PathsEnd {
   void add(const PathOptions& path, const UdpAddress& peer, udp::CarrierKeys keys,
            const config::Features& features, Side side, TimePoint now) {
     costs_.push_back(path.cost);
-    lines.push_back(std::make_unique<OnLine>(*this,
-                                             udp::UdpCarrierConfig{.side = side,
-                                                                   .keys = keys,
-                                                                   .peer = peer,
-                                                                   .rate_bits = path.rate_bits,
-                                                                   .new_carrier = [this] { return ++last_; }},
-                                             now));
-    lines.back()->carrier.set_fec(features);
+    lines.push_back(std::make_unique<OnLine>(
+        *this,
+        udp::UdpCarrierConfig{.side = side,
+                              .keys = keys,
+                              .peer = peer,
+                              .settings = {.rate_bits = path.rate_bits, .fec = features.fec},
+                              .new_carrier = [this] { return ++last_; }},
+        now));
   }
 
   // As an endpoint finds it: by the id in the packet, on whichever line it came.
@@ -116,7 +116,8 @@ class PathsEnd {
         line->retry_at.reset();
       }
       // A path that stands by is probed, so that it is known to work.
-      if (carrier.state() == State::up && !carrier.is_preferred() && now >= line->keep_at.value_or(now)) {
+      if (carrier.state() == State::up && session.preferred() != carrier.id() &&
+          now >= line->keep_at.value_or(now)) {
         line->keep_at = now + 1s;
         carrier.probe(now);
       }

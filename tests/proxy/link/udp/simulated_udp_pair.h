@@ -48,13 +48,11 @@ class UdpEnd final : public simulator::Endpoint {
                  .keys = keys_from_seed(options.seed * 1000 + options.host),
                  .cipher = options.cipher,
                  .peer = peer,
-                 .rate_bits = options.rate_bits,
+                 .settings = {.rate_bits = options.rate_bits, .fec = options.features.fec},
                  .path = options.path,
                  .limits = options.limits,
                  .new_carrier = [this] { return ++last_carrier_; }},
-                session, now) {
-    carrier.set_fec(options.features);
-  }
+                session, now) {}
 
   static UdpAddress to_asio(simulator::Address address) {
     return {boost::asio::ip::address_v4(address.host), address.port};
@@ -64,7 +62,7 @@ class UdpEnd final : public simulator::Endpoint {
   }
 
   void receive(simulator::Datagram& datagram, TimePoint now) override {
-    if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), datagram.arrived, now);
+    if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), now, datagram.arrived);
         !taken && !error)
       error = taken.error();
     take_events();
