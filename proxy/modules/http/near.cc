@@ -181,7 +181,8 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
   to_server_.end();
 }
 
-// --------------------------------------------------------------------------------------------------- responses
+// ---------------------------------------------------------------------------------------------------
+// responses
 
 void Near::from_twin(TimePoint now, Slice message) {
   if (!receiving_.from_twin(now, message.bytes())) return abort();
@@ -212,9 +213,7 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 // -------------------------------------------------------------------------------------------------------- ends
 
-void Near::after(Responses::Outcome outcome) {
-  outcome == Responses::Outcome::failed ? abort() : review();
-}
+void Near::after(Responses::Outcome outcome) { outcome == Responses::Outcome::failed ? abort() : review(); }
 
 void Near::twin_stepped_aside(TimePoint) {
   twin_aside_ = true;

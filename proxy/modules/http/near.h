@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half before the client. It reads requests and responses as they pass, stores what RFC 9111 lets a shared cache
-// store, answers from that while it is fresh, and otherwise has the server asked whether it has changed. This file has
-// the requests and the ends of the connection; responses.h has the responses.
+// The half before the client. It reads requests and responses as they pass, stores what RFC 9111 lets a
+// shared cache store, answers from that while it is fresh, and otherwise has the server asked whether it has
+// changed. This file has the requests and the ends of the connection; responses.h has the responses.
 #pragma once
 #include <deque>
 #include <memory>

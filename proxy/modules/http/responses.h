@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's side of an HTTP/1 connection at the near half: reads the responses to the requests that were sent
-// on, passes them to the client, and stores what it may. near.h reads the requests.
+// The server's side of an HTTP/1 connection at the near half: reads the responses to the requests that were
+// sent on, passes them to the client, and stores what it may. near.h reads the requests.
 #pragma once
 #include <memory>
 #include <optional>
@@ -22,12 +22,16 @@ class Responses {
   // Requests that wait for their responses: a client that sends more of them goes on without the cache.
   static constexpr std::size_t kMostAwaited = 1024;
   // Failed: no response to a request of the client would be correct; the connection must be reset.
-  enum class [[nodiscard]] Outcome : std::uint8_t { goes_on, failed };
+  enum class [[nodiscard]] Outcome : std::uint8_t{goes_on, failed};
 
   // The references outlive this object.
   Responses(std::shared_ptr<Site> site, const Place& place, LocalAnswers& answers, ToClient& client,
             ToServer& server)
-      : site_(std::move(site)), place_(place), answers_(answers), to_client_(client), to_server_(server),
+      : site_(std::move(site)),
+        place_(place),
+        answers_(answers),
+        to_client_(client),
+        to_server_(server),
         storing_(site_) {}
 
   // Off: only stored responses that the server confirms are stored again.
@@ -41,8 +45,8 @@ class Responses {
   // Nothing of the server can come before a local response.
   bool is_idle() const { return !awaits_any() && !passes_ && !ended_; }
 
-  // Called if nothing is awaited, and no request will be: all that is received passes unchanged from now on, as
-  // it also does once it is not understood.
+  // Called if nothing is awaited, and no request will be: all that is received passes unchanged from now on,
+  // as it also does once it is not understood.
   void pass();
   bool passes() const { return passes_; }
 
@@ -62,7 +66,8 @@ class Responses {
   enum class Taken : std::uint8_t { yes, not_understood, failed };
   Taken take_head(TimePoint now, Bytes head);
   Taken take_not_modified(TimePoint now, const ResponseHead& response);
-  // How much of the bytes is content of the current response, which may end with them; nullopt: not understood.
+  // How much of the bytes is content of the current response, which may end with them; nullopt: not
+  // understood.
   std::optional<std::size_t> take_content(Bytes bytes);
   void finish();
   Outcome not_understood();

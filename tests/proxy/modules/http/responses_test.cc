@@ -20,7 +20,9 @@ RequestHead get(std::string_view target) {
 
 // The server's side of one connection, and what is output.
 struct FromServer {
-  FromServer() { site->wall = [] { return Seconds(1'700'000'000); }; }
+  FromServer() {
+    site->wall = [] { return Seconds(1'700'000'000); };
+  }
 
   Awaited request(std::string_view target) const {
     Awaited made;
@@ -42,7 +44,9 @@ struct FromServer {
     return made;
   }
   Outcome take(std::string_view text) { return responses.from_server(now, response_slice(text)); }
-  bool stored(std::string_view target) { return site->store.find(place.key_of(get(target)), get(target)) != nullptr; }
+  bool stored(std::string_view target) {
+    return site->store.find(place.key_of(get(target)), get(target)) != nullptr;
+  }
 
   // Bytes as they are; "|" is the end.
   std::string client() const {
@@ -137,7 +141,8 @@ TEST_CASE("http responses: a stored response that the server confirms is sent in
   CHECK(one.responses.is_idle());
 }
 
-TEST_CASE("http responses: what the server has changed is asked for as the client did, if nothing has followed") {
+TEST_CASE(
+    "http responses: what the server has changed is asked for as the client did, if nothing has followed") {
   SECTION("nothing has") {
     FromServer one;
     one.responses.await(one.question("/a"));
@@ -197,7 +202,8 @@ TEST_CASE("http responses: what is not understood passes, unless a question of t
   }
 }
 
-TEST_CASE("http responses: after enough local content they wait until the client has read, and so does the end") {
+TEST_CASE(
+    "http responses: after enough local content they wait until the client has read, and so does the end") {
   FromServer one;
   Awaited large = one.question("/large");
   Stored much = *large.asked_about;

@@ -61,7 +61,8 @@ TEST_CASE("http cache: a server hears one end") {
   CHECK(sent_to_server(out) == "|");
 }
 
-TEST_CASE("http cache: what is held follows the point from which requests pass, without what the server has") {
+TEST_CASE(
+    "http cache: what is held follows the point from which requests pass, without what the server has") {
   std::deque<modules::Output> out;
   ToServer server(out);
   server.skip(2);
