@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position of an open file ([MS-FSCC] 2.4.35) as the client's READs have moved it, for responses to QUERY_INFO.
-// READs that never reached the server, and those that only the far half requested, must not affect it.
+// The position of an open file ([MS-FSCC] 2.4.35) as the client's READs have moved it, for responses to
+// QUERY_INFO. READs that never reached the server, and those that only the far half requested, must not
+// affect it.
 #pragma once
 #include <optional>
 

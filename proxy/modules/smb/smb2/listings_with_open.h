@@ -14,13 +14,15 @@ namespace longhaul::smb::smb2 {
 class ListingsWithOpen {
  public:
   // The references outlive this object.
-  ListingsWithOpen(NearSide& side, const NameChanges& name_changes) : side_(side), name_changes_(name_changes) {}
+  ListingsWithOpen(NearSide& side, const NameChanges& name_changes)
+      : side_(side), name_changes_(name_changes) {}
 
   // A compound is about to pass: if it begins a listing, the far half is told.
   void passes(const Message& message);
-  // The response to a QUERY_DIRECTORY; nullopt: an error. Returns the listing that continues after it, or nullopt if
-  // it was not begun here, or cannot be continued.
-  std::optional<ClientListing> answered(const Pending& request, const std::optional<BufferResponse>& response);
+  // The response to a QUERY_DIRECTORY; nullopt: an error. Returns the listing that continues after it, or
+  // nullopt if it was not begun here, or cannot be continued.
+  std::optional<ClientListing> answered(const Pending& request,
+                                        const std::optional<BufferResponse>& response);
 
  private:
   NearSide& side_;

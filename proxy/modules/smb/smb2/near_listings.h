@@ -9,7 +9,8 @@
 // because not every server reports them, or by a request for another class of entries: then the far half
 // lists again and omits entries that the client has received.
 // Clients that open and list in one compound get the beginning from the server itself, and the rest is
-// fetched after it; if it is not (the feature was off) both halves record which entries the client received.
+// fetched after it (listings_with_open.h); if it is not (the feature was off), both halves record which
+// entries the client received.
 #pragma once
 #include <unordered_map>
 

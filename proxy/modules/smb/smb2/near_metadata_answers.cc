@@ -30,7 +30,8 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
       const auto flushed = files_.find(flushing.mapped().open);
       const Open* open = side_.connection().open(flushing.mapped().open);
       const ChangesSince& sent = flushing.mapped().sent;
-      if (flushed != files_.end() && open && !sent.any(*open) && each.element->header.status == Status::success)
+      if (flushed != files_.end() && open && !sent.any(*open) &&
+          each.element->header.status == Status::success)
         flushed->second.since.flushed(sent);
     }
     const auto found = asked_.find(each.request.id);

@@ -57,7 +57,8 @@ TEST_CASE("a client that sets the position knows it; after a WRITE only the serv
   position.set(7);
   follow(position, Command::set_info, test::set_info_request_body({}, file_info::basic), file_info::basic);
   CHECK(shown(position, file_info::position, 0) == 7);
-  follow(position, Command::set_info, test::set_info_request_body({}, file_info::position), file_info::position);
+  follow(position, Command::set_info, test::set_info_request_body({}, file_info::position),
+         file_info::position);
   CHECK(shown(position, file_info::position, 0) == 0);  // as in the request
   follow(position, Command::write, test::write_request_body({}, 0, "x"));
   CHECK_FALSE(shown(position, file_info::position, 0));
