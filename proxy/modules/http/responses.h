@@ -22,7 +22,7 @@ class Responses {
   // Requests that wait for their responses: a client that sends more of them goes on without the cache.
   static constexpr std::size_t kMostAwaited = 1024;
   // Failed: no response to a request of the client would be correct; the connection must be reset.
-  enum class [[nodiscard]] Outcome : std::uint8_t{goes_on, failed};
+  enum class Outcome : std::uint8_t { goes_on, failed };
 
   // The references outlive this object.
   Responses(std::shared_ptr<Site> site, const Place& place, LocalAnswers& answers, ToClient& client,

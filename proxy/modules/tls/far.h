@@ -81,8 +81,8 @@ class Far final : public modules::Module {
   void read_client(Bytes record);
   bool proceed(FarPlaintext::Outcome outcome);  // false: it has failed
   void splice(modules::Reason reason, std::vector<Slice> of_server = {});
-  void splice_again(
-      modules::Reason reason);  // with a new connection to the server, while the client knows nothing
+  // The same with a new connection to the server, while the client knows nothing.
+  void splice_again(modules::Reason reason);
   void fail();
 
   modules::PlaintextReaders readers_;

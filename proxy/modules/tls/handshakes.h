@@ -26,11 +26,11 @@ class Handshakes {
   Handshakes(Site& site, std::shared_ptr<const Policy> policy, const modules::Ends& ends,
              const Wanted& wanted, std::unique_ptr<Leg> hello, twin::Outputs<Message>& out);
 
-  enum class [[nodiscard]] Next : std::uint8_t{
-      more,    // input, or time if a key is waited for
-      done,    // take_server() and take_client() can be called; the near half has been sent the secrets
-      passes,  // not terminated: the client has received nothing, and the server gets its ClientHello
-      failed,  // both connections must be reset
+  enum class Next : std::uint8_t {
+    more,    // input, or time if a key is waited for
+    done,    // take_server() and take_client() can be called; the near half has been sent the secrets
+    passes,  // not terminated: the client has received nothing, and the server gets its ClientHello
+    failed,  // both connections must be reset
   };
   Next begin(TimePoint now);
   Next from_server(TimePoint now, Bytes bytes);
