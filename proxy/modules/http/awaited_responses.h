@@ -14,6 +14,7 @@ struct Awaited {
   std::string key;
   Object asked_about;          // a condition was added for it; null: the request is unchanged
   Slice head;                  // the client's, if asked_about is set
+  bool has_body = false;       // the request has
   std::uint64_t erasures = 0;  // ObjectStore::erasures() at the time of the request
 };
 

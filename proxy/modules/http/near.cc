@@ -18,14 +18,16 @@ Near::Near(const modules::Ends& ends, std::shared_ptr<Site> site, std::string_vi
       place_(ends, verified_name),
       receiving_(site_, place_, ends.client),
       answers_(site_, place_, receiving_, to_client_),
-      storing_(site_) {}
+      responses_(site_, place_, answers_, to_client_, to_server_) {}
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   is_on_ = told.features.modules.value("http") != 0;
   receiving_.use(is_on_ && told.features.modules.value("http.prefetch") != 0);
-  uses_disk_ = told.features.dedup_memory && told.features.dedup_disk;
-  receiving_.use_disk(uses_disk_);
-  answers_.use_disk(uses_disk_);
+  responses_.use(is_on_);
+  const bool uses_disk = told.features.dedup_memory && told.features.dedup_disk;
+  receiving_.use_disk(uses_disk);
+  answers_.use_disk(uses_disk);
+  responses_.use_disk(uses_disk);
   receiving_.count_wasted(now);
   if (!is_on_) requests_pass({});
   review();
@@ -47,7 +49,7 @@ std::optional<modules::Output> Near::poll_output() {
 
 void Near::from_lan(TimePoint now, Slice bytes) {
   if (aborted_ || to_server_.has_ended()) return;
-  if (requests_pass_) return to_server_.say(std::move(bytes));
+  if (to_server_.has_stepped_aside()) return to_server_.say(std::move(bytes));
   append(request_, bytes.bytes());
   to_client_.begin_call();
   read_requests(now);
@@ -55,7 +57,7 @@ void Near::from_lan(TimePoint now, Slice bytes) {
 }
 
 void Near::from_lan_seen_late(TimePoint now, Slice bytes) {
-  if (aborted_ || to_server_.has_ended() || requests_pass_) return;
+  if (aborted_ || to_server_.has_ended() || to_server_.has_stepped_aside()) return;
   append(request_, bytes.bytes());
   to_server_.skip(bytes.size());
   read_requests(now);
@@ -64,7 +66,7 @@ void Near::from_lan_seen_late(TimePoint now, Slice bytes) {
 
 void Near::read_requests(TimePoint now) {
   std::size_t at = 0;  // of request_
-  while (at < request_.size() && !requests_pass_ && !aborted_ && !to_server_.has_ended()) {
+  while (at < request_.size() && !to_server_.has_stepped_aside() && !to_server_.has_ended() && !aborted_) {
     const Bytes rest = Bytes(request_).subspan(at);
     if (!request_body_.done()) {
       const auto size = request_body_.take(rest, nullptr);
@@ -86,15 +88,15 @@ void Near::read_requests(TimePoint now) {
     }
     at += size;
   }
-  if (requests_pass_ || aborted_) return;
-  request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(std::min(at, request_.size())));
+  if (to_server_.has_stepped_aside() || aborted_) return;
+  request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 // False: it and all that follows passes without the cache.
 bool Near::take_request(TimePoint now, Bytes head) {
   auto request = read_request(head);
   const auto framing = request ? framing_of(*request) : std::nullopt;
-  if (!framing || awaited_.size() == kMostExchanges) return false;
+  if (!framing || responses_.awaits_most()) return false;
   if (request->method == "CONNECT" || request->fields.has("upgrade") || request->method == "PRI") {
     reason_ = reasons::http_upgraded;
     return false;
@@ -103,23 +105,28 @@ bool Near::take_request(TimePoint now, Bytes head) {
   // next request, and their answers no longer fit the requests that this half has seen.
   const bool has_body = framing->kind != Framing::Kind::none;
   if (has_body && (request->method == "GET" || request->method == "HEAD")) return false;
-  had_body_ |= has_body;
   std::string key = place_.key_of(*request);
   LocalAnswers::Outcome local = answers_.take(now, key, *request, allowed_now());
   if (local.is_answered) {
-    if (local.closes) end_after_answer();
+    if (local.closes) {
+      to_client_.end();
+      to_server_.end();
+    }
     return true;
   }
   request_body_ = Body(*framing);
-  forward(*std::move(request), std::move(key), head, std::move(local.ask_about));
+  forward({.request = *std::move(request),
+           .key = std::move(key),
+           .asked_about = std::move(local.ask_about),
+           .head = {},
+           .has_body = has_body,
+           .erasures = site_->store.erasures()},
+          head);
   return true;
 }
 
 // Responses keep the order of the requests.
-bool Near::may_answer_now() const {
-  return awaited_.empty() && !in_response_ && !responses_pass_ && !stream_ended_ &&
-         !to_client_.has_answered_enough();
-}
+bool Near::may_answer_now() const { return responses_.is_idle() && !to_client_.has_answered_enough(); }
 
 LocalAnswers::Allowed Near::allowed_now() const {
   using enum LocalAnswers::Allowed;
@@ -146,34 +153,22 @@ void Near::on_timeout(TimePoint now) {
   review();
 }
 
-void Near::end_after_answer() {
-  to_client_.end();
-  request_.clear();
-  if (!lan_ended_) to_server_.end();
-}
-
-void Near::forward(RequestHead request, std::string key, Bytes head, Object ask_about) {
-  if (ask_about) {
+void Near::forward(Awaited request, Bytes head) {
+  if (request.asked_about) {
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size() - 2);
-    to_server_.say(slice_of(std::string(text) + question_about(*ask_about) + "\r\n"));
+    to_server_.say(slice_of(std::string(text) + question_about(*request.asked_about) + "\r\n"));
+    request.head = Slice::copy_of(head);
   } else {
     to_server_.pass(head);
   }
-  Slice own_head = ask_about ? Slice::copy_of(head) : Slice();
-  awaited_.add({.request = std::move(request),
-                .key = std::move(key),
-                .asked_about = std::move(ask_about),
-                .head = std::move(own_head),
-                .erasures = site_->store.erasures()});
+  responses_.await(std::move(request));
 }
 
 void Near::requests_pass(modules::Reason reason) {
-  if (requests_pass_ || lan_ended_ || to_server_.has_ended() || aborted_) return;
-  requests_pass_ = true;
+  if (to_server_.has_stepped_aside() || to_server_.has_ended() || lan_ended_ || aborted_) return;
   look_at_.reset();
   reason_ = reason;
-  out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
-  to_server_.pass(request_);
+  to_server_.step_aside(reason, request_);
   request_ = {};
 }
 
@@ -186,7 +181,39 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
   to_server_.end();
 }
 
+// ---------------------------------------------------------------------------------------------------
+// responses
+
+void Near::from_twin(TimePoint now, Slice message) {
+  if (!receiving_.from_twin(now, message.bytes())) return abort();
+  look_again(now);
+}
+
+void Near::from_stream(TimePoint now, Slice bytes) {
+  bytes = receiving_.from_stream(now, std::move(bytes));
+  look_again(now);
+  if (aborted_ || to_client_.has_ended() || bytes.empty()) return;
+  after(responses_.from_server(now, std::move(bytes)));
+}
+
+// An object may have arrived.
+void Near::look_again(TimePoint now) {
+  if (look_at_) on_timeout(std::max(now, *look_at_));
+}
+
+void Near::on_room(TimePoint, const modules::Room& room) {
+  if (room.lan && !aborted_) after(responses_.on_room());
+}
+
+void Near::stream_ended(TimePoint, modules::Ending ending) {
+  receiving_.end();
+  if (ending == modules::Ending::reset) return abort();
+  responses_.server_ended();
+}
+
 // -------------------------------------------------------------------------------------------------------- ends
+
+void Near::after(Responses::Outcome outcome) { outcome == Responses::Outcome::failed ? abort() : review(); }
 
 void Near::twin_stepped_aside(TimePoint) {
   twin_aside_ = true;
@@ -195,23 +222,23 @@ void Near::twin_stepped_aside(TimePoint) {
 }
 
 void Near::give_up_memory(TimePoint) {
-  storing_.drop();
+  responses_.give_up_memory();
   requests_pass(modules::reasons::memory_limit);
   review();
 }
 
+// If one direction passes, the other does as soon as it can.
 void Near::review() {
   if (aborted_) return;
-  if (requests_pass_ && !responses_pass_ && awaited_.empty() && !in_response_) responses_pass();
-  if (stream_ended_ && !responses_wait_) responses_ended();
-  if (!twin_aside_ || !responses_pass_ || to_client_.has_ended() ||
-      std::exchange(stepped_aside_to_lan_, true))
-    return;
-  out_.push_back(modules::StepAside{modules::Way::to_lan});
+  if (to_server_.has_ended()) request_.clear();
+  if (to_server_.has_stepped_aside() && !responses_.awaits_any()) responses_.pass();
+  if (!responses_.passes()) return;
+  requests_pass(reasons::http_not_understood);
+  if (twin_aside_) to_client_.step_aside();
 }
 
 void Near::abort() {
-  storing_.drop();
+  responses_.give_up_memory();
   if (!std::exchange(aborted_, true)) out_.push_back(modules::Abort{});
 }
 

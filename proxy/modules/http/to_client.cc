@@ -29,6 +29,11 @@ void ToClient::answer(Slice head, const Stored& object, Part part) {
   }
 }
 
+void ToClient::step_aside() {
+  if (!ended_ && !std::exchange(stepped_aside_, true))
+    out_.push_back(modules::StepAside{modules::Way::to_lan});
+}
+
 void ToClient::end() {
   if (!std::exchange(ended_, true)) out_.push_back(modules::EndLan{});
 }

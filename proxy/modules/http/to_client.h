@@ -25,6 +25,8 @@ class ToClient {
   void pass(Slice bytes);
   void answer(Slice head);
   void answer(Slice head, const Stored& object, Part part);
+  // From here on, responses pass without the module. Once, and not after the end.
+  void step_aside();
   // The end of output to the client.
   void end();
   bool has_ended() const { return ended_; }
@@ -32,7 +34,7 @@ class ToClient {
  private:
   std::deque<modules::Output>& out_;
   std::uint64_t answered_bytes_ = 0;  // in this call
-  bool ended_ = false;
+  bool stepped_aside_ = false, ended_ = false;
 };
 
 }  // namespace longhaul::http

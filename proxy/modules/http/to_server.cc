@@ -12,6 +12,12 @@ void ToServer::pass(Bytes bytes) {
   if (has < bytes.size()) say(Slice::copy_of(bytes.subspan(has)));
 }
 
+void ToServer::step_aside(modules::Reason reason, Bytes rest) {
+  stepped_aside_ = true;
+  out_.push_back(modules::StepAside{modules::Way::to_stream, reason});
+  pass(rest);
+}
+
 void ToServer::end() {
   if (!std::exchange(ended_, true)) out_.push_back(modules::EndStream{});
 }

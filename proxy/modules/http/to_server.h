@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's output to the server: the client's requests, without the bytes that the server had before
-// this half could read them, its own questions, and one end.
+// this half could read them, its own questions, and one end, or the point from which requests pass unread.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -21,6 +21,9 @@ class ToServer {
   void pass(Bytes bytes);
   // What the server cannot have: nothing is left to skip, or it is this half's own.
   void say(Slice bytes) { out_.push_back(modules::ToStream{std::move(bytes)}); }
+  // From here on, requests pass without the module, after `rest`: those that it has and does not read.
+  void step_aside(modules::Reason reason, Bytes rest);
+  bool has_stepped_aside() const { return stepped_aside_; }
   // Once, whatever is asked for.
   void end();
   bool has_ended() const { return ended_; }
@@ -28,7 +31,7 @@ class ToServer {
  private:
   std::deque<modules::Output>& out_;
   std::size_t skipped_ = 0;
-  bool ended_ = false;
+  bool stepped_aside_ = false, ended_ = false;
 };
 
 }  // namespace longhaul::http

@@ -19,6 +19,7 @@ Decision::Decision(SSL_CTX* undecided, const Policy& policy, const Remembered& r
 
 Decision::Next Decision::take(modules::TimePoint now, Bytes record) {
   now_ = now;
+  ++records_;
   leg_->feed(record);
   const int result = leg_->shake_hands();
   if (result == SSL_ERROR_WANT_READ) return Next::more;
@@ -52,7 +53,8 @@ int Decision::on_client_hello(SSL* ssl) {
   wanted_ = {.entry = entry,
              .name = name,
              .protocols = {protocols->begin(), protocols->end()},
-             .asks_status = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty()};
+             .asks_status = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty(),
+             .hello_records = records_};
   return SSL_CLIENT_HELLO_RETRY;
 }
 

@@ -19,6 +19,7 @@ struct Wanted {
   std::string name;              // of the server
   Buffer protocols;              // offered by the client (hello_protocols())
   bool asks_status = false;
+  std::uint64_t hello_records = 0;  // of the client so far; 0 if it has resumed
 };
 
 // For a client that has resumed a session at the near half. Returns nullopt if its connection is no longer
@@ -40,7 +41,7 @@ class Decision final : private LegUser {
   enum class Next : std::uint8_t {
     more,        // more records of the client are needed
     passes,      // permanently; see reason()
-    terminated,  // wanted() and take_leg() can be called
+    terminated,  // take_wanted() and take_leg() can be called
   };
   Next take(modules::TimePoint now, Bytes record);
 
@@ -61,6 +62,7 @@ class Decision final : private LegUser {
   std::unique_ptr<Leg> leg_;
   modules::TimePoint now_{};
   Wanted wanted_;
+  std::uint64_t records_ = 0;
   modules::Reason reason_{};
   std::string detail_;
 };

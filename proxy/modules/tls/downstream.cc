@@ -8,11 +8,11 @@
 namespace longhaul::tls {
 
 Downstream::Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> policy, const Entry& entry,
-                       const Upstream& server, X509* leaf, std::shared_ptr<modules::Memory> memory)
+                       const Upstream& server, Certificate leaf, std::shared_ptr<modules::Memory> memory)
     : policy_(std::move(policy)),
       entry_(entry),
       server_(server),
-      leaf_(leaf),
+      leaf_(std::move(leaf)),
       memory_(std::move(memory)),
       leg_(std::move(leg)) {
   SSL_set_app_data(leg_->ssl(), static_cast<LegUser*>(this));
@@ -20,7 +20,8 @@ Downstream::Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> p
 
 int Downstream::on_client_hello(SSL* ssl) {
   SSL_set_SSL_CTX(ssl, entry_.to_client.get());
-  return leaf_ && SSL_use_certificate(ssl, leaf_) != 1 ? SSL_CLIENT_HELLO_ERROR : SSL_CLIENT_HELLO_SUCCESS;
+  return leaf_ && SSL_use_certificate(ssl, leaf_.get()) != 1 ? SSL_CLIENT_HELLO_ERROR
+                                                             : SSL_CLIENT_HELLO_SUCCESS;
 }
 
 Downstream::Next Downstream::shake_hands(modules::TimePoint now) {

@@ -18,10 +18,10 @@ namespace longhaul::tls {
 class Downstream final : private LegUser {
  public:
   // `leg` as Decision leaves it, `entry` the policy's. The client gets `leaf` if there is one, otherwise the
-  // table's certificate. `server` has shaken hands; it and `leaf` outlive this. `memory`: of all modules, in
+  // table's certificate. `server` has shaken hands, and outlives this object. `memory`: of all modules, in
   // which handshakes that wait for a key count; null: nowhere.
   Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> policy, const Entry& entry,
-             const Upstream& server, X509* leaf, std::shared_ptr<modules::Memory> memory = nullptr);
+             const Upstream& server, Certificate leaf, std::shared_ptr<modules::Memory> memory = nullptr);
 
   enum class Next : std::uint8_t {
     more,    // more records of the client are needed
@@ -73,7 +73,7 @@ class Downstream final : private LegUser {
   const std::shared_ptr<const Policy> policy_;
   const Entry& entry_;
   const Upstream& server_;
-  X509* leaf_;
+  const Certificate leaf_;
   std::shared_ptr<modules::Memory> memory_;
   std::unique_ptr<Leg> leg_;
   std::shared_ptr<SlowAnswer> slow_;  // holds leg_ meanwhile

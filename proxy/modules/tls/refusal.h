@@ -4,6 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <string>
+
+#include "proxy/modules/tls/reasons.h"
+#include "proxy/modules/tls/remembered.h"
+
 namespace longhaul::tls {
 
 // Sent by a client whose Encrypted Client Hello was not accepted (RFC 9849, section 11.2).
@@ -24,6 +29,14 @@ inline bool refuses_us(unsigned long error) {
     default:
       return false;
   }
+}
+
+// After a failure with that error: if it is such an alert, the client's next connections pass.
+inline void note_client_refusal(Remembered& remembered, const modules::Ends& ends, const std::string& name,
+                                modules::TimePoint now, unsigned long error) {
+  if (refuses_us(error))
+    remembered.note(Remembered::of_client(ends, name), reasons::tls_client_refused,
+                    now + std::chrono::hours(24));
 }
 
 }  // namespace longhaul::tls

@@ -18,9 +18,8 @@ class ChangesSince {
   bool may_be_unfinished(const Open& open) const;
   // There were other changes than WRITEs.
   bool other_than_writes(const Open& open) const;
-  // A FLUSH was answered; that many WRITEs had been counted when it was sent, and nothing else has changed
-  // since.
-  void flushed(std::uint64_t writes) { writes_ = writes; }
+  // A FLUSH was answered before which those WRITEs were sent.
+  void flushed(const ChangesSince& sent) { writes_ = sent.writes_; }
 
  private:
   std::uint64_t changes_ = 0, doubts_ = 0;

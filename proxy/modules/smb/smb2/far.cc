@@ -82,7 +82,7 @@ void Far::send(TimePoint, const Message& message) {
 }
 
 void Far::ids_freed(TimePoint now) {
-  aliases_.on_ids_freed(now);
+  aliases_.on_ids_freed();
   if (!leg_.send_waiting()) return;
   for (FarPart* part : parts_) part->on_ids_freed(now);
 }
@@ -177,7 +177,7 @@ void Far::on_with(TimePoint now, const Message& message) {
 
 void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* wanted = std::get_if<MakeReal>(&message); wanted && held_.empty()) {
-    aliases_.make_real(now, *wanted);
+    aliases_.make_real(*wanted);
     return release(now);
   }
   if (holds(HeldInputs::Told{message, attached})) return;

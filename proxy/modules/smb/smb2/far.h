@@ -59,29 +59,12 @@ class Far final : public Half, private FarSide {
   Outputs& out() override { return out_; }
   modules::Counters& counters() override { return counters_; }
   const Surroundings& surroundings() const override { return surroundings_; }
-  bool inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-              Reply reply) override {
-    return leg_.inject(session, tree, charge, build, std::move(reply));
-  }
-  bool inject_awaited(TimePoint, SessionId session, TreeId tree, const Build& build, Reply reply) override {
-    return leg_.inject_awaited(session, tree, build, std::move(reply));
-  }
-  bool can_inject(std::uint16_t charge) const override { return leg_.can_inject(charge); }
-  bool inject_owed(TimePoint, SessionId session, TreeId tree, const Build& build) override {
-    return leg_.inject_owed(session, tree, build);
-  }
-  bool acknowledge(TimePoint, SessionId session, TreeId tree, const Build& build) override {
-    return leg_.acknowledge(session, tree, build);
-  }
-  bool listen(TimePoint, SessionId session, TreeId tree, const Build& build, Begun begun,
-              Reply reply) override {
-    return leg_.listen(session, tree, build, std::move(begun), std::move(reply));
-  }
+  OwnRequests& server() override { return leg_; }
   void send(TimePoint now, const Message& message) override;
   void drop(TimePoint now, const Open& open) override;
   Watching watch(TimePoint now, Open& open) override { return watch_.watch(now, open); }
   void on_watched(TimePoint now, const Open& open) override {
-    metadata_.on_watched(now, open);
+    metadata_.on_watched(open);
     listings_.on_watched(now, open);
     reads_.on_watched(now, open);
   }
@@ -94,7 +77,7 @@ class Far final : public Half, private FarSide {
   void answer(TimePoint now, const Header& request, Slice frame) override;
   void hold_behind(std::uint64_t number, const FileName& name) override { order_.begin_own(number, name); }
   void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
-  bool has_only_path(TimePoint now, const Open& open) override { return paths_.has_only_path(now, open); }
+  bool has_only_path(const Open& open) override { return paths_.has_only_path(open); }
   void path_is_known(TimePoint now, const Open& open) override { order_.ask_room(now, open); }
   void fence() override {
     losses_.twin_lost();

@@ -4,27 +4,27 @@
 
 namespace longhaul::smb::smb2 {
 
-void FarAliases::make_real(TimePoint now, const MakeReal& wanted) {
+void FarAliases::make_real(const MakeReal& wanted) {
   if (waiting_.size() >= kMostWaiting || real_.size() >= kMostReal)
     return side_.out().abort();  // not sent by our near half
-  if (waiting_.empty() && ask(now, wanted)) return;
+  if (waiting_.empty() && ask(wanted)) return;
   held_bytes_ += wanted.request.size();
   waiting_.push_back(wanted);
 }
 
-void FarAliases::on_ids_freed(TimePoint now) {
-  for (; !waiting_.empty() && ask(now, waiting_.front()); waiting_.pop_front())
+void FarAliases::on_ids_freed() {
+  for (; !waiting_.empty() && ask(waiting_.front()); waiting_.pop_front())
     held_bytes_ -= waiting_.front().request.size();
 }
 
 // If the server refuses now (another client has changed the name, or the access rights), it does not know the
 // id, and returns an error to every request with it.
-bool FarAliases::ask(TimePoint now, const MakeReal& wanted) {
+bool FarAliases::ask(const MakeReal& wanted) {
   const auto request = parse_create_request(wanted.request.bytes());
   if (!request) return true;  // the near half has parsed it: not from our near half
   const FileId alias = file_of(wanted.open);
-  const bool sent = side_.inject_awaited(
-      now, wanted.open.session, wanted.open.tree,
+  const bool sent = side_.server().inject_awaited(
+      wanted.open.session, wanted.open.tree,
       [&request](const RequestHead& head) { return build_create_request(head, *request); },
       [this, alias](TimePoint, const Frame&, const Element& answer) {
         --asking_;

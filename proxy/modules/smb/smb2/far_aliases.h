@@ -15,12 +15,12 @@ class FarAliases {
  public:
   explicit FarAliases(FarSide& side) : side_(side) {}
 
-  void make_real(TimePoint now, const MakeReal& wanted);
+  void make_real(const MakeReal& wanted);
   // Whether the client's frames and the twin's messages must wait.
   bool busy() const { return asking_ != 0 || !waiting_.empty(); }
   // Whether some wait for ids.
   bool starved() const { return !waiting_.empty(); }
-  void on_ids_freed(TimePoint now);
+  void on_ids_freed();
 
   std::size_t held_bytes() const { return held_bytes_; }
 
@@ -28,7 +28,7 @@ class FarAliases {
   Message resolved(Message message);
 
  private:
-  bool ask(TimePoint now, const MakeReal& wanted);
+  bool ask(const MakeReal& wanted);
 
   // At least as many as the near half ever has; those opened at the server stay until the client closes them.
   static constexpr std::size_t kMostWaiting = 1024, kMostReal = 1 << 14;

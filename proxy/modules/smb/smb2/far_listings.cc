@@ -230,8 +230,8 @@ void FarListings::fetch(TimePoint now, const OpenKey& key) {
       .output_bytes = std::min(kQuestionBytes, side_.connection().negotiated().max_transact_bytes())};
   const Slice pattern = listing.pattern;
   const MessageId generation = listing.generation;
-  listing.asking = side_.inject_awaited(
-      now, open->session, open->tree,
+  listing.asking = side_.server().inject_awaited(
+      open->session, open->tree,
       [question, pattern](const RequestHead& head) {
         QueryDirectoryRequest request = question;
         request.pattern = pattern.bytes();

@@ -56,7 +56,7 @@ void FarMetadata::ask_when_watched(TimePoint now, Open& open, std::vector<Slice>
       return;
     }
   }
-  for (const Slice& question : questions) ask(now, open, question);
+  for (const Slice& question : questions) ask(open, question);
 }
 
 void FarMetadata::ask_not(const OpenKey& open, const std::vector<Slice>& questions) {
@@ -64,21 +64,21 @@ void FarMetadata::ask_not(const OpenKey& open, const std::vector<Slice>& questio
     push_answer(side_, open, Command::query_info, Status::pending, question, {});
 }
 
-void FarMetadata::on_watched(TimePoint now, const Open& open) {
+void FarMetadata::on_watched(const Open& open) {
   if (const auto unasked = unwatched_.extract(open.key); !unasked.empty()) {
     if (!open.watched) return ask_not(open.key, unasked.mapped());
-    for (const Slice& question : unasked.mapped()) ask(now, open, question);
+    for (const Slice& question : unasked.mapped()) ask(open, question);
   }
 }
 
-void FarMetadata::ask(TimePoint now, const Open& open, const Slice& question) {
+void FarMetadata::ask(const Open& open, const Slice& question) {
   auto request = request_of(question.bytes());
   const OpenKey key = open.key;
   bool sent = false;
   if (request && request->output_bytes <= kQuestionBytes && !open.may_be_replayed) {
     request->file = open.file;
-    sent = side_.inject(
-        now, open.session, open.tree, 1,
+    sent = side_.server().inject(
+        open.session, open.tree, 1,
         [request](const RequestHead& head) { return build_query_info_request(head, *request); },
         [this, key, question](TimePoint, const Frame&, const Element& answer) {
           // The near half uses complete responses and errors without data; other queries are left to the

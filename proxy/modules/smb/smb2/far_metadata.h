@@ -19,11 +19,11 @@ class FarMetadata final : public FarPart {
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_watched(TimePoint now, const Open& open);
+  void on_watched(const Open& open);
 
  private:
   void ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions);
-  void ask(TimePoint now, const Open& open, const Slice& question);
+  void ask(const Open& open, const Slice& question);
   void ask_not(const OpenKey& open, const std::vector<Slice>& questions);
 
   static constexpr std::uint32_t kQuestionBytes = 64 << 10;

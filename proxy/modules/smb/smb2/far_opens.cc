@@ -133,7 +133,7 @@ void FarOpens::go_on(TimePoint now) {
     if (!file) return;
     bytes += bytes_with(*file, line);
     if (bytes > line.window_bytes) return;
-    if (!side_.can_inject(1) || !open(now, *file)) {
+    if (!side_.server().can_inject(1) || !open(now, *file)) {
       starved_ = true;
       return;
     }

@@ -84,7 +84,7 @@ void FarOrder::done(TimePoint now, MessageId id, const Element& answer) {
   if (through != promised_through_.end() && --through->second == 0) promised_through_.erase(through);
   if (const Open* open = side_.connection().open(promise.open)) room_.ask(now, *open);
   release(now, promise.file);
-  returns_.give_back(now, promise.open);
+  returns_.give_back(promise.open);
 }
 
 Taken FarOrder::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
@@ -111,7 +111,7 @@ Taken FarOrder::on_response(TimePoint now, const Message& message, const Connect
 
 void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::closed) returns_.give_back(now, change.open->key);
+    if (change.kind == Change::Kind::closed) returns_.give_back(change.open->key);
     if (change.kind == Change::Kind::opened && (change.open->caching & lease_state::write))
       room_.ask(now, *change.open);
   }
@@ -121,7 +121,7 @@ void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome)
   }
 }
 
-Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+Taken FarOrder::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
   if (const auto* promised = std::get_if<Promised>(&message)) {
     if (promises_.contains(id_of(promised->message)) || promises_.size() >= Connection::kMostPending) {
       side_.out().abort();  // not sent by our near half
@@ -137,7 +137,7 @@ Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     return Taken::yes;
   }
   if (const auto* broken = std::get_if<Broken>(&message)) {
-    returns_.near_gives_back(now, broken->open);
+    returns_.near_gives_back(broken->open);
     return Taken::yes;
   }
   return Taken::no;

@@ -32,10 +32,10 @@ class FarOrder final : public FarPart {
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   // Promised and Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_ids_freed(TimePoint now) override { returns_.on_ids_freed(now); }
+  void on_ids_freed(TimePoint) override { returns_.on_ids_freed(); }
   void on_timeout(TimePoint now) override { returns_.on_timeout(now); }
   std::optional<TimePoint> next_timeout() const override { return returns_.next_timeout(); }
-  void stream_ended(TimePoint now) override { returns_.stream_ended(now); }
+  void stream_ended(TimePoint) override { returns_.stream_ended(); }
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
 

@@ -56,17 +56,18 @@ Result<bool> lists_other_addresses(Bytes network_interfaces, const modules::Addr
   return false;
 }
 
-bool FarPaths::has_only_path(TimePoint now, const Open& open) {
+bool FarPaths::has_only_path(const Open& open) {
   if (!side_.connection().negotiated().multi_channel()) return true;
   if (sessions_.size() >= Connection::kMostSessions && !sessions_.contains(open.session)) return false;
   State& state = sessions_[open.session];
-  if (state != State::unknown || !side_.can_inject(1)) return state == State::only_path;
-  const bool sent = side_.inject(now, open.session, open.tree, 1, build_query_interfaces_request,
-                                 [this, key = open.key](TimePoint then, const Frame&, const Element& answer) {
-                                   settle(key.session, others_in(answer).value_or(true));
-                                   if (const Open* waiting = side_.connection().open(key))
-                                     side_.path_is_known(then, *waiting);
-                                 });
+  if (state != State::unknown || !side_.server().can_inject(1)) return state == State::only_path;
+  const bool sent =
+      side_.server().inject(open.session, open.tree, 1, build_query_interfaces_request,
+                            [this, key = open.key](TimePoint then, const Frame&, const Element& answer) {
+                              settle(key.session, others_in(answer).value_or(true));
+                              if (const Open* waiting = side_.connection().open(key))
+                                side_.path_is_known(then, *waiting);
+                            });
   if (sent) state = State::asked;
   return false;
 }

@@ -21,7 +21,7 @@ class FarPaths final : public FarPart {
   FarPaths(FarSide& side, const modules::Address& server) : side_(side), server_(server) {}
 
   // Returns false also if it is unknown: then it is queried, and FarSide::path_is_known() follows.
-  bool has_only_path(TimePoint now, const Open& open);
+  bool has_only_path(const Open& open);
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   // To be called before the response is passed on: the near half promises nothing more when the client learns

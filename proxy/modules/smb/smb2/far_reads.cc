@@ -126,7 +126,7 @@ void FarReads::begin(TimePoint now, const Open& open) {
   if (!is_new) return;
   fresh_.learnt(open);  // so far only its size
   fetch_more(now, open.key, entry->second);
-  second_handles_.open(now, open);
+  second_handles_.open(open);
 }
 
 void FarReads::read_through_second(TimePoint now, const OpenKey& open) {
@@ -249,9 +249,9 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
     limits.largest_read =
         std::max(worth, static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.largest_read, room)));
     // As the free ids allow: some smaller READs rather than none.
-    while (limits.largest_read > kCreditBytes && !side_.can_inject(charge_for(limits.largest_read)))
+    while (limits.largest_read > kCreditBytes && !side_.server().can_inject(charge_for(limits.largest_read)))
       limits.largest_read = std::max(limits.largest_read / 4, kCreditBytes);
-    starved_ = starved_ || !side_.can_inject(charge_for(limits.largest_read));
+    starved_ = starved_ || !side_.server().can_inject(charge_for(limits.largest_read));
     if (starved_) return;
     auto range = file.next(limits);
     if (!range) {
@@ -290,8 +290,8 @@ bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval ran
     fetched(then, key, number, frame, answer);
   };
   const bool sent = open->may_be_replayed
-                        ? second_handles_.read(now, key, range, charge_for(length), reply)
-                        : side_.inject(now, key.session, key.tree, charge_for(length), build, reply);
+                        ? second_handles_.read(key, range, charge_for(length), reply)
+                        : side_.server().inject(key.session, key.tree, charge_for(length), build, reply);
   if (!sent) return false;
   file.fetch(number, range);
   fresh_.learnt(*open);

@@ -28,14 +28,14 @@ void FarRoom::ask(TimePoint now, const Open& open) {
   if (!open.on_behalf && !features.write_behind_cached) return;
   if (open.closing || open.may_be_replayed || !(open.caching & lease_state::write)) return;
   const DiskTree disk = disk_tree(open.session, open.tree);
-  if (!side_.has_only_path(now, open)) return;  // nothing is promised
-  if (!side_.can_inject(1) || !questions_.ask_for(disk, now)) return;
+  if (!side_.has_only_path(open)) return;  // nothing is promised
+  if (!side_.server().can_inject(1) || !questions_.ask_for(disk, now)) return;
   const QueryInfoRequest question{.type = InfoType::file_system,
                                   .info_class = fs_info::full_size,
                                   .output_bytes = kFullSizeBytes,
                                   .file = open.file};
-  const bool sent = side_.inject(
-      now, open.session, open.tree, 1,
+  const bool sent = side_.server().inject(
+      open.session, open.tree, 1,
       [question](const RequestHead& head) { return build_query_info_request(head, question); },
       [this, disk](TimePoint, const Frame&, const Element& answer) {
         if (answer.header.status == Status::file_closed) return questions_.not_asked(disk);

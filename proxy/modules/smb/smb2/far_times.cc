@@ -65,7 +65,7 @@ void FarTimes::on_timeout(TimePoint now) {
       continue;
     }
     if (next_look_ > now) break;
-    if (!look(now, key, files_.at(key))) {
+    if (!look(key, files_.at(key))) {
       wants_ids_ = true;
       if (!std::exchange(starved_, true)) drops_at_ = now + kPeriod;
       break;
@@ -95,12 +95,12 @@ std::optional<TimePoint> FarTimes::next_timeout() const {
 // ---- a look
 
 // The client must not find its file open after it has deleted it: its requests for the file wait meanwhile.
-bool FarTimes::look(TimePoint now, const OpenKey& open, const File& file) {
+bool FarTimes::look(const OpenKey& open, const File& file) {
   const Slice name = utf16_of(file.spelled);
   const Closing closing{
       .session = file.session, .tree = file.tree, .file = {}, .open = open, .number = ++last_};
-  const bool sent = side_.inject(
-      now, file.session, file.tree, 1,
+  const bool sent = side_.server().inject(
+      file.session, file.tree, 1,
       [&](const RequestHead& head) {
         CreateRequest request;
         request.desired_access = access::read_attributes;
@@ -139,17 +139,17 @@ void FarTimes::send_closes(TimePoint now) {
     const CloseRequest request{.flags = kClosePostQueryAttributes, .file = closing.file};
     const auto build = [request](const RequestHead& head) { return build_close_request(head, request); };
     const bool sent =
-        side_.inject_awaited(now, closing.session, closing.tree, build,
-                             [this, closing](TimePoint then, const Frame&, const Element& answer) {
-                               if (const auto closed = parse_close_response(answer.bytes);
-                                   answer.header.status == Status::success && closed)
-                                 compare(then, closing.open, *closed);
-                               side_.let_go(then, closing.number);
-                             });
+        side_.server().inject_awaited(closing.session, closing.tree, build,
+                                      [this, closing](TimePoint then, const Frame&, const Element& answer) {
+                                        if (const auto closed = parse_close_response(answer.bytes);
+                                            answer.header.status == Status::success && closed)
+                                          compare(then, closing.open, *closed);
+                                        side_.let_go(then, closing.number);
+                                      });
     if (!sent && !side_.connection().sessions().any_untouchable()) return;
     closes_.pop_front();
     if (sent) continue;
-    (void)side_.inject_owed(now, closing.session, closing.tree, build);
+    (void)side_.server().inject_owed(closing.session, closing.tree, build);
     side_.let_go(now, closing.number);
   }
 }

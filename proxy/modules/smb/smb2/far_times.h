@@ -73,7 +73,7 @@ class FarTimes {
   };
   void look_later(TimePoint now, const OpenKey& open, File& file);
   bool is_due(const std::pair<TimePoint, OpenKey>& due) const;
-  bool look(TimePoint now, const OpenKey& open, const File& file);
+  bool look(const OpenKey& open, const File& file);
   void opened(TimePoint now, const Closing& closing, const Element& answer);
   void send_closes(TimePoint now);
   void compare(TimePoint now, const OpenKey& open, const CloseResponse& response);

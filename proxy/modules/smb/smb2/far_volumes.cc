@@ -48,13 +48,13 @@ void FarVolumes::after_response(TimePoint now, const Connection::Outcome& outcom
   }
 }
 
-bool FarVolumes::ask(TimePoint now, const VolumeLooks::Volume& volume, std::uint64_t number) {
+bool FarVolumes::ask(const VolumeLooks::Volume& volume, std::uint64_t number) {
   const Open* open = side_.connection().open(volume.open);
   auto request = request_of(volume.question.bytes());
   if (!open || open->closing || open->may_be_replayed || !request) return false;
   request->file = open->file;
-  return side_.inject(
-      now, open->session, open->tree, 1,
+  return side_.server().inject(
+      open->session, open->tree, 1,
       [request](const RequestHead& head) { return build_query_info_request(head, *request); },
       [this, number](TimePoint, const Frame&, const Element& answer) {
         const auto response = parse_buffer_response(answer.bytes);

@@ -12,8 +12,8 @@ class FarVolumes final : public FarPart {
  public:
   explicit FarVolumes(FarSide& side)
       : side_(side),
-        looks_([this](const VolumeLooks::Volume& volume, TimePoint now,
-                      std::uint64_t number) { return ask(now, volume, number); },
+        looks_([this](const VolumeLooks::Volume& volume, TimePoint,
+                      std::uint64_t number) { return ask(volume, number); },
                [this](const VolumeLooks::Volume& volume, VolumeLooks::Answer answer) {
                  tell(volume, answer == VolumeLooks::Answer::known ? Status::success : Status::pending);
                }) {}
@@ -29,7 +29,7 @@ class FarVolumes final : public FarPart {
   std::optional<TimePoint> next_timeout() const override { return looks_.next_timeout(); }
 
  private:
-  bool ask(TimePoint now, const VolumeLooks::Volume& volume, std::uint64_t number);
+  bool ask(const VolumeLooks::Volume& volume, std::uint64_t number);
   void tell(const VolumeLooks::Volume& volume, Status status);
 
   // Limits for one connection; other queries are sent to the server each time.

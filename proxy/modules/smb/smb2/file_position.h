@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position of a file in responses to QUERY_INFO.
+// The position of an open file ([MS-FSCC] 2.4.35) as the client's READs have moved it, for responses to
+// QUERY_INFO. READs that never reached the server, and those that only the far half requested, must not
+// affect it.
 #pragma once
 #include <optional>
 
-#include "codecs/little_endian.h"
 #include "codecs/slice.h"
-#include "proxy/modules/smb/smb2/types.h"
+#include "proxy/modules/smb/smb2/connection.h"
 
 namespace longhaul::smb::smb2 {
 
-// The offset of the position in FilePositionInformation and FileAllInformation ([MS-FSCC] 2.4.35 and 2.4.2).
-inline std::optional<std::size_t> position_in(std::uint8_t info_class) {
-  if (info_class == file_info::position) return 0;
-  if (info_class == file_info::all) return 80;
-  return std::nullopt;
-}
+class FilePosition {
+ public:
+  void set(std::uint64_t position) { position_ = position; }
+  // The client has sent a request about the file that may move it.
+  void follow(const Message& message, const Pending& request);
+  // The response to that query with this position; nullopt: it has none, or the server's is right.
+  std::optional<Slice> corrected(const Pending& query, Bytes info) const;
 
-inline Slice with_position(const Slice& info, std::size_t at, std::uint64_t position) {
-  if (info.size() < at + sizeof(position)) return info;
-  Buffer copy;
-  append(copy, info.bytes());
-  store_le(copy.data() + at, position);
-  return Slice::copy_of(copy);
-}
+ private:
+  std::optional<std::uint64_t> position_;  // nullopt: the server knows it
+};
 
 }  // namespace longhaul::smb::smb2

@@ -111,7 +111,7 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     ours |= listing.active || listing.at_server || !listing.waiting.empty();
   }
   if (!ours) {
-    begin_with_open(message);
+    with_open_.passes(message);
     return Taken::no;
   }
   if (!simple) {
@@ -128,42 +128,6 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     }
   }
   return Taken::yes;
-}
-
-// Linux opens a directory and requests its beginning at once. The far half continues when the server has
-// answered.
-void NearListings::begin_with_open(const Message& message) {
-  const auto request = query_with_open(message);
-  const Pending* pending =
-      request ? side_.connection().pending(message.elements.back().header.message_id) : nullptr;
-  if (!pending || !side_.surroundings().features.metadata) return;
-  Listing& listing = beginning_[pending->id];
-  listing = {};
-  restart(listing, pending->id, request->info_class,
-          {.changes = name_changes_.in(pending->session, pending->tree)});
-  listing.asked = true;
-  side_.out().tell(Enumerate{.open = {},
-                             .message = number_of(pending->id),
-                             .info_class = request->info_class,
-                             .pattern = Slice::copy_of(request->pattern)});
-}
-
-// Returns false if it was not begun in this way, or cannot be continued; then this response is like any
-// other.
-bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
-                                   const std::optional<BufferResponse>& response) {
-  const auto found = beginning_.find(request.id);
-  if (found == beginning_.end()) return false;
-  Listing listing = std::move(found->second);
-  beginning_.erase(found);
-  if (!response || !side_.connection().open(key) || listings_.contains(key)) return false;
-  const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
-  if (!entries) return false;
-  listing.active = true;
-  listing.seen.doubts = version_of(key).doubts;
-  listing.served = entries->size();
-  listings_[key] = std::move(listing);
-  return true;
 }
 
 void NearListings::advance(TimePoint now, const OpenKey& key) {
@@ -277,7 +241,8 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     const auto parsed = parse_buffer_response(each.element->bytes);
     const auto response =
         each.element->header.status == Status::success && parsed ? std::optional(*parsed) : std::nullopt;
-    if (begun_with_open(key, each.request, response)) continue;
+    if (auto begun = with_open_.answered(each.request, response))
+      if (listings_.try_emplace(key, *std::move(begun)).second) continue;
     const auto found = listings_.find(key);
     if (found == listings_.end() || found->second.generation != each.request.id || !found->second.at_server) {
       if (response && side_.connection().open(key))

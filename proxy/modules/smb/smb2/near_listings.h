@@ -9,12 +9,13 @@
 // because not every server reports them, or by a request for another class of entries: then the far half
 // lists again and omits entries that the client has received.
 // Clients that open and list in one compound get the beginning from the server itself, and the rest is
-// fetched after it; if it is not (the feature was off) both halves record which entries the client received.
+// fetched after it (listings_with_open.h); if it is not (the feature was off), both halves record which
+// entries the client received.
 #pragma once
-#include <deque>
 #include <unordered_map>
 
-#include "proxy/modules/smb/smb2/fetched_listing.h"
+#include "proxy/modules/smb/smb2/client_listing.h"
+#include "proxy/modules/smb/smb2/listings_with_open.h"
 #include "proxy/modules/smb/smb2/name_changes.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -33,31 +34,11 @@ class NearListings final : public NearPart {
   std::size_t held_bytes() const { return held_bytes_; }
 
  private:
-  // Counts for names in the listing's tree: changes by this connection, and by others (Watched).
-  struct Version {
-    std::uint64_t changes = 0, doubts = 0;
-  };
-  struct Listing {
-    MessageId generation{};  // the request that began it, or restarted it
-    std::uint8_t info_class = 0;
-    Version seen;            // when it was begun, or restarted
-    bool at_server = false;  // its beginning was requested by the client, and is not answered yet
-    bool active = false;     // entries after its beginning will arrive, or have arrived, as Answers
-    bool afresh = false;     // the far half has restarted the listing at the server
-    bool given_up = false;   // the client's queries are sent to the server from now on
-    bool asked = false;      // by a separate request, for which the owner of the listing was decided
-    // Entries that the server has sent to the client itself: in the compound that opened the directory.
-    std::uint64_t told_before = 0;
-    std::uint64_t served = 0;  // entries that the client has received
-    FetchedListing fetched;
-    std::deque<Message> waiting;  // the client's queries, in order
-  };
+  using Listing = ClientListing;
+  using Version = ClientListing::Version;
   void restart(Listing& listing, MessageId by, std::uint8_t info_class, const Version& seen);
 
   Taken compound(TimePoint now, const Message& message);
-  void begin_with_open(const Message& message);
-  bool begun_with_open(const OpenKey& key, const Pending& request,
-                       const std::optional<BufferResponse>& response);
   Version version_of(const OpenKey& key) const;
   bool is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const;
   void wait(Listing& listing, const Message& message);
@@ -83,9 +64,8 @@ class NearListings final : public NearPart {
   static constexpr std::size_t kMostQueuedBytes = 16 << 20;
 
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
-  // A compound opens a directory and lists it: its response shows to which open the listing belongs.
-  KeyedMap<MessageId, Listing> beginning_;
   NameChanges name_changes_;
+  ListingsWithOpen with_open_{side_, name_changes_};
   std::size_t waiting_ = 0;  // number of queries
   std::size_t held_bytes_ = 0;
 };

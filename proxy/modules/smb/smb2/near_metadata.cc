@@ -4,37 +4,16 @@
 
 #include <algorithm>
 
-#include "codecs/little_endian.h"
-#include "proxy/modules/smb/smb2/file_position.h"
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
-namespace {
-
-Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
-
-}  // namespace
-
-// ---- requests
-
 void NearMetadata::before_request(TimePoint, const Message& message, const Changes&) {
-  if (message.single()) follow_position(message);
-}
-
-// Writing may move it or not; servers differ.
-void NearMetadata::follow_position(const Message& message) {
   const Command command = message.header().command;
-  if (command != Command::set_info && command != Command::write) return;
+  if (!message.single() || (command != Command::set_info && command != Command::write)) return;
   const Pending* request = side_.connection().pending(message.header().message_id);
   const Open* open = request ? side_.connection().open(request->file) : nullptr;
   const auto file = open ? files_.find(open->key) : files_.end();
-  if (file == files_.end()) return;
-  if (command == Command::write) {
-    file->second.position.reset();
-  } else if (request->info_type == InfoType::file && request->info_class == file_info::position) {
-    const auto set = parse_set_info_request(message.first().bytes);
-    if (set && set->buffer.size() >= 8) file->second.position = load_le<std::uint64_t>(set->buffer, 0);
-  }
+  if (file != files_.end()) file->second.position.follow(message, *request);
 }
 
 Taken NearMetadata::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -72,7 +51,7 @@ void NearMetadata::before_create(const Message& message) {
            header.message_id, *request, may_ask_for_space ? FileSystems::included : FileSystems::excluded)) {
     side_.out().tell(Expect{.message = number_of(header.message_id),
                             .command = static_cast<std::uint16_t>(Command::query_info),
-                            .request = key_slice(question)});
+                            .request = Slice::copy_of(as_bytes(question))});
   }
 }
 
@@ -86,10 +65,7 @@ void NearMetadata::before_flush(const Message& message) {
   const Open* open = request ? side_.connection().open(request->file) : nullptr;
   const auto file = open ? files_.find(open->key) : files_.end();
   if (file == files_.end()) return;
-  flushing_.insert_or_assign(message.header().message_id,
-                             Flushing{.open = open->key,
-                                      .version = version_of(*open, {}),
-                                      .writes = open->group->count(&FileCounts::writes)});
+  flushing_.insert_or_assign(message.header().message_id, Flushing{open->key, ChangesSince(*open)});
 }
 
 void NearMetadata::opened(const Open& open, MessageId by) {
@@ -100,7 +76,7 @@ void NearMetadata::opened(const Open& open, MessageId by) {
   file.kind = opening->kind;
   file.pushed = opening->questions;
   file.since = ChangesSince(open);
-  if (open.disk_file) file.position = 0;
+  if (open.disk_file) file.position.set(0);
   for (const std::string& question : file.pushed) file.answers.expect(question, version_of(open, question));
 }
 
@@ -136,11 +112,10 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
   return Taken::no;
 }
 
-// Queries about the disk are sent again after any change. An empty one: about the file.
+// Queries about the disk are sent again after any change.
 NearMetadata::Version NearMetadata::version_of(const Open& open, const std::string& question) const {
-  const auto request = question.empty() ? std::nullopt : request_of(as_bytes(question));
-  const bool of_disk = !question.empty() && (!request || request->type == InfoType::file_system);
-  if (of_disk) return side_.connection().changes();
+  const auto request = request_of(as_bytes(question));
+  if (!request || request->type == InfoType::file_system) return side_.connection().changes();
   return open.group->count(&FileCounts::changes) + open.group->count(&FileCounts::doubts);
 }
 
@@ -152,10 +127,8 @@ void NearMetadata::answer(TimePoint now, const Message& request, const KnownAnsw
   Slice response = known.response;
   if (const Pending* pending = side_.connection().pending(header.message_id)) {
     const auto file = files_.find(key_of(pending->session, pending->tree, pending->file));
-    const auto at = pending->info_type == InfoType::file ? position_in(pending->info_class) : std::nullopt;
-    if (at && file != files_.end() && file->second.position) {
-      response = with_position(response, *at, *file->second.position);
-    }
+    if (file != files_.end())
+      response = file->second.position.corrected(*pending, response.bytes()).value_or(response);
   }
   side_.answer(now, header.message_id,
                known.status == Status::success ? build_buffer_response(header, response.bytes())

@@ -17,6 +17,7 @@
 
 #include "proxy/modules/smb/smb2/attribute_life.h"
 #include "proxy/modules/smb/smb2/changes_since.h"
+#include "proxy/modules/smb/smb2/file_position.h"
 #include "proxy/modules/smb/smb2/known_answers.h"
 #include "proxy/modules/smb/smb2/local_closes.h"
 #include "proxy/modules/smb/smb2/opening_questions.h"
@@ -51,9 +52,7 @@ class NearMetadata final : public NearPart {
     KnownAnswers answers;
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
-    // The file's position after the client's READs ([MS-FSCC] 2.4.35); nullopt: the server knows it. READs
-    // that never reached the server, and those that only the far half requested, must not affect it.
-    std::optional<std::uint64_t> position;
+    FilePosition position;
     ChangesSince since;
   };
   struct Asked {  // a query on its way to the server
@@ -63,8 +62,7 @@ class NearMetadata final : public NearPart {
   };
   struct Flushing {
     OpenKey open;
-    Version version = 0;
-    std::uint64_t writes = 0;
+    ChangesSince sent;
   };
   void before_create(const Message& message);
   void before_flush(const Message& message);
@@ -75,7 +73,6 @@ class NearMetadata final : public NearPart {
   Version version_of(const Open& open, const std::string& question) const;
   void closed(TimePoint now, const Open& open);
   void answer(TimePoint now, const Message& request, const KnownAnswer& known);
-  void follow_position(const Message& message);
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
   // Limit of different queries of one file that are remembered.

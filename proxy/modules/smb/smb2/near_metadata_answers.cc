@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The effects of the server's and the twin's responses, and when stored ones become void; see
 // near_metadata.h.
-#include "proxy/modules/smb/smb2/file_position.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/question.h"
 
@@ -30,10 +29,10 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
       // them.
       const auto flushed = files_.find(flushing.mapped().open);
       const Open* open = side_.connection().open(flushing.mapped().open);
-      if (flushed != files_.end() && open && version_of(*open, {}) == flushing.mapped().version &&
-          each.element->header.status == Status::success) {
-        flushed->second.since.flushed(flushing.mapped().writes);
-      }
+      const ChangesSince& sent = flushing.mapped().sent;
+      if (flushed != files_.end() && open && !sent.any(*open) &&
+          each.element->header.status == Status::success)
+        flushed->second.since.flushed(sent);
     }
     const auto found = asked_.find(each.request.id);
     if (found == asked_.end()) continue;
@@ -61,7 +60,7 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
   const auto file = files_.find(open.key);
   if (file == files_.end()) return;
   const std::uint64_t reached = offset + got;
-  if (got != 0) file->second.position = reached;
+  if (got != 0) file->second.position.set(reached);
   if (open.caching & lease_state::write) return;  // no other client moves the end
   const bool ended = got < asked;
   if (file->second.since.any(open)) {
@@ -82,15 +81,12 @@ bool NearMetadata::correct_position(const Message& message, const Connection::Ou
   const Connection::Answered& answered = outcome.answered.front();
   const Pending& request = answered.request;
   if (!answered.element || answered.interim || request.command != Command::query_info) return false;
-  const auto at = request.info_type == InfoType::file ? position_in(request.info_class) : std::nullopt;
   const auto file = files_.find(key_of(request.session, request.tree, request.file));
-  if (!at || file == files_.end() || !file->second.position) return false;
-  const Header& header = message.header();
   const auto response = parse_buffer_response(message.first().bytes);
-  if (header.status != Status::success || !response) return false;
-  const Slice corrected = with_position(Slice::copy_of(response->buffer), *at, *file->second.position);
-  side_.out().to_lan(build_buffer_response(header, corrected.bytes()));
-  return true;
+  if (file == files_.end() || message.header().status != Status::success || !response) return false;
+  const auto corrected = file->second.position.corrected(request, response->buffer);
+  if (corrected) side_.out().to_lan(build_buffer_response(message.header(), corrected->bytes()));
+  return corrected.has_value();
 }
 
 Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {

@@ -28,14 +28,14 @@ void NotifyHandles::go_on(TimePoint now, Number number) {
   if (found == handles_.end() || ended_) return;
   Handle& handle = found->second;
   wanting_ids_.erase(number);
-  if (handle.state == Handle::State::to_open) send_create(now, number, handle);
+  if (handle.state == Handle::State::to_open) send_create(number, handle);
   if (handle.state == Handle::State::to_listen && now >= handle.due) listen(now, number, handle);
 }
 
-void NotifyHandles::send_create(TimePoint now, Number number, Handle& handle) {
+void NotifyHandles::send_create(Number number, Handle& handle) {
   const Slice name = utf16_of(handle.path.path);
-  const bool sent = side_.inject_awaited(
-      now, handle.path.session, handle.path.tree,
+  const bool sent = side_.server().inject_awaited(
+      handle.path.session, handle.path.tree,
       [&name](const RequestHead& head) {
         CreateRequest request;
         request.desired_access = access::read_data | access::read_attributes;
@@ -68,8 +68,8 @@ void NotifyHandles::send_create(TimePoint now, Number number, Handle& handle) {
 void NotifyHandles::listen(TimePoint now, Number number, Handle& handle) {
   const ChangeNotifyRequest request{
       .output_bytes = kNotifyBytes, .file = handle.file, .filter = kNotifyFilter};
-  const bool sent = side_.listen(
-      now, handle.path.session, handle.path.tree,
+  const bool sent = side_.server().listen(
+      handle.path.session, handle.path.tree,
       [request](const RequestHead& head) { return build_change_notify_request(head, request); },
       [this, number](TimePoint then) {
         const auto found = handles_.find(number);
@@ -145,15 +145,15 @@ void NotifyHandles::send_closes(TimePoint now) {
     const Closing closing = closes_.back();
     const CloseRequest request{.file = closing.file};
     const auto build = [request](const RequestHead& head) { return build_close_request(head, request); };
-    const bool sent =
-        side_.inject_awaited(now, closing.path.session, closing.path.tree, build,
-                             [this, number = closing.number](TimePoint then, const Frame&, const Element&) {
-                               side_.let_go(then, number);
-                             });
+    const bool sent = side_.server().inject_awaited(
+        closing.path.session, closing.path.tree, build,
+        [this, number = closing.number](TimePoint then, const Frame&, const Element&) {
+          side_.let_go(then, number);
+        });
     if (!sent && !side_.connection().sessions().any_untouchable() && !ended_) return;
     closes_.pop_back();
     if (sent) continue;
-    (void)side_.inject_owed(now, closing.path.session, closing.path.tree, build);
+    (void)side_.server().inject_owed(closing.path.session, closing.path.tree, build);
     side_.let_go(now, closing.number);
   }
 }

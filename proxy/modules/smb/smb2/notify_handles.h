@@ -66,7 +66,7 @@ class NotifyHandles {
     return handle.state == Handle::State::listening && !handle.watches;
   }
   void go_on(TimePoint now, Number number);
-  void send_create(TimePoint now, Number number, Handle& handle);
+  void send_create(Number number, Handle& handle);
   void listen(TimePoint now, Number number, Handle& handle);
   void answered(TimePoint now, Number number, const Element& answer);
   void fail(TimePoint now, Number number);

@@ -33,10 +33,10 @@ void OplockReturns::near_is_done(const OpenKey& open, GivingBack& giving) {
 }
 
 // All that was promised lies before the end.
-void OplockReturns::stream_ended(TimePoint now) {
+void OplockReturns::stream_ended() {
   ended_ = true;
   for (auto& [open, giving] : giving_back_) near_is_done(open, giving);
-  give_back_all(now);
+  give_back_all();
 }
 
 std::optional<TimePoint> OplockReturns::next_timeout() const {
@@ -54,20 +54,20 @@ void OplockReturns::on_timeout(TimePoint now) {
   if (!alone_at || now < *alone_at) return;
   for (auto& [open, giving] : giving_back_)
     if (giving.alone) near_is_done(open, giving);
-  give_back_all(now);
+  give_back_all();
 }
 
-void OplockReturns::on_ids_freed(TimePoint now) {
-  for (const OpenKey& open : std::exchange(back_unsent_, {})) give_back(now, open);
+void OplockReturns::on_ids_freed() {
+  for (const OpenKey& open : std::exchange(back_unsent_, {})) give_back(open);
 }
 
-void OplockReturns::give_back_all(TimePoint now) {
+void OplockReturns::give_back_all() {
   std::vector<OpenKey> opens;
   for (const auto& [open, giving] : giving_back_) opens.push_back(open);
-  for (const OpenKey& open : opens) give_back(now, open);
+  for (const OpenKey& open : opens) give_back(open);
 }
 
-void OplockReturns::give_back(TimePoint now, const OpenKey& key) {
+void OplockReturns::give_back(const OpenKey& key) {
   const auto found = giving_back_.find(key);
   if (found == giving_back_.end()) return;
   GivingBack& giving = found->second;
@@ -76,7 +76,7 @@ void OplockReturns::give_back(TimePoint now, const OpenKey& key) {
     if (!giving.near_done || has_promises_(key)) return;
     const OplockBreak acknowledgement{.level = giving.level, .file = open->file};
     const bool sent =
-        side_.acknowledge(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
+        side_.server().acknowledge(open->session, open->tree, [acknowledgement](const RequestHead& head) {
           return build_oplock_acknowledgement(head, acknowledgement);
         });
     if (!sent) {
@@ -89,11 +89,11 @@ void OplockReturns::give_back(TimePoint now, const OpenKey& key) {
   giving_back_.erase(found);
 }
 
-void OplockReturns::near_gives_back(TimePoint now, const OpenKey& open) {
+void OplockReturns::near_gives_back(const OpenKey& open) {
   const auto giving = giving_back_.find(open);
   if (giving == giving_back_.end()) return;
   near_is_done(open, giving->second);
-  give_back(now, open);
+  give_back(open);
 }
 
 }  // namespace longhaul::smb::smb2

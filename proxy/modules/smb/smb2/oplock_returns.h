@@ -22,13 +22,13 @@ class OplockReturns {
   // True: the message is a break that the client must not see.
   bool takes_break(TimePoint now, const Message& message);
   // Broken has come: everything promised under it came before.
-  void near_gives_back(TimePoint now, const OpenKey& open);
+  void near_gives_back(const OpenKey& open);
   // Gives it back if nothing hinders that any more.
-  void give_back(TimePoint now, const OpenKey& open);
-  void on_ids_freed(TimePoint now);
+  void give_back(const OpenKey& open);
+  void on_ids_freed();
   void on_timeout(TimePoint now);
   std::optional<TimePoint> next_timeout() const;
-  void stream_ended(TimePoint now);
+  void stream_ended();
 
  private:
   struct GivingBack {
@@ -37,7 +37,7 @@ class OplockReturns {
     bool alone = false;  // it may be given back without the near half, some time; else it is fenced
   };
   void near_is_done(const OpenKey& open, GivingBack& giving);
-  void give_back_all(TimePoint now);
+  void give_back_all();
 
   FarSide& side_;
   std::function<bool(const OpenKey&)> has_promises_;

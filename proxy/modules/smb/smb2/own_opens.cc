@@ -34,7 +34,7 @@ std::optional<Message> OwnOpens::numbered(SessionId session, TreeId tree, const 
   return std::move(*request);
 }
 
-FarSide::Reply OwnOpens::tracked(MessageId number, OpenReply reply) {
+OwnRequests::Reply OwnOpens::tracked(MessageId number, OpenReply reply) {
   return [this, number, reply = std::move(reply)](TimePoint now, const Frame& frame, const Element&) {
     EditedFrame edited(frame.bytes);
     edited.set_message_id(number);

@@ -12,7 +12,7 @@ namespace longhaul::smb::smb2 {
 
 class OwnOpens {
  public:
-  using Build = FarSide::Build;
+  using Build = OwnRequests::Build;
   using OpenReply = FarSide::OpenReply;
   // The connection has processed the response, with our number; the function calls `reply`.
   using Answered = std::function<void(TimePoint now, const Message& answer,
@@ -26,7 +26,7 @@ class OwnOpens {
 
  private:
   std::optional<Message> numbered(SessionId session, TreeId tree, const Build& build);
-  FarSide::Reply tracked(MessageId number, OpenReply reply);
+  OwnRequests::Reply tracked(MessageId number, OpenReply reply);
 
   static constexpr MessageId kFirst{1ull << 63};
 

@@ -13,6 +13,7 @@
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/connection.h"
 #include "proxy/modules/smb/smb2/message_ids.h"
+#include "proxy/modules/smb/smb2/own_requests.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -95,31 +96,7 @@ class FarSide {
   virtual modules::Counters& counters() = 0;
   virtual const Surroundings& surroundings() const = 0;
 
-  // Sends a request of our own on an open's session and tree. `build` makes its frame for the given head.
-  // `reply` receives the final response (interim ones are dropped); if the connection ends before, `reply` is
-  // not called. Returns false if no ids are free, or if the connection must pass unchanged; try again when
-  // on_ids_freed() is called.
-  using Build = std::function<Slice(const RequestHead& head)>;
-  using Reply = std::function<void(TimePoint now, const Frame& frame, const Element& answer)>;
-  virtual bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-                      Reply reply) = 0;
-  virtual bool can_inject(std::uint16_t charge) const = 0;
-  // As inject(), for requests that we owe the server because of our own ones: also if nothing else may be
-  // added any more, as long as ids may be (Sessions::ids_are_fixed) and the session has not expired.
-  virtual bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
-  // As inject_owed(), for the acknowledgement of a break: takes any id, because requests wait for it at the
-  // server.
-  virtual bool acknowledge(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
-  // As inject(), for a request that the client's requests may wait for, such as the CLOSE of a handle of
-  // ours: uses an id reserved for the client, rather than waiting for ever, if no response is under way that
-  // could free another.
-  virtual bool inject_awaited(TimePoint now, SessionId session, TreeId tree, const Build& build,
-                              Reply reply) = 0;
-  // As inject_awaited(), for a request that the server may answer at any later time. `begun`: the server has
-  // announced that.
-  using Begun = std::function<void(TimePoint now)>;
-  virtual bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
-                      Reply reply) = 0;
+  virtual OwnRequests& server() = 0;
   // Sends a client's request that a part had held or swallowed, without passing it to the later parts.
   virtual void send(TimePoint now, const Message& message) = 0;
   // Data of this open that was read from the server before now is void; swallowed requests are sent; reported
@@ -133,10 +110,11 @@ class FarSide {
   // Others have changed the file. Data read ahead is dropped.
   virtual void on_noticed(TimePoint now, const Open& open) = 0;
 
-  // A CREATE (as inject()) or CLOSE (as inject_awaited()) of our own: the connection tracks it like a
-  // client's, under an id that no client has. `reply` is called when the connection has processed the
+  // A CREATE (as OwnRequests::inject()) or CLOSE (as inject_awaited()) of our own: the connection tracks it
+  // like a client's, under an id that no client has. `reply` is called when the connection has processed the
   // response, before the parts receive it as a passed-on response (after_response()). `questions` are sent
   // about the opened file. Returns false as inject() does.
+  using Build = OwnRequests::Build;
   using OpenReply =
       std::function<void(TimePoint now, const Message& answer, const Connection::Outcome& outcome)>;
   virtual bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
@@ -151,7 +129,7 @@ class FarSide {
   virtual void let_go(TimePoint now, std::uint64_t number) = 0;
   // Whether no connection of the open's session can bypass the pair; the server is queried if that is
   // unknown.
-  virtual bool has_only_path(TimePoint now, const Open& open) = 0;
+  virtual bool has_only_path(const Open& open) = 0;
   // The result of has_only_path() for this open is known.
   virtual void path_is_known(TimePoint now, const Open& open) = 0;
   // Whether another client opened that file while we held an oplock on it.

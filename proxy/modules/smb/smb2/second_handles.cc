@@ -32,7 +32,7 @@ bool needs_second_handle(const Open& open) {
 
 }  // namespace
 
-void SecondHandles::open(TimePoint now, const Open& open) {
+void SecondHandles::open(const Open& open) {
   if (!needs_second_handle(open) || handles_.size() >= kMost ||
       side_.surroundings().round_trip < kLeastRoundTrip)
     return;
@@ -51,7 +51,7 @@ void SecondHandles::open(TimePoint now, const Open& open) {
   auto reply = [this, number](TimePoint then, const Frame&, const Element& answer) {
     opened(then, number, answer);
   };
-  if (!side_.inject(now, open.session, open.tree, 1, build, reply)) return;
+  if (!side_.server().inject(open.session, open.tree, 1, build, reply)) return;
   handles_.emplace(number, Handle{.open = open.key, .session = open.session, .tree = open.tree});
   side_.hold_behind(number, open.name);
 }
@@ -73,8 +73,8 @@ void SecondHandles::opened(TimePoint now, Number number, const Element& answer) 
   close_when_read(now, number);
 }
 
-bool SecondHandles::read(TimePoint now, const OpenKey& open, Interval range, std::uint16_t charge,
-                         FarSide::Reply reply) {
+bool SecondHandles::read(const OpenKey& open, Interval range, std::uint16_t charge,
+                         OwnRequests::Reply reply) {
   if (!usable(open)) return false;
   const Number number = use_number_;
   Handle& handle = handles_.at(number);
@@ -91,7 +91,7 @@ bool SecondHandles::read(TimePoint now, const OpenKey& open, Interval range, std
     close_when_read(then, number);
     reply(then, frame, answer);
   };
-  if (!side_.inject(now, handle.session, handle.tree, charge, build, counted)) return false;
+  if (!side_.server().inject(handle.session, handle.tree, charge, build, counted)) return false;
   ++handle.reads;
   return true;
 }
@@ -102,8 +102,8 @@ void SecondHandles::close_when_read(TimePoint now, Number number) {
   const CloseRequest request{.file = handle.file};
   // The server closes it with the connection.
   if (side_.connection().sessions().any_untouchable()) return forget(now, number);
-  const bool sent = side_.inject_awaited(
-      now, handle.session, handle.tree,
+  const bool sent = side_.server().inject_awaited(
+      handle.session, handle.tree,
       [request](const RequestHead& head) { return build_close_request(head, request); },
       [this, number](TimePoint then, const Frame&, const Element&) { forget(then, number); });
   handle.state = sent ? Handle::State::closing : Handle::State::to_close;

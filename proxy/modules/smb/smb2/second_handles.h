@@ -23,11 +23,11 @@ class SecondHandles {
   SecondHandles(FarSide& side, Use use) : side_(side), use_(std::move(use)) {}
 
   // Requests a handle if the open needs it and permits it.
-  void open(TimePoint now, const Open& open);
+  void open(const Open& open);
   // Whether read() is possible: only within `use`.
   bool usable(const OpenKey& open) const { return used_ && *used_ == open; }
-  // As FarSide::inject().
-  bool read(TimePoint now, const OpenKey& open, Interval range, std::uint16_t charge, FarSide::Reply reply);
+  // As OwnRequests::inject().
+  bool read(const OpenKey& open, Interval range, std::uint16_t charge, OwnRequests::Reply reply);
   // For CLOSEs that waited for free ids, or no longer wait because the connection must pass unchanged.
   void close_unsent(TimePoint now);
   std::size_t size() const { return handles_.size(); }

@@ -8,16 +8,12 @@
 
 #include "proxy/modules/smb/smb2/far_oplocks.h"
 #include "proxy/modules/smb/smb2/message_ids.h"
-#include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/own_requests.h"
 
 namespace longhaul::smb::smb2 {
 
-class ServerLeg {
+class ServerLeg final : public OwnRequests {
  public:
-  using Build = FarSide::Build;
-  using Reply = FarSide::Reply;
-  using Begun = FarSide::Begun;
-
   // `oplocks`: for requests to which an oplock is added as they are sent.
   ServerLeg(Outputs& out, Connection& connection, FarOplocks& oplocks, modules::Counters& counters)
       : out_(out), connection_(connection), oplocks_(oplocks), counters_(counters) {}
@@ -42,13 +38,13 @@ class ServerLeg {
   // Any other message, with the client's ids.
   Message in_clients_numbers(Message message);
 
-  // ---- requests of our own: see FarSide
-  bool inject(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply);
-  bool inject_awaited(SessionId session, TreeId tree, const Build& build, Reply reply);
-  bool inject_owed(SessionId session, TreeId tree, const Build& build);
-  bool acknowledge(SessionId session, TreeId tree, const Build& build);
-  bool listen(SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply);
-  bool can_inject(std::uint16_t charge) const;
+  // ---- requests of our own
+  bool inject(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply) override;
+  bool inject_awaited(SessionId session, TreeId tree, const Build& build, Reply reply) override;
+  bool inject_owed(SessionId session, TreeId tree, const Build& build) override;
+  bool acknowledge(SessionId session, TreeId tree, const Build& build) override;
+  bool listen(SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply) override;
+  bool can_inject(std::uint16_t charge) const override;
   bool has_own() const { return !own_.empty() || !listening_.empty(); }
   // Whether a response is under way that may free ids.
   bool may_free_ids() const { return own_.size() > beginning_.size() || at_server_.size() > pended_.size(); }

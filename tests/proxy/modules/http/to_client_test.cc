@@ -11,12 +11,13 @@ namespace {
 
 Slice slice_for_client(std::string_view text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
 
-// Bytes as they are; "|" is the end.
+// Bytes as they are; ">" is where responses begin to pass without the module, "|" is the end.
 std::string sent_to_client(const std::deque<modules::Output>& out) {
   std::string text;
   for (const modules::Output& each : out) {
     if (const auto* bytes = std::get_if<modules::ToLan>(&each))
       text.append(reinterpret_cast<const char*>(bytes->bytes.bytes().data()), bytes->bytes.size());
+    if (std::holds_alternative<modules::StepAside>(each)) text += '>';
     if (std::holds_alternative<modules::EndLan>(each)) text += '|';
   }
   return text;
@@ -69,4 +70,19 @@ TEST_CASE("http cache: one call answers a limited amount, heads included") {
   CHECK_FALSE(client.has_answered_enough());
   client.pass(Slice::copy_of(Buffer(ToClient::kMostAnsweredBytes)));  // the server's, not an answer
   CHECK_FALSE(client.has_answered_enough());
+}
+
+TEST_CASE("http cache: responses begin once to pass without the module, and not after the end") {
+  std::deque<modules::Output> out;
+  ToClient client(out);
+  client.pass(slice_for_client("a"));
+  client.step_aside();
+  client.step_aside();
+  CHECK(sent_to_client(out) == "a>");
+
+  std::deque<modules::Output> ended;
+  ToClient gone(ended);
+  gone.end();
+  gone.step_aside();
+  CHECK(sent_to_client(ended) == "|");
 }

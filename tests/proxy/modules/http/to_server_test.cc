@@ -11,12 +11,13 @@ namespace {
 
 Bytes bytes_for_server(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// Bytes as they are; "|" is the end.
+// Bytes as they are; ">" is where requests begin to pass without the module, "|" is the end.
 std::string sent_to_server(const std::deque<modules::Output>& out) {
   std::string text;
   for (const modules::Output& each : out) {
     if (const auto* bytes = std::get_if<modules::ToStream>(&each))
       text.append(reinterpret_cast<const char*>(bytes->bytes.bytes().data()), bytes->bytes.size());
+    if (std::holds_alternative<modules::StepAside>(each)) text += '>';
     if (std::holds_alternative<modules::EndStream>(each)) text += '|';
   }
   return text;
@@ -58,4 +59,15 @@ TEST_CASE("http cache: a server hears one end") {
   server.end();
   CHECK(server.has_ended());
   CHECK(sent_to_server(out) == "|");
+}
+
+TEST_CASE(
+    "http cache: what is held follows the point from which requests pass, without what the server has") {
+  std::deque<modules::Output> out;
+  ToServer server(out);
+  server.skip(2);
+  CHECK_FALSE(server.has_stepped_aside());
+  server.step_aside({}, bytes_for_server("abc"));
+  CHECK(server.has_stepped_aside());
+  CHECK(sent_to_server(out) == ">c");
 }

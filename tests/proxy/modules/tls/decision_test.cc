@@ -53,6 +53,7 @@ TEST_CASE("tls decision: a listed name is terminated, and its ClientHello says f
   CHECK(wanted.entry == one.policy->find({}, "a.corp", {}));
   CHECK(std::ranges::equal(wanted.protocols, std::as_bytes(std::span(one.protocols))));
   CHECK_FALSE(wanted.asks_status);
+  CHECK(wanted.hello_records == 1);
   // Nothing was said to the client.
   CHECK(decision.take_leg()->drain().size() == 0);
 }

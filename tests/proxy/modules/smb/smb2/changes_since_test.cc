@@ -41,11 +41,11 @@ TEST_CASE("writes are unfinished until a FLUSH behind them, and void what was kn
   t.write();
   CHECK(t.since.any(t.open));
   CHECK(t.since.may_be_unfinished(t.open));
-  const std::uint64_t writes = t.open.group->count(&FileCounts::writes);
+  const ChangesSince sent(t.open);
   t.write();
-  t.since.flushed(writes);
+  t.since.flushed(sent);
   CHECK(t.since.may_be_unfinished(t.open));
-  t.since.flushed(t.open.group->count(&FileCounts::writes));
+  t.since.flushed(ChangesSince(t.open));
   CHECK_FALSE(t.since.may_be_unfinished(t.open));
   CHECK(t.since.any(t.open));
 }
@@ -53,6 +53,6 @@ TEST_CASE("writes are unfinished until a FLUSH behind them, and void what was kn
 TEST_CASE("no FLUSH finishes other changes") {
   Changing t;
   t.open.changed();
-  t.since.flushed(t.open.group->count(&FileCounts::writes));
+  t.since.flushed(ChangesSince(t.open));
   CHECK(t.since.may_be_unfinished(t.open));
 }

@@ -10,8 +10,9 @@
 
 namespace longhaul::smb::smb2::test {
 
-class LoneFarSide final : public FarSide {
+class LoneFarSide final : public FarSide, private OwnRequests {
  public:
+  using Build = OwnRequests::Build;
   struct Sent {
     Message request;
     Reply reply;
@@ -49,18 +50,17 @@ class LoneFarSide final : public FarSide {
   Outputs& out() override { return out_; }
   modules::Counters& counters() override { return counters_; }
   const Surroundings& surroundings() const override { return line; }
-  bool inject(TimePoint, SessionId session, TreeId tree, std::uint16_t, const Build& build,
-              Reply reply) override {
+  OwnRequests& server() override { return *this; }
+  bool inject(SessionId session, TreeId tree, std::uint16_t, const Build& build, Reply reply) override {
     return send_own(session, tree, build, {.reply = std::move(reply)});
   }
   bool can_inject(std::uint16_t charge) const override { return free_ids >= charge; }
-  bool inject_owed(TimePoint, SessionId, TreeId, const Build&) override { return ++owed != 0; }
-  bool acknowledge(TimePoint, SessionId, TreeId, const Build&) override { return true; }
-  bool inject_awaited(TimePoint, SessionId session, TreeId tree, const Build& build, Reply reply) override {
+  bool inject_owed(SessionId, TreeId, const Build&) override { return ++owed != 0; }
+  bool acknowledge(SessionId, TreeId, const Build&) override { return true; }
+  bool inject_awaited(SessionId session, TreeId tree, const Build& build, Reply reply) override {
     return send_own(session, tree, build, {.reply = std::move(reply)});
   }
-  bool listen(TimePoint, SessionId session, TreeId tree, const Build& build, Begun begun,
-              Reply reply) override {
+  bool listen(SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply) override {
     return send_own(session, tree, build, {.reply = std::move(reply), .begun = std::move(begun)});
   }
   void send(TimePoint, const Message&) override {}
@@ -78,7 +78,7 @@ class LoneFarSide final : public FarSide {
   void answer(TimePoint, const Header&, Slice) override {}
   void hold_behind(std::uint64_t number, const FileName&) override { held.insert(number); }
   void let_go(TimePoint, std::uint64_t number) override { held.erase(number); }
-  bool has_only_path(TimePoint, const Open&) override { return true; }
+  bool has_only_path(const Open&) override { return true; }
   void path_is_known(TimePoint, const Open&) override {}
   bool contended(const FileName&) const override { return false; }
   void fence() override {}
