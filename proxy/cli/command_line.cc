@@ -46,7 +46,7 @@ std::vector<manuals::Section> manual_sections() {
   return {{"Exit status",
            "0: done. 1: the daemon or the host refused. 2: bad usage or bad configuration; nothing was started."},
           {"Signals",
-           "longhaul run: SIGTERM and SIGINT end the daemon in order; SIGHUP reloads the configuration, as longhaul "
+           "longhaul run: SIGTERM and SIGINT stop the daemon cleanly; SIGHUP reloads the configuration, as longhaul "
            "reload does."},
           {"Files",
            "/etc/longhaul/longhaul.toml: the configuration that longhaul.service runs.\n\n"

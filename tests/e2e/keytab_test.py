@@ -52,7 +52,7 @@ class Keytab(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("key of version 3", done.stdout)
         # Mistakes.
-        self.assertIn("the domain gives no ticket for cifs/nobody", self.try_keytab(good, "nobody").stderr)
+        self.assertIn("the domain issues no ticket for cifs/nobody", self.try_keytab(good, "nobody").stderr)
         os.chmod(good, 0o640)
         self.assertIn("other users can read this secret", self.try_keytab(good, domain.NAME).stderr)
         self.domain.run("kdestroy")
