@@ -76,7 +76,7 @@ bool ObjectDisk::read(Id id, Done done) {
     if (std::has_single_bit(skipped))
       log::warn("objects",
                 {{"event",
-                  "the disk does not answer in time; stored responses are not read from it for the moment"},
+                  "the disk responds too slowly; stored responses are temporarily not read from it"},
                  {"skipped", std::to_string(skipped)}});
     return false;
   }

@@ -49,7 +49,7 @@ std::string udp_line(const json::value& link) {
     return udp.at("remote_address").is_null() ? "no UDP packet received yet" : "probing UDP";
   if (state == "failed")
     return "the peer does not answer over UDP; using TCP, and UDP is probed again within a minute. If this persists, "
-           "check that firewalls pass UDP on the link's port";
+           "check that firewalls allow UDP on the link's port";
   std::string said = link.at("carrier") == "udp" ? "using UDP" : "UDP works but is not used";
   if (!udp.at("datagram_bytes").is_null())
     said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";

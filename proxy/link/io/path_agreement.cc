@@ -37,7 +37,7 @@ void PathAgreement::note(const config::Peer& peer, std::span<const UdpTerms::Pat
       {{"peer", peer.name},
        {"paths", missing},
        {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]" : "the other paths are used"},
-       {"remedy", "give both sites a [[peer.path]] of each name, and a release that knows paths"}});
+       {"remedy", "configure each [[peer.path]] with the same name at both sites, and run a release that supports paths at both"}});
 }
 
 }  // namespace longhaul::link
