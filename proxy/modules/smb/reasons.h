@@ -25,7 +25,7 @@ inline constexpr ReasonText smb_encrypted{
     "give the far side this server's keytab: [[smb_server]] with its address"};
 inline constexpr ReasonText smb_ticket{
     "smb_ticket",
-    "The client's Kerberos ticket fits no key in the keytab that the far side has for this server, so its signed "
+    "The client's Kerberos ticket matches no key in the keytab that the far side has for this server, so its signed "
     "or encrypted requests save no round trips.",
     "see the far side's log (flow_reason) for the encryption type and key version, export the keytab again, and "
     "run longhaul keytab test, then longhaul reload"};

@@ -118,7 +118,7 @@ void Far::lack_key() {
 }
 
 void Far::lack_authority(const std::string& why) {
-  note_refusal("the key of its authority is not available: " + why);
+  note_refusal("the key of the minting CA is not available: " + why);
   site_->remembered.note(Remembered::of_server(ends_, wanted_.name), reasons::tls_key_unavailable,
                          now_ + kKeyRemembered);
   splice_again(reasons::tls_key_unavailable);
@@ -276,7 +276,7 @@ bool Far::mint() {
     slow_until_ = now_ + SlowLeaf::kSlowest;
   }
   if (slow_leaf_ && !slow_leaf_->is_done()) {
-    if (now_ >= slow_until_) lack_authority("it has not signed within five seconds");
+    if (now_ >= slow_until_) lack_authority("the token has not signed within five seconds");
     return false;
   }
   const auto slow = std::exchange(slow_leaf_, nullptr);
