@@ -34,7 +34,7 @@ class Keytab(unittest.TestCase):
         good = self.domain.export_keytab()
         done = self.try_keytab(good, domain.NAME)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("matches the server: its ticket can be decrypted with the  aes256-cts-hmac-sha1-96 key of version 1", done.stdout)
+        self.assertIn("matches the server: its ticket can be decrypted with the aes256-cts-hmac-sha1-96 key of version 1", done.stdout)
         other = self.domain.export_keytab(f"cifs/{NAME}", name="nas.keytab")
         done = self.try_keytab(other, domain.NAME)
         self.assertEqual(done.returncode, 1)

@@ -188,7 +188,7 @@ TEST_CASE("tls downstream: a handshake for which the key has no place does not w
   held->is_full = true;
   Serving one(held);
   CHECK(one.downstream->shake_hands(one.now) == Downstream::Next::no_key);
-  CHECK(one.downstream->why() == "its key is not available: too many handshakes wait for it");
+  CHECK(one.downstream->why() == "its key is not available: too many handshakes are waiting for the token");
 }
 
 }  // namespace
