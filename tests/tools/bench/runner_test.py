@@ -264,7 +264,7 @@ class Bounded(unittest.TestCase):
         self.assertEqual(bounded.call(lambda: {"a": 1}, 60), {"a": 1})
         with self.assertRaisesRegex(bounded.WorkFailed, "ZeroDivisionError"):
             bounded.call(lambda: 1 // 0, 60)
-        with self.assertRaisesRegex(bounded.WorkFailed, "without a word"):
+        with self.assertRaisesRegex(bounded.WorkFailed, "without a message"):
             bounded.call(lambda: os.kill(os.getpid(), signal.SIGKILL), 60)
 
     def test_what_takes_too_long_is_ended(self):
