@@ -105,7 +105,8 @@ Result<DictionaryKey> KeyFile::load_or_make(std::string& note) const {
     fault = last_error().message();
   }
   if (!fault.empty()) {
-    note = "the key " + path_ + " is replaced (" + fault + "): stored data can no longer be decrypted and is discarded";
+    note = "the key " + path_ + " is replaced (" + fault +
+           "): stored data can no longer be decrypted and is discarded";
     if (auto destroyed = destroy(); !destroyed) return destroyed.error();
   }
   return make();

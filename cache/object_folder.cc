@@ -136,10 +136,12 @@ bool ObjectFolder::start(const std::function<void(Found&&)>& found, const std::a
     found({.number = number, .object = *std::move(label), .is_sure = is_sure});
   }
   if (torn > 0)
-    note("removed at the start: " + std::to_string(torn) + " objects that are incomplete or encrypted with another key");
+    note("removed at the start: " + std::to_string(torn) +
+         " objects that are incomplete or encrypted with another key");
   if (unsure > 0)
     note(std::to_string(unsure) +
-         " objects from a daemon that was killed, or from before the last boot of this system, are used only after "
+         " objects from a daemon that was killed, or from before the last boot of this system, are used only "
+         "after "
          "their server has confirmed them");
   return true;
 }

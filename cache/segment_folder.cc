@@ -143,9 +143,10 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
     if (catalogue_ && !catalogue_->add(records.back())) close_catalogue("a record cannot be written");
   }
   if (gone + torn + adopted > 0)
-    note("at the start: " + std::to_string(gone) + " segments without a file were removed from the catalogue, " +
-         std::to_string(torn) + " files that are incomplete or encrypted with another key were deleted, " +
-         std::to_string(adopted) + " files that were not in the catalogue were added to it");
+    note("at the start: " + std::to_string(gone) +
+         " segments without a file were removed from the catalogue, " + std::to_string(torn) +
+         " files that are incomplete or encrypted with another key were deleted, " + std::to_string(adopted) +
+         " files that were not in the catalogue were added to it");
   std::sort(records.begin(), records.end(),
             [](const Record& a, const Record& b) { return a.number < b.number; });
   usable_ = true;

@@ -109,8 +109,9 @@ TextResult<std::string> ControlClient::token(http::verb method) const {
   const auto read = control::read_token(daemon_.token_file);
   if (read) return {boost::system::in_place_value, *read};
   if (read.error().missing)
-    return TextError{"there is no control token file " + daemon_.token_file.string() +
-                     "; the daemon keeps the token in its state_dir: give its location with --state-dir or --token-file"};
+    return TextError{
+        "there is no control token file " + daemon_.token_file.string() +
+        "; the daemon keeps the token in its state_dir: give its location with --state-dir or --token-file"};
   return TextError{read.error().sentence +
                    "; run the command as the daemon's user (root), or give --token-file"};
 }

@@ -84,7 +84,8 @@ std::string paths(const config::Peer& peer) {
             "round-trip time"
       : peer.policy == config::PathPolicy::best ? "everything uses the one with the lowest round-trip time"
                                                 : "everything uses the first one";
-  std::string text = std::string("    Paths to it (among the working paths of the lowest cost, ") + uses + "):\n";
+  std::string text =
+      std::string("    Paths to it (among the working paths of the lowest cost, ") + uses + "):\n";
   for (const config::PeerPath& path : peer.paths)
     text += "      " + path.name + (path.address ? ", to " + to_text(*path.address) : std::string()) +
             (path.local.empty() ? std::string() : ", from " + path.local) + ", rate " +

@@ -92,7 +92,8 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
     table.shorten("CLIENT");
   }
   table.print(out);
-  if (!removed.empty()) out << "Too wide for this screen: " << removed << "; longhaul flows --json prints all.\n";
+  if (!removed.empty())
+    out << "Too wide for this screen: " << removed << "; longhaul flows --json prints all.\n";
   if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
 }
 

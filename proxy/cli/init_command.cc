@@ -139,7 +139,9 @@ class Initialiser {
   std::optional<NewPeer> typed_peer() const {
     if (typed_.peer.empty()) {
       if (!typed_.fingerprint.empty() || !typed_.address.empty() || !typed_.networks.empty())
-        throw Refused("--address, --fingerprint and --networks describe the peer, but --peer NAME is missing; nothing was written");
+        throw Refused(
+            "--address, --fingerprint and --networks describe the peer, but --peer NAME is missing; nothing "
+            "was written");
       return std::nullopt;
     }
     if (typed_.fingerprint.empty())
@@ -159,17 +161,22 @@ class Initialiser {
     site.networks = typed_.own_networks.empty() ? networks_of(site.interface) : typed_.own_networks;
     if (site.networks.empty())
       throw Refused("the interface " + site.interface +
-                    " does not exist or has no address, so --own-networks (the networks of this site) is required; nothing was written");
+                    " does not exist or has no address, so --own-networks (the networks of this site) is "
+                    "required; nothing was written");
     return site;
   }
 
   // The role follows from the address; --role states it explicitly.
   void check_role() const {
     if (typed_.role == "branch" && typed_.peer.empty())
-      throw Refused("a branch connects to the other site: run longhaul init there first, then run here the command that "
-                    "it prints; nothing was written");
+      throw Refused(
+          "a branch connects to the other site: run longhaul init there first, then run here the command "
+          "that "
+          "it prints; nothing was written");
     if (typed_.role == "branch" && typed_.address.empty())
-      throw Refused("a branch connects to the other site: --address, the peer's address, is missing; nothing was written");
+      throw Refused(
+          "a branch connects to the other site: --address, the peer's address, is missing; nothing was "
+          "written");
     if (typed_.role == "datacenter" && !typed_.address.empty())
       throw Refused("--address is only for a branch, which connects to that address; nothing was written");
   }
@@ -189,7 +196,8 @@ class Initialiser {
     if (site.role == Role::datacenter && !site.peer)
       out_ << "\nAt the other site, run:\n\n  ";
     else
-      out_ << "\nAt the site \"" << site.peer->name << "\", unless it already has this site as a peer, run:\n\n  ";
+      out_ << "\nAt the site \"" << site.peer->name
+           << "\", unless it already has this site as a peer, run:\n\n  ";
     out_ << command_for_other_site(site, own, made.fingerprint) << "\n\n";
     say_needs();
   }
@@ -211,7 +219,8 @@ class Initialiser {
   void add_peer() {
     const auto peer = typed_peer();
     if (!peer)
-      throw Refused(file_.string() + " exists and is not overwritten. To add a peer to it, run the command that longhaul "
+      throw Refused(file_.string() +
+                    " exists and is not overwritten. To add a peer to it, run the command that longhaul "
                     "init printed at the other site");
     refuse_options_of_site();
     (void)config::read(file_);
@@ -223,7 +232,8 @@ class Initialiser {
     text += peer_text(*peer);
     (void)config::read_text(text, file_);
     replace(text);
-    out_ << "Added the peer \"" << peer->name << "\" to " << file_.string() << ". If the daemon is running: longhaul reload.\n\n";
+    out_ << "Added the peer \"" << peer->name << "\" to " << file_.string()
+         << ". If the daemon is running: longhaul reload.\n\n";
     say_needs();
   }
 
@@ -233,7 +243,8 @@ class Initialiser {
         ask(typed_.own_address, "--own-address", "Address of this host that the other site connects to", own ? own->to_string() : "");
     const auto address = config::parse_address(text);
     if (address && net::interface_with(interfaces_, *address) == nullptr)
-      errors_ << wrapped("Note: " + text + " is not an address of this host; this is correct if a router translates it (NAT).");
+      errors_ << wrapped("Note: " + text +
+                         " is not an address of this host; this is correct if a router translates it (NAT).");
     if (!address && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") != std::string::npos)
       throw Refused("--own-address \"" + text + "\" is neither an address nor a name; nothing was written");
     return address && address->is_v6() ? "[" + text + "]" : text;
@@ -279,7 +290,8 @@ class Initialiser {
       for (const std::string& warning : config::warnings(config)) needs.warnings.push_back(warning);
     if (const std::string doubt = doubt_about_interfaces(config); !doubt.empty()) needs.warnings.push_back(doubt);
     out_ << wrapped_lines(to_text(needs));
-    if (needs.errors.empty() && needs.warnings.empty()) out_ << "This host meets the needs of the configuration.\n";
+    if (needs.errors.empty() && needs.warnings.empty())
+      out_ << "This host meets the needs of the configuration.\n";
     out_ << "Nothing else on this host was changed.\n\nThen: longhaul check " << file_.string()
          << "\n      systemctl start longhaul    (or: longhaul run " << file_.string() << ")\n";
   }
@@ -295,8 +307,9 @@ class Initialiser {
 }  // namespace
 
 void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::ostream& errors, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "init", "Create this site's key and configuration, and print the command for the other site; asks for missing values");
+  CLI::App* command = app.add_subcommand("init",
+                                         "Create this site's key and configuration, and print the command "
+                                         "for the other site; asks for missing values");
   const auto typed = std::make_shared<InitTyped>();
   command->add_option("--site", typed->site, "the name of this site")->type_name("NAME");
   command->add_option("--role", typed->role, "branch: connects to the other site; datacenter: the other site connects to it")
@@ -308,10 +321,14 @@ void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::o
       ->type_name("NETWORK");
   command->add_option("--own-address", typed->own_address, "datacenter: the address of this host that the other site connects to")
       ->type_name("ADDRESS");
-  command->add_option("--peer", typed->peer, "the name of the other site, if it has been set up already")->type_name("NAME");
-  command->add_option("--address", typed->address, "the peer's address (default port: 7600)")->type_name("ADDRESS[:PORT]");
+  command->add_option("--peer", typed->peer, "the name of the other site, if it has been set up already")
+      ->type_name("NAME");
+  command->add_option("--address", typed->address, "the peer's address (default port: 7600)")
+      ->type_name("ADDRESS[:PORT]");
   command->add_option("--fingerprint", typed->fingerprint, "the peer's fingerprint")->type_name("sha256:HEX");
-  command->add_option("--networks", typed->networks, "the networks of the peer's site")->delimiter(',')->type_name("NETWORK");
+  command->add_option("--networks", typed->networks, "the networks of the peer's site")
+      ->delimiter(',')
+      ->type_name("NETWORK");
   command->add_option("--dir", typed->folder, "the directory to write to (default: /etc/longhaul for root, else this one)")
       ->type_name("DIR");
   command->callback([typed, &in, &out, &errors, &exit_code] {

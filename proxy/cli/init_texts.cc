@@ -41,12 +41,15 @@ std::string peer_text(const NewPeer& peer) {
     text += "# no address: it connects to this site\n";
   text += "fingerprint = " + quoted(peer.fingerprint) + "\n";
   text += "networks = " + list(peer.networks) + "    # at the peer's site\n";
-  text += "# rate = \"50mbit\"    # rate from this site to the peer; if it is not set, the rate is measured\n";
+  text +=
+      "# rate = \"50mbit\"    # rate from this site to the peer; if it is not set, the rate is measured\n";
   return text;
 }
 
 std::string configuration_text(const NewSite& site) {
-  std::string text = "# Created by longhaul init. All keys: man longhaul.toml. After a change: longhaul check, then longhaul reload.\n";
+  std::string text =
+      "# Created by longhaul init. All keys: man longhaul.toml. After a change: longhaul check, then "
+      "longhaul reload.\n";
   text += "site = " + quoted(site.name) + "\n\n[identity]\n";
   text += "certificate = " + quoted(site.name + ".crt") + "\n";
   text += "private_key = " + quoted(site.name + ".key") + "    # stays on this host\n";

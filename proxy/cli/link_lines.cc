@@ -48,7 +48,8 @@ std::string udp_line(const json::value& link) {
   if (state == "probing")
     return udp.at("remote_address").is_null() ? "no UDP packet received yet" : "probing UDP";
   if (state == "failed")
-    return "the peer does not answer over UDP; using TCP, and UDP is probed again within a minute. If this persists, "
+    return "the peer does not answer over UDP; using TCP, and UDP is probed again within a minute. If this "
+           "persists, "
            "check that firewalls allow UDP on the link's port";
   std::string said = link.at("carrier") == "udp" ? "using UDP" : "UDP works but is not used";
   if (!udp.at("datagram_bytes").is_null())

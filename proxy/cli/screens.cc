@@ -282,8 +282,10 @@ void show_cleared_objects(const json::value& answer, std::ostream& out) {
   out << "cleared " << bytes_text(number(answer.at("object_bytes"))) << " of stored responses\n";
   const auto* key = answer.as_object().if_contains("object_key");
   if (key && *key == "kept")
-    out << wrapped("the encryption key of stored responses could not be destroyed (see the log): copies of the files can "
-                   "still be decrypted");
+    out << wrapped(
+        "the encryption key of stored responses could not be destroyed (see the log): copies of the files "
+        "can "
+        "still be decrypted");
   if (key && *key == "pending") out << "the encryption key of stored responses is still being destroyed\n";
 }
 
@@ -302,8 +304,9 @@ void show_cleared(const json::value& answer, std::ostream& out) {
     out << wrapped("the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be "
                    "decrypted");
   if (key == "kept")
-    out << wrapped("the encryption key of the dictionary on disk could not be destroyed (see the log): copies of the "
-                   "files can still be decrypted");
+    out << wrapped(
+        "the encryption key of the dictionary on disk could not be destroyed (see the log): copies of the "
+        "files can still be decrypted");
   if (key == "pending") out << "the encryption key of the dictionary on disk is still being destroyed\n";
 }
 

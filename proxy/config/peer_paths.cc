@@ -82,7 +82,8 @@ void read_paths(const Section& section, Peer& peer) {
   if (policy) peer.policy = *policy;
   for (const std::string_view key : {"address", "rate"})
     if (section.has(key))
-      section.fail(section.line(), key, "must be set in each [[peer.path]] instead, because this peer has paths.");
+      section.fail(section.line(), key,
+                   "must be set in each [[peer.path]] instead, because this peer has paths.");
   peer.address = peer.paths.front().address;
 }
 

@@ -140,9 +140,10 @@ void add_udp(Families& families, const Status& status) {
       families.gauge("udp_delivery_rate_bits", "Measured delivery rate of UDP in bits per second.");
   auto line = families.gauge("udp_line_rate_bits",
                              "Estimated rate of the line in bits per second; 0: not known yet.");
-  auto law = families.gauge("udp_rate_law",
-                            "1 for the rate law in force: configured (the configured rate), limited (below the "
-                            "configured rate, because the line carries less) or measured.");
+  auto law =
+      families.gauge("udp_rate_law",
+                     "1 for the rate law in force: configured (the configured rate), limited (below the "
+                     "configured rate, because the line carries less) or measured.");
   auto competes = families.gauge("udp_competes", "1 while other traffic keeps the queue of the line full.");
   auto policed =
       families.gauge("udp_policed", "1 while the line drops packets above its rate without queueing them.");

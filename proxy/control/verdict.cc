@@ -29,7 +29,8 @@ void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {
     if (path.role != link::PathRole::none) continue;
     if (path.udp.state == link::UdpState::probing && link.state_age < kTrial) continue;
     found.push_back({"The path \"" + path.name + "\" to " + of_peer(link) + " does not work.",
-                     "check this line, and that its firewalls allow UDP on the link's port; it is probed again automatically"});
+                     "check this line, and that its firewalls allow UDP on the link's port; it is probed "
+                     "again automatically"});
   }
 }
 
@@ -57,7 +58,8 @@ void look_at_link(const link::LinkStatus& link, std::vector<Problem>& found) {
                          "ethtool -K INTERFACE tx-udp-segmentation off"});
       if (link.udp.state == link::UdpState::failed || link.udp.unanswered)
         found.push_back(
-            {"The peer " + of_peer(link) + " does not answer over UDP, so TCP carries the link, which is slow on lossy lines.",
+            {"The peer " + of_peer(link) +
+                 " does not answer over UDP, so TCP carries the link, which is slow on lossy lines.",
              "allow UDP on the link's port in the firewalls between the sites"});
       else
         look_at_paths(link, found);

@@ -50,7 +50,8 @@ SecretBytes read_pin(const std::filesystem::path& file) {
   std::size_t size = bytes.size();
   while (size > 0 && (bytes[size - 1] == std::byte{'\n'} || bytes[size - 1] == std::byte{'\r'})) --size;
   if (size == 0 || size == kPin.most_bytes)
-    throw config::ConfigError(file.string() + ": it must contain the PIN, of 1 to 256 bytes, and nothing else.");
+    throw config::ConfigError(file.string() +
+                              ": it must contain the PIN, of 1 to 256 bytes, and nothing else.");
   SecretBytes pin(size + 1);
   std::memcpy(pin.data(), bytes.data(), size);
   return pin;

@@ -77,9 +77,11 @@ def parse_arguments(words):
     run.add_argument("--into", type=pathlib.Path, metavar="FOLDER",
                      help="directory of the results (default: bench-SCENARIO[-quick]); an existing one is continued")
     run.add_argument("--cut", type=float, metavar="SECONDS", help="end a transfer after this time (default: 600; quick: 60)")
-    run.add_argument("--keep-captures", action="store_true", help="keep all packet captures in FOLDER/captures (can be gigabytes)")
+    run.add_argument("--keep-captures", action="store_true",
+                     help="keep all packet captures in FOLDER/captures (can be gigabytes)")
     run.add_argument("--retry-failed", action="store_true", help="when continuing a run, repeat failed measurements")
-    run.add_argument("--alongside", action="store_true", help="run even if another longhaul-bench is running; each disturbs the other's results")
+    run.add_argument("--alongside", action="store_true",
+                     help="run even if another longhaul-bench is running; each disturbs the other's results")
     run.add_argument("--build", type=pathlib.Path, metavar="FOLDER",
                      help="use the programs of this build directory; install and build nothing (also LONGHAUL_BUILD; "
                           "default: build/release, which is brought up to date first)")

@@ -88,8 +88,7 @@ void Greeting::read_proof(const boost::json::object& message, const std::string&
   const std::string theirs = text(message, "proof", 2 * EVP_MAX_MD_SIZE);
   const std::string right = proof_of(side_ == Side::dials ? Side::listens : Side::dials);
   if (theirs.size() == right.size() && CRYPTO_memcmp(theirs.data(), right.data(), right.size()) == 0) return;
-  throw Trouble(peer + " has a different token" +
-                (identity_.token.empty() ? ": this side has none" : ""));
+  throw Trouble(peer + " has a different token" + (identity_.token.empty() ? ": this side has none" : ""));
 }
 
 }  // namespace longhaul::measuring

@@ -54,8 +54,9 @@ PathCommand::PathCommand(CLI::App& app) {
       ->check(CLI::Range(100, 65'535));
   command_->add_option("--wait", wait_, "time to wait for an answer; shorter once a hop's delay is known")
       ->capture_default_str();
-  command_->add_option(
-      "--gap", gap_, "time between two probes to one hop (default: none, or 1.05s for a hop that answers at most once a second)");
+  command_->add_option("--gap", gap_,
+                       "time between two probes to one hop (default: none, or 1.05s for a hop that answers "
+                       "at most once a second)");
   command_->add_flag("--symmetric", symmetric_,
                      "assume that links are equally fast in both directions: narrower confidence intervals");
   command_->add_option("--repeat", repeat_, "number of measurements; 0: until Ctrl-C")->capture_default_str();

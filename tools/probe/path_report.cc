@@ -121,7 +121,8 @@ void print(const Path& path, std::ostream& out) {
   print_table(rows, out);
   out << "\nin brackets and after ±: 95 % confidence intervals; loss: round trip; rtt: minimum\n";
   if (assumed)
-    out << "* cannot be measured from the answers; assumed to be as fast as the forward direction of the link\n";
+    out << "* cannot be measured from the answers; assumed to be as fast as the forward direction of the "
+           "link\n";
   for (const Hop& hop : path.hops)
     if (hop.rate_limited)
       out << "hop " << hop.limit << " answers about one probe per second, so it was probed at that rate\n";

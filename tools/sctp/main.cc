@@ -66,7 +66,8 @@ void send(const std::optional<std::string>& from, const Endpoint& to, double len
 
 int main(int count, char** arguments) {
   CLI::App app{
-      "Measures the throughput and CPU cost of an SCTP stream. It uses usrsctp, in user space over raw IP, so it needs root and "
+      "Measures the throughput and CPU cost of an SCTP stream. It uses usrsctp, in user space over raw IP, "
+      "so it needs root and "
       "no kernel module; the kernel's own SCTP must not be loaded, because it would also answer."};
   app.require_subcommand(1);
   StackSettings settings;
@@ -79,7 +80,9 @@ int main(int count, char** arguments) {
   server->add_option("--port", port)->capture_default_str();
   server->add_option("--buffer", settings.buffer_bytes, "bytes of send and receive buffer")
       ->capture_default_str();
-  server->add_option("--mtu", settings.mtu, "MTU of the path in bytes of IP; it is not discovered automatically")
+  server
+      ->add_option("--mtu", settings.mtu,
+                   "MTU of the path in bytes of IP; it is not discovered automatically")
       ->capture_default_str()
       ->check(CLI::Range(1280, 65'535));
   server->add_flag("--once", once, "exit after the first stream");
@@ -93,11 +96,15 @@ int main(int count, char** arguments) {
   client->add_option("--port", port)->capture_default_str();
   client->add_option("--from", from, "address of this host to use");
   client->add_option("--seconds", length)->capture_default_str()->check(CLI::Range(0.1, 86'400.0));
-  client->add_option("--message", message_bytes, "bytes of each message (default: the most that fits into a packet)")
+  client
+      ->add_option("--message", message_bytes,
+                   "bytes of each message (default: the most that fits into a packet)")
       ->check(CLI::Range(1, 65'536));
   client->add_option("--buffer", settings.buffer_bytes, "bytes of send and receive buffer")
       ->capture_default_str();
-  client->add_option("--mtu", settings.mtu, "MTU of the path in bytes of IP; it is not discovered automatically")
+  client
+      ->add_option("--mtu", settings.mtu,
+                   "MTU of the path in bytes of IP; it is not discovered automatically")
       ->capture_default_str()
       ->check(CLI::Range(1280, 65'535));
 

@@ -124,7 +124,8 @@ int main(int argc, char** argv) {
   CLI::App app{"ttcp, and sweeps over packet sizes: TCP and UDP throughput to another host at each size."};
   app.require_subcommand(0, 1);
   app.footer(
-      "For a sweep, run `longhaul-ttcp serve` on one host and `longhaul-ttcp sweep HOST -F results.txt` on another.");
+      "For a sweep, run `longhaul-ttcp serve` on one host and `longhaul-ttcp sweep HOST -F results.txt` on "
+      "another.");
   PlainOptions plain_options;
   ServeOptions serve_options;
   SweepWords sweep_words;

@@ -91,7 +91,8 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
   app.add_flag("-d", options.socket.debug, "set SO_DEBUG on the socket");
   app.add_option("-b", options.socket.buffer_bytes, "socket buffer in bytes")
       ->check(CLI::Range(1u, kMostSocketBuffer));
-  app.add_option("-f", options.format, "unit of rates: k, m, g (bits) or K, M, G (bytes); powers of 1024, as in ttcp")
+  app.add_option("-f", options.format,
+                 "unit of rates: k, m, g (bits) or K, M, G (bytes); powers of 1024, as in ttcp")
       ->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}))
       ->capture_default_str();
   app.add_option("-n", options.buffers, "-t -s: number of buffers")->capture_default_str();
@@ -100,7 +101,8 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
       ->check(CLI::Range(0u, 60'000u));
   app.add_flag("-B", options.full_blocks, "-r: write only full blocks of -l bytes");
   app.add_flag("-T", options.touch, "-r: read each byte in memory");
-  app.add_flag("-c", options.continuous, "-t: send until interrupted; -r: receive one transfer after another");
+  app.add_flag("-c", options.continuous,
+               "-t: send until interrupted; -r: receive one transfer after another");
   app.add_flag("-R", options.concurrent, "-r: receive several transfers at once, each counted separately");
   app.option_defaults()->group("Plain ttcp, additions");
   add_family(app, options.family);
@@ -111,7 +113,8 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
   app.option_defaults()->group("Options");
   return [flags, &options] {
     if (flags->transmit == flags->receive)
-      throw CLI::ValidationError("-t, -r", "give one of them, or the command `sweep`, `serve` or `plot`; see --help");
+      throw CLI::ValidationError("-t, -r",
+                                 "give one of them, or the command `sweep`, `serve` or `plot`; see --help");
     options.transmit = flags->transmit;
     options.protocol = flags->udp ? Protocol::udp : Protocol::tcp;
     options.continuous |= options.concurrent;
@@ -119,8 +122,8 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
     if (options.transmit && options.port == 0)
       throw CLI::ValidationError("-p", "port 0 is not valid with -t");
     if (flags->udp && options.transmit && options.buffer_bytes > kMostDatagramBytes)
-      throw CLI::ValidationError("-l",
-                                 "a datagram can have at most " + std::to_string(kMostDatagramBytes) + " bytes");
+      throw CLI::ValidationError(
+          "-l", "a datagram can have at most " + std::to_string(kMostDatagramBytes) + " bytes");
     if (flags->udp && options.transmit && options.buffer_bytes <= 4)
       throw CLI::ValidationError("-l", "ttcp uses datagrams of up to 4 bytes as end marks");
   };
@@ -154,7 +157,8 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
       ->capture_default_str();
   add_parsed(sweep, "-L,--bytes", "amount of data in each test; default 8MiB", &wan::parse_bytes,
              [&words](std::uint64_t bytes) { words.plan.bytes = bytes; });
-  sweep.add_option("--packets", words.plan.packets, "number of packets in each test, for all sizes, instead of --bytes");
+  sweep.add_option("--packets", words.plan.packets,
+                   "number of packets in each test, for all sizes, instead of --bytes");
   sweep.add_option("-x,--padding", words.plan.padding_bytes, "bytes that UDP+12 adds to each packet")
       ->capture_default_str();
   sweep
@@ -162,12 +166,14 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
                   "minimum seconds of each test: sends more packets if needed")
       ->check(CLI::Range(0., 86'400.));
   sweep
-      .add_option("--max-time", words.sweep.most_seconds, "maximum seconds of each test: sends fewer packets if needed")
+      .add_option("--max-time", words.sweep.most_seconds,
+                  "maximum seconds of each test: sends fewer packets if needed")
       ->check(CLI::Range(0., 86'400.));
   add_parsed(sweep, "--rate", "limit of UDP in payload bits per second, e.g. 5mbit; default: none",
              &wan::parse_rate,
              [&words](std::uint64_t rate) { words.sweep.udp_rate = static_cast<double>(rate); });
-  sweep.add_flag("-D,--no-delay", words.sweep.socket.no_delay, "send each TCP write as a packet (TCP_NODELAY)");
+  sweep.add_flag("-D,--no-delay", words.sweep.socket.no_delay,
+                 "send each TCP write as a packet (TCP_NODELAY)");
   sweep
       .add_option("-b,--socket-buffer", words.sweep.socket.buffer_bytes,
                   "socket buffers in bytes, at both ends; default: the systems' defaults")
@@ -180,12 +186,17 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
   add_duration(sweep, "--silence", words.sweep.silence, 60s,
                "time without packets after which end marks are considered lost; default 2s");
   add_duration(sweep, "--gap", words.sweep.gap, 10min, "pause between two tests; default 100ms");
-  add_duration(sweep, "--patience", words.sweep.patience, 10min, "time to wait for a connection; default 10s");
+  add_duration(sweep, "--patience", words.sweep.patience, 10min,
+               "time to wait for a connection; default 10s");
   sweep.option_defaults()->group("Results");
-  sweep.add_option("-F,--file", words.text_file, "write a tab-separated table for a spreadsheet: trials, then means")
+  sweep
+      .add_option("-F,--file", words.text_file,
+                  "write a tab-separated table for a spreadsheet: trials, then means")
       ->type_name("FILE");
   sweep.add_option("--csv", words.csv_file, "write every column as CSV")->type_name("FILE");
-  sweep.add_option("--json", words.json_file, "write every column, and the conditions of the measurement, as JSON")
+  sweep
+      .add_option("--json", words.json_file,
+                  "write every column, and the conditions of the measurement, as JSON")
       ->type_name("FILE");
   sweep.add_flag("--force", words.force, "overwrite existing files");
   sweep.add_flag_callback(

@@ -340,9 +340,10 @@ void Plain::receive_datagrams(int socket) {
         ++at;
         continue;
       }
-      say(format(
-          "nothing received for %.0f s: the end marks are considered lost; the time is taken until the last data",
-          std::chrono::duration<double>(options_.silence).count()));
+      say(
+          format("nothing received for %.0f s: the end marks are considered lost; the time is taken until "
+                 "the last data",
+                 std::chrono::duration<double>(options_.silence).count()));
       at = finish(at);
       is_over = true;
     }

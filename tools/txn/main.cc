@@ -70,8 +70,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--from", options.from,
                   "agent that drives the transactions, HOST[:PORT]; repeat for more pairs");
   run->add_option("--to", options.to, "agent that serves them");
-  run->add_option("--data-address", options.data_addresses,
-                  "address at which the --from agent reaches the --to agent, if it differs from the address in --to");
+  run->add_option(
+      "--data-address", options.data_addresses,
+      "address at which the --from agent reaches the --to agent, if it differs from the address in --to");
   run->add_option("--data-port", options.data_port,
                   "data port of the first pair, others follow (default: dynamic)");
   run->add_option("--pairs", options.pairs, "number of parallel pairs between the same agents")
@@ -104,7 +105,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--retransmit-after", options.retransmit_after_ms,
                   "UDP: retransmission time-out in milliseconds (default: from measured round trips)")
       ->check(CLI::Range(1., 86'400'000.));
-  run->add_option("--patience", options.patience_seconds, "seconds to wait for the other agent before the run fails")
+  run->add_option("--patience", options.patience_seconds,
+                  "seconds to wait for the other agent before the run fails")
       ->check(CLI::Range(0.1, 86'400.))
       ->capture_default_str();
   run->add_option("--json", options.json, "write all results to this file, - for standard output")

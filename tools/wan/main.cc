@@ -46,9 +46,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--control", options.control, "Unix socket for `set` and `stats`")->type_name("FILE");
   run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")
       ->capture_default_str();
-  run->add_option(
-      "--schedule", options.schedule,
-      "file of timed changes: each line has a time and settings, e.g. 12.5s delay=90ms cut=off; `repeat 60s` starts over")
+  run->add_option("--schedule", options.schedule,
+                  "file of timed changes: each line has a time and settings, e.g. 12.5s delay=90ms cut=off; "
+                  "`repeat 60s` starts over")
       ->type_name("FILE");
   run->add_option("--priority", options.priority,
                   "realtime: priority over all ordinary processes, if permitted")
@@ -169,7 +169,8 @@ int main(int argc, char** argv) {
   trace->add_option("kind", trace_options.kind, kinds)->required();
   trace->add_option("--seed", trace_options.seed, "random seed; the same seed gives the same trace")
       ->capture_default_str();
-  trace->add_option("--seconds", trace_seconds, "length of the trace, which then repeats")->capture_default_str();
+  trace->add_option("--seconds", trace_seconds, "length of the trace, which then repeats")
+      ->capture_default_str();
   longhaul::manuals::add_options(app, "longhaul-wan");
   try {
     app.parse(argc, argv);

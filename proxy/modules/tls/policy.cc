@@ -116,7 +116,8 @@ config::TextResult<std::string> use_mint(Entry& entry, std::vector<Certificate> 
   while (!known.empty() && X509_self_signed(known.back().get(), 0) == 1) known = known.first(known.size() - 1);
   add_chain(entry.to_client.get(), known);
   for (std::string& warning : entry.mint->warnings(file)) warnings.push_back(std::move(warning));
-  return {boost::system::in_place_value, "certificates minted by a CA that is valid until " + date_of(X509_get0_notAfter(entry.mint->chain()[0].get()))};
+  return {boost::system::in_place_value, "certificates minted by a CA that is valid until " +
+                                             date_of(X509_get0_notAfter(entry.mint->chain()[0].get()))};
 }
 
 config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuthorities& all_authorities,
@@ -124,10 +125,12 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
   const auto* certificate = file_of(server, "certificate");
   const auto* key = file_of(server, "key");
   const auto* authorities = file_of(server, "ca");
-  if (!certificate) return config::TextError{"[[tls_server]] for " + server.name + " needs the key certificate."};
+  if (!certificate)
+    return config::TextError{"[[tls_server]] for " + server.name + " needs the key certificate."};
 
   auto chain = read_certificates(certificate->content);
-  if (chain.empty()) return config::TextError{certificate->name + ": it contains no certificate in PEM format."};
+  if (chain.empty())
+    return config::TextError{certificate->name + ": it contains no certificate in PEM format."};
   Key secret = key->held ? nullptr : read_key(key->content);
   if (!secret && !key->held)
     return config::TextError{key->name + ": it contains no private key in PEM format without a passphrase."};

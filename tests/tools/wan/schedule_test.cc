@@ -107,7 +107,8 @@ TEST_CASE("every kind of trace is a valid schedule, the same for the same seed")
   for (const Duration length : {Duration{0}, Duration{999'999}, Duration{24h + 1ms}})
     CHECK(make_trace({.kind = "lte", .length = length}).error() ==
           "lte must last at least 1 ms and at most a day");
-  CHECK(make_trace({.kind = "wifi", .length = 2h}).error() == "wifi must last at least 1 ms and at most an hour");
+  CHECK(make_trace({.kind = "wifi", .length = 2h}).error() ==
+        "wifi must last at least 1 ms and at most an hour");
   CHECK(parse_schedule(make_trace({.kind = "lte", .length = 1ms})->text).has_value());
   // All lines of the longest are read again.
   const std::string longest = make_trace({.kind = "wifi", .length = 1h})->text;

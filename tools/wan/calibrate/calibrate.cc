@@ -162,10 +162,10 @@ void delay(const Rig& rig, const CalibrateOptions& options, Report& report) {
     const Switch plain{rig};
     floor = ping_mean_ms(rig, 200, "0.005");
   }
-  report.title(
-      text("Delay. Mean of pings; half of the set RTT in each direction. The path's own round trip, over a kernel "
-           "bridge: %.3f ms.\nGoal: within 0.3 ms of the set RTT plus the path's own.",
-           floor));
+  report.title(text(
+      "Delay. Mean of pings; half of the set RTT in each direction. The path's own round trip, over a kernel "
+      "bridge: %.3f ms.\nGoal: within 0.3 ms of the set RTT plus the path's own.",
+      floor));
   report.row({"set RTT ms", "measured ms", "error ms", "source ms", "its error ms", "goal"});
   for (const double rtt : {0., 2., 10., 40., 100., 200., 2000.}) {
     report.doing(text("%g ms", rtt));

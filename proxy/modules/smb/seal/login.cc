@@ -90,7 +90,8 @@ void Login::from_server(Bytes buffer) {
     if (token.kind != Kind::kerberos || kerberos_token_type(token.token) != KerberosToken::reply)
       return refuse({});
     const auto reply = open_reply(*ticket_, token.token);
-    if (!reply) return fail(reasons::smb_login, "the server's reply to the client's ticket cannot be decrypted");
+    if (!reply)
+      return fail(reasons::smb_login, "the server's reply to the client's ticket cannot be decrypted");
     if (reply->acceptor) found_->key = copy_of(reply->acceptor->key);
   }
 }
@@ -100,7 +101,8 @@ void Login::from_server(Bytes buffer) {
 void Login::refuse(std::optional<std::int32_t> error) {
   const std::string user = ticket_->user;
   if (error == kClockSkewTooGreat) {
-    fail(reasons::smb_clock, "the server refused the ticket of " + user + " because the clocks differ too much");
+    fail(reasons::smb_clock,
+         "the server refused the ticket of " + user + " because the clocks differ too much");
   } else if (error == kTicketNotYetValid) {
     fail(reasons::smb_clock, "by the server's clock, the ticket of " + user + " is not valid yet");
   } else if (error == kTicketExpired) {
@@ -170,9 +172,9 @@ config::TextResult<std::string> test_keytab(const modules::ServerFile& keytab, B
   const Found* found = login.found();
   if (!found)
     return config::TextError{keytab.name + " does not match the server: " + login.missing().detail + "."};
-  return {boost::system::in_place_value, keytab.name + " matches the server: its ticket can be decrypted with the " +
-                                             std::string(to_text(found->etype)) + " key of version " +
-                                             std::to_string(found->kvno) + "."};
+  return {boost::system::in_place_value,
+          keytab.name + " matches the server: its ticket can be decrypted with the " +
+              std::string(to_text(found->etype)) + " key of version " + std::to_string(found->kvno) + "."};
 }
 
 }  // namespace longhaul::smb::seal

@@ -167,7 +167,8 @@ std::vector<std::string> ServerKeys::warnings(const std::string& keytab) const {
   std::vector<std::string> warnings;
   if (keytab.empty()) {
     warnings.push_back(
-        "There is no keytab, so sessions with a Kerberos login cannot be opened, only those of NTLM users with a "
+        "There is no keytab, so sessions with a Kerberos login cannot be opened, only those of NTLM users "
+        "with a "
         "hash.");
     return warnings;
   }
@@ -188,8 +189,7 @@ std::vector<std::string> ServerKeys::warnings(const std::string& keytab) const {
         " has only RC4 keys (arcfour-hmac) of the file server, but domains issue AES tickets; export "
         "the AES keys as well.");
   for (const std::string& name : skipped_)
-    warnings.push_back(keytab + ": the key of " + name +
-                       " has an unsupported type and is not used.");
+    warnings.push_back(keytab + ": the key of " + name + " has an unsupported type and is not used.");
   return warnings;
 }
 

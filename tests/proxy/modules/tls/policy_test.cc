@@ -89,9 +89,12 @@ TEST_CASE("tls policy: where certificates are minted, the certificate is an auth
   };
   const Issued limited = issue("mint", nullptr, {.constraints = "permitted;DNS:a.corp"});
   const Issued for_mail = issue("mint", nullptr, {.purposes = "emailProtection"});
-  CHECK(error(server, server) == "certificate.pem: its first certificate is not that of a CA (CA:TRUE), which mode = \"mint\" requires.");
+  CHECK(error(server, server) ==
+        "certificate.pem: its first certificate is not that of a CA (CA:TRUE), which mode = \"mint\" "
+        "requires.");
   CHECK(error(limited, other) == "key.pem: it is not the key of certificate.pem.");
-  CHECK(error(for_mail, for_mail) == "certificate.pem: its first certificate is not allowed to sign for servers (extendedKeyUsage).");
+  CHECK(error(for_mail, for_mail) ==
+        "certificate.pem: its first certificate is not allowed to sign for servers (extendedKeyUsage).");
 
   const auto warnings = [&](const Issued& mint, const std::string& name = "a.corp") { return (*read(mint, mint, name))->warnings(); };
   CHECK(warnings(limited).empty());
@@ -102,7 +105,8 @@ TEST_CASE("tls policy: where certificates are minted, the certificate is an auth
   CHECK(warnings(by_address).size() == 1);
   REQUIRE(warnings(limited, "*.b.corp").size() == 1);
   CHECK(warnings(limited, "*.b.corp")[0] ==
-        "certificate.pem is not allowed to sign for *.b.corp (nameConstraints): connections to it stay encrypted.");
+        "certificate.pem is not allowed to sign for *.b.corp (nameConstraints): connections to it stay "
+        "encrypted.");
   const Issued expired = issue("mint", nullptr, {.constraints = "permitted;DNS:a.corp", .begins = -7200, .ends = -3600});
   REQUIRE(warnings(expired).size() == 1);
   CHECK(warnings(expired)[0].starts_with("certificate.pem: the minting CA expired on "));
