@@ -171,7 +171,7 @@ TEST_CASE("tls downstream: the client waits for a key in another device, for fiv
   }
   SECTION("it does not") {
     CHECK(one.downstream->on_timeout(one.now + std::chrono::seconds(5)) == Downstream::Next::no_key);
-    CHECK(one.downstream->why() == "its key is not available: it has not signed within five seconds");
+    CHECK(one.downstream->why() == "its key is not available: the token has not signed within five seconds");
     CHECK_FALSE(one.downstream->is_waiting());
     held->sign();  // nobody waits for it any more
   }
