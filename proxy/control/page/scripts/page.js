@@ -70,7 +70,7 @@ function showUnreachable(error) {
   section.dataset.text = text;
   section.className = 'verdict bad';
   if (error.status === 401) return askForToken(section, text);
-  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'The data below are those of the last answer.'));
+  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'The data below are from the last answer.'));
 }
 
 function tick() {
