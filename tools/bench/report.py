@@ -49,7 +49,7 @@ METHOD = (
     "connections of its agents do not cross the line. One ping before and one after the measurement mark its place in the capture.",
     "A measurement is discarded and repeated, at most three times, if more than 1 % of the captured bytes are other traffic, "
     "if tcpdump lost packets, or, on a line without loss, if the share of retransmitted or late bytes exceeds that of the bare line by "
-    "more than 1 %.",
+    "more than one percentage point.",
     "Bytes on the line are IP bytes in both directions, counted by the emulator. Every file is compared by SHA-256. Before a "
     "cold pass the dictionaries of both proxies are cleared; a restart keeps the dictionary on disk. Random bytes are new for each cold "
     "pass, so that neither compression nor a dictionary can help.",

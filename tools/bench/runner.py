@@ -253,8 +253,8 @@ class Runner:
         if not cell.place.loss and cell.features not in WITHOUT_PAIR:
             bare = self._bare_repeated(cell)
             if bare is not None and found["repeated_share"] > bare + MOST_REPEATED:
-                return (f"{100 * found['repeated_share']:.1f} % of the bytes came again, {100 * bare:.1f} % on the bare "
-                        "line, and the line loses nothing")
+                return (f"{100 * found['repeated_share']:.1f} % of the bytes were retransmitted or late, {100 * bare:.1f} % on the "
+                        "bare line, although the line loses nothing")
         return None
 
     def _bare_repeated(self, cell):

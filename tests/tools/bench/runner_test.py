@@ -167,7 +167,7 @@ class Running(unittest.TestCase):
         store = self.run_it(happens)
         first, third = list(store.samples.values())[0], list(store.samples.values())[2]
         self.assertEqual(first["discarded"], ["2.0 % of the capture is other traffic"])
-        self.assertIn("1.5 % of the bytes came again", third["discarded"][0])
+        self.assertIn("1.5 % of the bytes were retransmitted or late", third["discarded"][0])
         self.assertNotIn("doubt", first)
 
     def test_what_never_becomes_good_is_kept_as_doubtful(self):
