@@ -103,7 +103,7 @@ TEST_CASE("every kind of trace is a valid schedule, the same for the same seed")
     other.seed = 4;
     CHECK(make_trace(other)->text != trace->text);
   }
-  CHECK(make_trace({.kind = "6g"}).error() == "\"6g\" is none of lte, 5g, starlink, wifi");
+  CHECK(make_trace({.kind = "6g"}).error() == "\"6g\" is not one of lte, 5g, starlink, wifi");
   for (const Duration length : {Duration{0}, Duration{999'999}, Duration{24h + 1ms}})
     CHECK(make_trace({.kind = "lte", .length = length}).error() ==
           "lte must last at least 1 ms and at most a day");
