@@ -239,7 +239,7 @@ void DiskObjects::on(Read& event) {
       ++counters_.damaged;
       // If the whole disk is gone, each requested object would be logged.
       if (options_.log && std::has_single_bit(counters_.damaged))
-        options_.log("a stored object cannot be read and is forgotten (" + event.content.error().message() +
+        options_.log("a stored object cannot be read and is discarded (" + event.content.error().message() +
                      "), " + std::to_string(counters_.damaged) + " so far");
       drop(event.id, File::remove);
     }

@@ -264,7 +264,7 @@ void DiskStore::on(Loaded& loaded) {
       // If the whole disk is gone, each requested segment would be logged.
       ++counters_.damaged;
       if (options_.log && std::has_single_bit(counters_.damaged))
-        options_.log("a segment cannot be read and is forgotten (" + loaded.bytes.error().message() + "), " +
+        options_.log("a segment cannot be read and is discarded (" + loaded.bytes.error().message() + "), " +
                      std::to_string(counters_.damaged) + " so far");
       drop_slot(loaded.slot, File::remove);
     }

@@ -10,19 +10,19 @@ class Category final : public boost::system::error_category {
   std::string message(int code) const override {
     switch (static_cast<StoreError>(code)) {
       case StoreError::truncated:
-        return "the file ends too early";
+        return "the file is truncated";
       case StoreError::damaged:
         return "it is damaged, or was written with another key";
       case StoreError::wrong_digest:
-        return "the bytes are not those that the name promises";
+        return "the content does not match its digest";
       case StoreError::no_randomness:
-        return "the system gives no random bytes";
+        return "the system provides no random bytes";
       case StoreError::no_cipher:
         return "OpenSSL has failed";
       case StoreError::catalogue:
         return "the catalogue failed";
     }
-    return "unknown error of the store";
+    return "unknown store error";
   }
 };
 

@@ -58,8 +58,8 @@ std::string fault_of(int file, const std::string& path) {
       (::stat(folder_of(path).c_str(), &folder) != 0 || about.st_uid != folder.st_uid))
     return "it belongs to another user";
   if ((about.st_mode & 077) != 0) return "other users may read or change it";
-  if (about.st_nlink != 1) return "it has a second name";
-  if (about.st_size != DictionaryKey::kBytes) return "it does not have 32 bytes";
+  if (about.st_nlink != 1) return "it has another hard link";
+  if (about.st_size != DictionaryKey::kBytes) return "its size is not 32 bytes";
   return {};
 }
 
@@ -105,7 +105,8 @@ Result<DictionaryKey> KeyFile::load_or_make(std::string& note) const {
     fault = last_error().message();
   }
   if (!fault.empty()) {
-    note = "the dictionary's key " + path_ + " is replaced (" + fault + "): what was stored is forgotten";
+    note = "the key " + path_ + " is replaced (" + fault +
+           "): stored data can no longer be decrypted and is discarded";
     if (auto destroyed = destroy(); !destroyed) return destroyed.error();
   }
   return make();

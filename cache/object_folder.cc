@@ -64,7 +64,7 @@ bool ObjectFolder::load_key() {
   std::string replaced;
   auto loaded = key_file_.load_or_make(replaced);
   if (!replaced.empty()) note(replaced);
-  if (!loaded) note("the key of stored objects cannot be read or made: " + loaded.error().message());
+  if (!loaded) note("the key of stored objects can be neither read nor created: " + loaded.error().message());
   std::lock_guard lock(key_mutex_);
   key_ = loaded ? std::make_shared<const DictionaryKey>(*loaded) : nullptr;
   return key_ != nullptr;
@@ -136,12 +136,13 @@ bool ObjectFolder::start(const std::function<void(Found&&)>& found, const std::a
     found({.number = number, .object = *std::move(label), .is_sure = is_sure});
   }
   if (torn > 0)
-    note("removed at the start: " + std::to_string(torn) + " objects that are torn or of another key");
+    note("removed at the start: " + std::to_string(torn) +
+         " objects that are incomplete or encrypted with another key");
   if (unsure > 0)
     note(std::to_string(unsure) +
-         " objects of a daemon that was killed, or of an earlier start of this system, are used only after "
-         "their server has "
-         "confirmed them");
+         " objects from a daemon that was killed, or from before the last boot of this system, are used only "
+         "after "
+         "their server has confirmed them");
   return true;
 }
 
@@ -181,7 +182,7 @@ bool ObjectFolder::clear() {
   const auto destroyed = key_file_.destroy();
   if (!destroyed)
     note("the key of stored objects cannot be destroyed (" + destroyed.error().message() +
-         "): copies of their files can still be decrypted with it");
+         "): copies of the files can still be decrypted with it");
   if (!usable_) return destroyed.has_value();
   stuck_bytes_ = 0;
   remove_all();

@@ -137,7 +137,7 @@ Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& fol
     status = db->Put(rocksdb::WriteOptions(), std::string(1, kVersionKey), ours);
   }
   if (!status.ok() || version != ours) {
-    why = status.ok() ? "it has another version" : status.ToString();
+    why = status.ok() ? "it was written by another version" : status.ToString();
     return make_error_code(StoreError::catalogue);
   }
   return std::unique_ptr<Catalogue>(std::make_unique<RocksdbCatalogue>(std::move(db), key));

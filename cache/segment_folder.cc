@@ -80,7 +80,7 @@ bool SegmentFolder::load_key() {
   std::string replaced;
   auto loaded = key_file_.load_or_make(replaced);
   if (!replaced.empty()) note(replaced);
-  if (!loaded) note("the dictionary's key cannot be read or made: " + loaded.error().message());
+  if (!loaded) note("the dictionary's key can be neither read nor created: " + loaded.error().message());
   std::lock_guard lock(key_mutex_);
   key_ = loaded ? std::make_shared<const DictionaryKey>(*loaded) : nullptr;
   return key_ != nullptr;
@@ -143,10 +143,10 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
     if (catalogue_ && !catalogue_->add(records.back())) close_catalogue("a record cannot be written");
   }
   if (gone + torn + adopted > 0)
-    note("forgotten at the start: " + std::to_string(gone) + " segments without their file, " +
-         std::to_string(torn) +
-         " files that are torn or of another key; found again without the catalogue: " +
-         std::to_string(adopted));
+    note("at the start: " + std::to_string(gone) +
+         " segments without a file were removed from the catalogue, " + std::to_string(torn) +
+         " files that are incomplete or encrypted with another key were deleted, " + std::to_string(adopted) +
+         " files that were not in the catalogue were added to it");
   std::sort(records.begin(), records.end(),
             [](const Record& a, const Record& b) { return a.number < b.number; });
   usable_ = true;
@@ -177,7 +177,7 @@ void SegmentFolder::make_catalogue_anew() {
 
 // The store continues without the catalogue: the files have everything for the next start.
 void SegmentFolder::close_catalogue(const std::string& why) {
-  note("the catalogue in " + catalogue_path_ + " failed (" + why + "); segments are kept without it");
+  note("the catalogue in " + catalogue_path_ + " failed (" + why + "); segments are stored without it");
   catalogue_.reset();
   writes_without_catalogue_ = 0;
 }
@@ -209,7 +209,7 @@ SegmentFolder::Written SegmentFolder::write(const Record& record, std::span<cons
     return Written::wrong_digest;
   }
   if (!written && is_missing(written.error())) {
-    note("the directory " + options_.path + " went away: everything in it is forgotten");
+    note("the directory " + options_.path + " has disappeared: its segments are lost");
     usable_ = false;
     catalogue_.reset();
     lock_.reset();  // of a file that no other process can find any more
@@ -240,14 +240,14 @@ void SegmentFolder::remove(std::uint64_t number, std::uint64_t file_bytes) {
 
 void SegmentFolder::use(std::uint64_t number, std::uint64_t stamp) {
   if (!usable_ || !catalogue_) return;
-  if (!catalogue_->use(number, stamp)) close_catalogue("a use cannot be noted");
+  if (!catalogue_->use(number, stamp)) close_catalogue("a use cannot be recorded");
 }
 
 bool SegmentFolder::clear() {
   auto destroyed = key_file_.destroy();
   if (!destroyed)
     note("the dictionary's key cannot be destroyed (" + destroyed.error().message() +
-         "): copies of its files can still be decrypted with it");
+         "): copies of the files can still be decrypted with it");
   if (!usable_) return destroyed.has_value();
   if (auto listed = options_.files->list(segments_path_))
     for (const FileEntry& entry : *listed)

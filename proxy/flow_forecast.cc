@@ -80,7 +80,7 @@ Forecast FlowForecast::of(const flows::Tuple& tuple) {
     forecast.path = Path::not_intercepted;
     if (!arrival.is_up && !flows_.may_leave(tuple.client.address(), tuple.destination)) {
       forecast.path = Path::refused;
-      forecast.sentence += " The packet rules behind fail = closed would refuse it.";
+      forecast.sentence += " The packet rules of fail = closed would refuse it.";
     }
   }
   return forecast;

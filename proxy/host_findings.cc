@@ -87,10 +87,11 @@ void look_at_networks(const config::Peer& peer, const HostFacts& host, HostFindi
     for (const net::Interface& each : host.interfaces)
       for (const config::Network& own : each.networks)
         if (own.prefix_length <= network.prefix_length && config::contains(own, network.address)) {
-          found.warnings.push_back(
-              "The network " + to_text(network) + " of the peer \"" + peer.name + "\" is part of " +
-              to_text(own) + ", which is connected to this host's interface " + each.name +
-              ", so flows to it never use the link. networks are those behind the peer.");
+          found.warnings.push_back("The network " + to_text(network) + " of the peer \"" + peer.name +
+                                   "\" is part of " + to_text(own) +
+                                   ", which is connected to this host's interface " + each.name +
+                                   ", so flows to it never use the link. The key networks is for the "
+                                   "networks of the peer's site.");
           return;
         }
 }
@@ -101,9 +102,10 @@ void look_at_allow(const config::Config& config, HostFindings& found) {
   const config::Peer& peer = config.peers.front();
   for (const config::Network& network : peer.networks)
     if (std::ranges::find(config.link.allow, network) != config.link.allow.end())
-      found.warnings.push_back("The network " + to_text(network) + " is in [link] allow, which lists what the peer may reach "
-                               "at this site, and in networks of the peer \"" + peer.name +
-                               "\", which lists what is behind the peer.");
+      found.warnings.push_back("The network " + to_text(network) +
+                               " is in [link] allow, which lists the networks that the "
+                               "peer may reach at this site, and in networks of the peer \"" +
+                               peer.name + "\", which lists the networks of the peer's site.");
 }
 
 // Without its local address or interface, nothing can be sent on a path.
@@ -116,9 +118,10 @@ void look_at_paths(const config::Peer& peer, const HostFacts& host, HostFindings
                 : std::any_of(host.interfaces.begin(), host.interfaces.end(),
                               [&](const net::Interface& each) { return each.name == path.local; });
     if (!is_here)
-      found.warnings.push_back(
-          "The path \"" + path.name + "\" of the peer \"" + peer.name + "\" is to send from " + path.local +
-          ", which is no " + (address ? "address" : "interface") + " of this host: the path will not work.");
+      found.warnings.push_back("The path \"" + path.name + "\" of the peer \"" + peer.name +
+                               "\" has local = \"" + path.local + "\", which is not an " +
+                               (address ? "address" : "interface") +
+                               " of this host: the path will not work.");
   }
 }
 
@@ -139,23 +142,24 @@ void look_at_peers(const config::Config& config, const HostFacts& host, HostFind
     if (config.intercept.mode == config::Intercept::Mode::tproxy &&
         std::find(taken.begin(), taken.end(), way) != taken.end())
       found.warnings.push_back(
-          "The way to the peer \"" + peer.name + "\" leads through " + way +
+          "The route to the peer \"" + peer.name + "\" leads through " + way +
           ", which [intercept] interfaces names; that list is for the interfaces towards the clients, "
-          "not the WAN. Ignore this if the host has one interface only (one-armed).");
+          "not the WAN. Ignore this if the host has only one interface (one-armed).");
   }
 }
 
 void look_at_room(const config::Config& config, const HostFacts& host, HostFindings& found) {
   if (host.memory_bytes != 0 && config.limits.memory_bytes > host.memory_bytes)
-    found.warnings.push_back("[limits] memory is " + config::size_to_text(config.limits.memory_bytes) +
-                             ", but this host has only " +
-                             config::size_to_text(host.memory_bytes >> 20 << 20) +
-                             ": the kernel would end the daemon before the limit is reached.");
-  if (!config.peers.empty() && host.disk_bytes != 0 && config.dictionary.disk_bytes > host.disk_bytes)
     found.warnings.push_back(
-        "[dictionary] disk is " + config::size_to_text(config.dictionary.disk_bytes) +
-        ", but the file system of " + (config.state_dir / config.dictionary.directory).string() +
-        " has room for " + config::size_to_text(host.disk_bytes >> 20 << 20) + " only: the dictionary would fill it.");
+        "[limits] memory is " + config::size_to_text(config.limits.memory_bytes) +
+        ", but this host has only " + config::size_to_text(host.memory_bytes >> 20 << 20) +
+        ": the kernel would kill the daemon (out of memory) before the limit is reached.");
+  if (!config.peers.empty() && host.disk_bytes != 0 && config.dictionary.disk_bytes > host.disk_bytes)
+    found.warnings.push_back("[dictionary] disk is " + config::size_to_text(config.dictionary.disk_bytes) +
+                             ", but the file system of " +
+                             (config.state_dir / config.dictionary.directory).string() + " has only " +
+                             config::size_to_text(host.disk_bytes >> 20 << 20) +
+                             " free: the dictionary would fill it.");
 }
 
 // The targets of flow records, metrics and the log that cannot be reached now.

@@ -75,8 +75,7 @@ bool ObjectDisk::read(Id id, Done done) {
     const std::uint64_t skipped = patience_.counters(now).skipped;
     if (std::has_single_bit(skipped))
       log::warn("objects",
-                {{"event",
-                  "the disk does not answer in time; stored responses are not read from it for the moment"},
+                {{"event", "the disk responds too slowly; stored responses are temporarily not read from it"},
                  {"skipped", std::to_string(skipped)}});
     return false;
   }

@@ -19,7 +19,7 @@ class Category final : public boost::system::error_category {
       case ReferenceError::malformed:
         return "malformed references";
       case ReferenceError::not_held:
-        return "refers to history that is not held";
+        return "reference to history that is not stored";
     }
     return "unknown";
   }

@@ -10,15 +10,15 @@ class Category : public boost::system::error_category {
   std::string message(int code) const override {
     switch (static_cast<Error>(code)) {
       case Error::malformed_message:
-        return "the peer sent a dictionary message that cannot be read";
+        return "the peer sent a malformed dictionary message";
       case Error::unexpected_message:
-        return "the peer sent a dictionary message that has no place here";
+        return "the peer sent an unexpected dictionary message";
       case Error::malformed_block:
-        return "the peer sent a block that cannot be read";
+        return "the peer sent a malformed block";
       case Error::not_restorable:
         return "a block could not be restored, and the peer no longer has it";
     }
-    return "unknown error of reduction";
+    return "unknown reduction error";
   }
 };
 

@@ -43,17 +43,20 @@ bool tell_unknown_command(const CLI::App& app, std::span<const char* const> word
 
 // Additions to the definition of the commands, for the manual page.
 std::vector<manuals::Section> manual_sections() {
-  return {{"Exit status",
-           "0: done. 1: the daemon or the host refused. 2: bad usage or bad configuration; nothing was started."},
-          {"Signals",
-           "longhaul run: SIGTERM and SIGINT end the daemon in order; SIGHUP reloads the configuration, as longhaul "
-           "reload does."},
-          {"Files",
-           "/etc/longhaul/longhaul.toml: the configuration that longhaul.service runs.\n\n"
-           "/etc/longhaul/NAME.toml: the configuration that longhaul@NAME.service runs; its state_dir is "
-           "/var/lib/longhaul-NAME.\n\n"
-           "/var/lib/longhaul: the default state_dir: the token of the control API, the dictionary on disk and its key."},
-          {"See also", "longhaul.toml(5), systemctl(1), journalctl(1), nft(8)"}};
+  return {
+      {"Exit status",
+       "0: done. 1: the daemon or the host refused. 2: bad usage or bad configuration; nothing was started."},
+      {"Signals",
+       "longhaul run: SIGTERM and SIGINT stop the daemon cleanly; SIGHUP reloads the configuration, as "
+       "longhaul "
+       "reload does."},
+      {"Files",
+       "/etc/longhaul/longhaul.toml: the configuration that longhaul.service runs.\n\n"
+       "/etc/longhaul/NAME.toml: the configuration that longhaul@NAME.service runs; its state_dir is "
+       "/var/lib/longhaul-NAME.\n\n"
+       "/var/lib/longhaul: the default state_dir: the token of the control API, the dictionary on disk and "
+       "its key."},
+      {"See also", "longhaul.toml(5), systemctl(1), journalctl(1), nft(8)"}};
 }
 
 // Values that the options' checks do not name.

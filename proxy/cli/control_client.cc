@@ -109,8 +109,9 @@ TextResult<std::string> ControlClient::token(http::verb method) const {
   const auto read = control::read_token(daemon_.token_file);
   if (read) return {boost::system::in_place_value, *read};
   if (read.error().missing)
-    return TextError{"there is no control token file " + daemon_.token_file.string() +
-                     "; the daemon keeps the token in its state_dir: give its place with --state-dir or --token-file"};
+    return TextError{
+        "there is no control token file " + daemon_.token_file.string() +
+        "; the daemon keeps the token in its state_dir: give its location with --state-dir or --token-file"};
   return TextError{read.error().sentence +
                    "; run the command as the daemon's user (root), or give --token-file"};
 }
@@ -168,7 +169,7 @@ TextResult<json::value> ControlClient::ask(http::verb method, const std::string&
   if (reply.status == static_cast<unsigned>(http::status::unauthorized) && !secret->empty())
     return fail("the daemon at " + config::to_text(daemon_.address) + " rejects the token in " +
                 daemon_.token_file.string() +
-                "; it may use another token file: give its place with --state-dir or --token-file");
+                "; it may use another token file: give its location with --state-dir or --token-file");
   const auto* sentence = answer.get_object().if_contains("error");
   return fail(sentence != nullptr && sentence->is_string()
                   ? std::string(sentence->get_string())

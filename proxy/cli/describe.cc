@@ -84,7 +84,8 @@ std::string paths(const config::Peer& peer) {
             "round-trip time"
       : peer.policy == config::PathPolicy::best ? "everything uses the one with the lowest round-trip time"
                                                 : "everything uses the first one";
-  std::string text = std::string("    Paths to it (of the working ones of the lowest cost, ") + uses + "):\n";
+  std::string text =
+      std::string("    Paths to it (among the working paths of the lowest cost, ") + uses + "):\n";
   for (const config::PeerPath& path : peer.paths)
     text += "      " + path.name + (path.address ? ", to " + to_text(*path.address) : std::string()) +
             (path.local.empty() ? std::string() : ", from " + path.local) + ", rate " +
@@ -102,7 +103,7 @@ void link(std::string& text, const Config& config) {
             " and must present the key " +
             join(peer.fingerprints, [](const std::string& key) { return key; }, " or ") +
             (peer.preshared_key_file ? ", and must know the secret in " + peer.preshared_key_file->string() : "") + ".\n";
-    text += "    Networks behind it: " + (peer.networks.empty() ? "none" : networks(peer.networks)) + ".\n";
+    text += "    Networks of its site: " + (peer.networks.empty() ? "none" : networks(peer.networks)) + ".\n";
     if (!peer.names.empty())
       text += "    Names resolved there: " +
               join(peer.names, [](const config::NamePattern& pattern) { return pattern.to_text(); }) +

@@ -38,13 +38,14 @@ TextResult<void> install_rules(const Config& config, bool if_configured, interce
   const auto rules = intercept::closed_rules(config);
   if (!rules) return rules.error();
   if (if_configured && !rules->close_something()) {
-    out << "Nothing to install: " << config.file.string() << " closes nothing.\n";
+    out << "Nothing to install: " << config.file.string() << " requires no closed flows.\n";
     return {};
   }
   if (!rules->close_something())
-    return config::TextError{config.file.string() +
-                             " closes nothing: neither [intercept] nor a [[rule]] says fail = \"closed\", or no flow "
-                             "passes through this host"};
+    return config::TextError{
+        config.file.string() +
+        " requires no closed flows: neither [intercept] nor a [[rule]] has fail = \"closed\", or no flow "
+        "passes through this host"};
   const auto running = door.has_daemon(config.intercept.port);
   if (!running) return running.error();
   if (*running) {
@@ -72,10 +73,11 @@ TextResult<void> remove_rules(const Config& config, intercept::ClosedDoor& door,
   }
   const auto removed = door.remove(port);
   if (!removed) return removed.error();
-  out << wrapped("The table inet " + intercept::closed_table_name(port) +
-                 (*removed ? " is removed: connections leave unencrypted. The daemon installs it again at its next "
-                             "start, unless the configuration says fail = \"open\"."
-                           : " is not installed: nothing is enforced."));
+  out << wrapped(
+      "The table inet " + intercept::closed_table_name(port) +
+      (*removed ? " is removed: connections leave unencrypted. The daemon installs it again at its next "
+                  "start, unless the configuration has fail = \"open\"."
+                : " is not installed: nothing is enforced."));
   return {};
 }
 
@@ -89,7 +91,7 @@ TextResult<void> print_rules(const Config& config, intercept::ClosedDoor& door, 
   if (rules->close_something())
     out << "# not installed; it would be:\n" << intercept::closed_table_text(*rules);
   else
-    out << "# not installed, and " << config.file.string() << " closes nothing\n";
+    out << "# not installed, and " << config.file.string() << " requires no closed flows\n";
   return {};
 }
 
@@ -100,7 +102,7 @@ TextResult<void> without_configuration(const FailClosedTyped& typed, const std::
   const auto kept = intercept::read_kept_rules(typed.kept);
   if (kept.has_error())
     return config::TextError{mistake + " And there are no rules to fall back on (" + kept.error().message +
-                             "): if fail = \"closed\" is wanted, nothing enforces it now"};
+                             "). If fail = \"closed\" is intended, nothing enforces it now"};
   const std::string table = intercept::closed_table_name(kept->port);
   if (typed.action == "install") {
     if (auto done = door.enforce_text(kept->commands); !done) return done.error();
@@ -118,18 +120,22 @@ TextResult<void> without_configuration(const FailClosedTyped& typed, const std::
 
 void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "fail-closed", "Install, remove or show the packet rules behind fail = \"closed\", which outlive the daemon");
+      "fail-closed",
+      "Install, remove or show the packet rules that enforce fail = \"closed\", which outlive the daemon");
   const auto typed = std::make_shared<FailClosedTyped>();
   command->add_option("action", typed->action, "install, remove or print (show the rules)")
       ->required()
       ->check(CLI::IsMember({"install", "remove", "print"}))
       ->type_name("");
   command->add_option("FILE", typed->file, "the daemon's configuration file")->required();
-  command->add_flag("--if-configured", typed->if_configured,
-                    "install: succeed without doing anything if the file closes nothing (for a unit at boot)");
-  command->add_option("--kept", typed->kept,
-                      "install, remove: the file closed.rules of state_dir, with the rules that were last in force, to use "
-                      "where the configuration cannot be read")
+  command->add_flag(
+      "--if-configured", typed->if_configured,
+      "install: succeed without doing anything if the file requires no closed flows (for a unit at boot)");
+  command
+      ->add_option("--kept", typed->kept,
+                   "install, remove: the file closed.rules of state_dir, with the rules that were last in "
+                   "force, to use "
+                   "if the configuration cannot be read")
       ->type_name("FILE");
   command->callback([typed, &out, &errors, &exit_code] {
     intercept::ClosedDoor door;

@@ -36,8 +36,8 @@ std::string lost_words(const json::value& lost) {
 }
 
 std::string_view how_words(std::string_view how) {
-  if (how == "next_open") return "by an error in answer to an open of the file";
-  if (how == "late_error") return "by an error in answer to a later request";
+  if (how == "next_open") return "by an error in the response to an open of the file";
+  if (how == "late_error") return "by an error in the response to a later request";
   if (how == "reset") return "by a reset of its connection";
   return how;
 }
@@ -92,7 +92,8 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
     table.shorten("CLIENT");
   }
   table.print(out);
-  if (!removed.empty()) out << "Too wide for this screen: " << removed << "; longhaul flows --json has all.\n";
+  if (!removed.empty())
+    out << "Too wide for this screen: " << removed << "; longhaul flows --json prints all.\n";
   if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
 }
 
@@ -148,8 +149,8 @@ void show_why(const json::value& why, std::ostream& out) {
   if (flow.is_null() && !why.at("last").is_null()) {
     const auto& last = why.at("last");
     line(out, "last",
-         "flow " + text(last.at("id")) + " between these addresses went " + over_or_past(last) + " (" +
-             text(last.at("reason")) + ") and was " + text(last.at("state")) + reset_words(last));
+         "flow " + text(last.at("id")) + " between these addresses, " + over_or_past(last) + " (" +
+             text(last.at("reason")) + "), was " + text(last.at("state")) + reset_words(last));
   }
 }
 

@@ -41,8 +41,9 @@ void look_at_port(const typename Protocol::endpoint& at, const std::string& what
   const int on = 1;
   if (type == SOCK_STREAM) (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket, at.data(), static_cast<socklen_t>(at.size())) != 0)
-    needs.warnings.push_back(what + " cannot be used: " + std::strerror(errno) +
-                             ". Remedy: end the program that has it (ss -lntup), or configure another port.");
+    needs.warnings.push_back(
+        what + " cannot be used: " + std::strerror(errno) +
+        ". Remedy: stop the program that uses it (ss -lntup shows it), or configure another port.");
   ::close(socket);
 }
 

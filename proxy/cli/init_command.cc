@@ -70,11 +70,11 @@ class Initialiser {
     std::string answer;
     if (!std::getline(in_, answer)) {
       errors_ << '\n';
-      throw Refused(option + " is missing, and there is no answer to the question; nothing was written");
+      throw Refused(option + " is missing, and standard input ended before the answer; nothing was written");
     }
     const auto begin = answer.find_first_not_of(" \t"), end = answer.find_last_not_of(" \t\r");
     answer = begin == std::string::npos ? proposal : answer.substr(begin, end - begin + 1);
-    if (answer.empty()) throw Refused(option + " is needed; nothing was written");
+    if (answer.empty()) throw Refused(option + " is required; nothing was written");
     return answer;
   }
 
@@ -139,12 +139,14 @@ class Initialiser {
   std::optional<NewPeer> typed_peer() const {
     if (typed_.peer.empty()) {
       if (!typed_.fingerprint.empty() || !typed_.address.empty() || !typed_.networks.empty())
-        throw Refused("--address, --fingerprint and --networks are those of the peer: --peer NAME is missing; nothing was written");
+        throw Refused(
+            "--address, --fingerprint and --networks describe the peer, but --peer NAME is missing; nothing "
+            "was written");
       return std::nullopt;
     }
     if (typed_.fingerprint.empty())
-      throw Refused("--fingerprint is missing: the fingerprint of the peer \"" + typed_.peer +
-                    "\", as longhaul init or keygen printed it there; nothing was written");
+      throw Refused("--fingerprint is missing: it is the fingerprint of the peer \"" + typed_.peer +
+                    "\", which longhaul init or keygen printed there; nothing was written");
     NewPeer peer{.name = typed_.peer, .fingerprint = typed_.fingerprint, .networks = typed_.networks};
     if (!typed_.address.empty()) peer.address = peer_address();
     return peer;
@@ -159,19 +161,24 @@ class Initialiser {
     site.networks = typed_.own_networks.empty() ? networks_of(site.interface) : typed_.own_networks;
     if (site.networks.empty())
       throw Refused("the interface " + site.interface +
-                    " does not exist or has no address, so --own-networks is needed: the networks of this site; nothing was written");
+                    " does not exist or has no address, so --own-networks (the networks of this site) is "
+                    "required; nothing was written");
     return site;
   }
 
   // The role follows from the address; --role states it explicitly.
   void check_role() const {
     if (typed_.role == "branch" && typed_.peer.empty())
-      throw Refused("a branch connects to the other site: run longhaul init there first, and type here the line that it "
-                    "prints; nothing was written");
+      throw Refused(
+          "a branch connects to the other site: run longhaul init there first, then run here the command "
+          "that "
+          "it prints; nothing was written");
     if (typed_.role == "branch" && typed_.address.empty())
-      throw Refused("a branch connects to the other site: --address is missing, that of the peer; nothing was written");
+      throw Refused(
+          "a branch connects to the other site: --address, the peer's address, is missing; nothing was "
+          "written");
     if (typed_.role == "datacenter" && !typed_.address.empty())
-      throw Refused("--address is for a branch, which connects to it; nothing was written");
+      throw Refused("--address is only for a branch, which connects to that address; nothing was written");
   }
 
   void make_site() {
@@ -187,9 +194,10 @@ class Initialiser {
     out_ << wrapped("Created " + file_.string() + " and " + made.private_key.lexically_normal().string() +
                     " (private: keep it on this host).");
     if (site.role == Role::datacenter && !site.peer)
-      out_ << "\nAt the other site, type:\n\n  ";
+      out_ << "\nAt the other site, run:\n\n  ";
     else
-      out_ << "\nAt the site \"" << site.peer->name << "\", unless it knows this site already, type:\n\n  ";
+      out_ << "\nAt the site \"" << site.peer->name
+           << "\", unless it already has this site as a peer, run:\n\n  ";
     out_ << command_for_other_site(site, own, made.fingerprint) << "\n\n";
     say_needs();
   }
@@ -203,16 +211,17 @@ class Initialiser {
                                                   {"--own-address", !typed_.own_address.empty()}};
     for (const auto& [option, is_given] : given)
       if (is_given)
-        throw Refused(file_.string() + " exists and keeps what it says of this site, so " + option +
-                      " would have no effect: leave it out to add a peer, or edit the file; nothing was written");
+        throw Refused(file_.string() + " exists, and its settings of this site are kept, so " + option +
+                      " would have no effect: omit it to add a peer, or edit the file; nothing was written");
   }
 
   // Handles the line printed by the other site if this site already has a file.
   void add_peer() {
     const auto peer = typed_peer();
     if (!peer)
-      throw Refused(file_.string() + " exists and is not overwritten. To add a peer to it, type the line that longhaul init "
-                    "printed at the other site");
+      throw Refused(file_.string() +
+                    " exists and is not overwritten. To add a peer to it, run the command that longhaul "
+                    "init printed at the other site");
     refuse_options_of_site();
     (void)config::read(file_);
     std::ifstream stream(file_, std::ios::binary);
@@ -223,7 +232,8 @@ class Initialiser {
     text += peer_text(*peer);
     (void)config::read_text(text, file_);
     replace(text);
-    out_ << "Added the peer \"" << peer->name << "\" to " << file_.string() << ". A running daemon: longhaul reload.\n\n";
+    out_ << "Added the peer \"" << peer->name << "\" to " << file_.string()
+         << ". If the daemon is running: longhaul reload.\n\n";
     say_needs();
   }
 
@@ -233,7 +243,8 @@ class Initialiser {
         ask(typed_.own_address, "--own-address", "Address of this host that the other site connects to", own ? own->to_string() : "");
     const auto address = config::parse_address(text);
     if (address && net::interface_with(interfaces_, *address) == nullptr)
-      errors_ << wrapped("Note: " + text + " is no address of this host; that is right if a router translates it to one.");
+      errors_ << wrapped("Note: " + text +
+                         " is not an address of this host; this is correct if a router translates it (NAT).");
     if (!address && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") != std::string::npos)
       throw Refused("--own-address \"" + text + "\" is neither an address nor a name; nothing was written");
     return address && address->is_v6() ? "[" + text + "]" : text;
@@ -279,8 +290,9 @@ class Initialiser {
       for (const std::string& warning : config::warnings(config)) needs.warnings.push_back(warning);
     if (const std::string doubt = doubt_about_interfaces(config); !doubt.empty()) needs.warnings.push_back(doubt);
     out_ << wrapped_lines(to_text(needs));
-    if (needs.errors.empty() && needs.warnings.empty()) out_ << "This host has what the configuration needs.\n";
-    out_ << "Nothing on this host was changed but these files.\n\nThen: longhaul check " << file_.string()
+    if (needs.errors.empty() && needs.warnings.empty())
+      out_ << "This host meets the needs of the configuration.\n";
+    out_ << "Nothing else on this host was changed.\n\nThen: longhaul check " << file_.string()
          << "\n      systemctl start longhaul    (or: longhaul run " << file_.string() << ")\n";
   }
 
@@ -295,8 +307,9 @@ class Initialiser {
 }  // namespace
 
 void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::ostream& errors, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "init", "Create this site's key and configuration, and print what to type at the other site; asks for what is missing");
+  CLI::App* command = app.add_subcommand("init",
+                                         "Create this site's key and configuration, and print the command "
+                                         "for the other site; asks for missing values");
   const auto typed = std::make_shared<InitTyped>();
   command->add_option("--site", typed->site, "the name of this site")->type_name("NAME");
   command->add_option("--role", typed->role, "branch: connects to the other site; datacenter: the other site connects to it")
@@ -308,10 +321,14 @@ void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::o
       ->type_name("NETWORK");
   command->add_option("--own-address", typed->own_address, "datacenter: the address of this host that the other site connects to")
       ->type_name("ADDRESS");
-  command->add_option("--peer", typed->peer, "the name of the other site, if it is known already")->type_name("NAME");
-  command->add_option("--address", typed->address, "the peer's address (port: 7600 unless another is given)")->type_name("ADDRESS[:PORT]");
+  command->add_option("--peer", typed->peer, "the name of the other site, if it has been set up already")
+      ->type_name("NAME");
+  command->add_option("--address", typed->address, "the peer's address (default port: 7600)")
+      ->type_name("ADDRESS[:PORT]");
   command->add_option("--fingerprint", typed->fingerprint, "the peer's fingerprint")->type_name("sha256:HEX");
-  command->add_option("--networks", typed->networks, "the networks behind the peer")->delimiter(',')->type_name("NETWORK");
+  command->add_option("--networks", typed->networks, "the networks of the peer's site")
+      ->delimiter(',')
+      ->type_name("NETWORK");
   command->add_option("--dir", typed->folder, "the directory to write to (default: /etc/longhaul for root, else this one)")
       ->type_name("DIR");
   command->callback([typed, &in, &out, &errors, &exit_code] {

@@ -40,19 +40,22 @@ std::string peer_text(const NewPeer& peer) {
   else
     text += "# no address: it connects to this site\n";
   text += "fingerprint = " + quoted(peer.fingerprint) + "\n";
-  text += "networks = " + list(peer.networks) + "    # behind the peer\n";
-  text += "# rate = \"50mbit\"    # what this site may send to it; without it the line is measured\n";
+  text += "networks = " + list(peer.networks) + "    # at the peer's site\n";
+  text +=
+      "# rate = \"50mbit\"    # rate from this site to the peer; if it is not set, the rate is measured\n";
   return text;
 }
 
 std::string configuration_text(const NewSite& site) {
-  std::string text = "# Made by longhaul init; every key: man longhaul.toml. After a change: longhaul check, then longhaul reload.\n";
+  std::string text =
+      "# Created by longhaul init. All keys: man longhaul.toml. After a change: longhaul check, then "
+      "longhaul reload.\n";
   text += "site = " + quoted(site.name) + "\n\n[identity]\n";
   text += "certificate = " + quoted(site.name + ".crt") + "\n";
   text += "private_key = " + quoted(site.name + ".key") + "    # stays on this host\n";
   text += "\n[link]\n";
   if (site.role == Role::datacenter) text += std::string("listen = \"[::]") + kPort + "\"    # TCP and UDP\n";
-  text += "allow = " + list(site.networks) + "    # what the peers' clients may reach here\n";
+  text += "allow = " + list(site.networks) + "    # networks that the peers' clients may reach here\n";
   text += "\n[intercept]    # transparent mode; without root or routing: [[forward]] or [socks] instead\n";
   text += "mode = \"tproxy\"\ninterfaces = " + list({site.interface}) + "    # towards the clients, never the WAN\n";
   text += "# fail = \"closed\"    # without a link, refuse connections instead of sending them unencrypted\n";

@@ -48,9 +48,9 @@ std::string udp_line(const json::value& link) {
   if (state == "probing")
     return udp.at("remote_address").is_null() ? "no UDP packet received yet" : "probing UDP";
   if (state == "failed")
-    return "UDP is not answered; using TCP, and UDP is probed again within a minute. If it stays so, check "
-           "that "
-           "firewalls pass UDP on the link's port";
+    return "the peer does not answer over UDP; using TCP, and UDP is probed again within a minute. If this "
+           "persists, "
+           "check that firewalls allow UDP on the link's port";
   std::string said = link.at("carrier") == "udp" ? "using UDP" : "UDP works but is not used";
   if (!udp.at("datagram_bytes").is_null())
     said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";
@@ -74,11 +74,11 @@ std::string path_line(const json::value& path) {
   const auto role = text(path.at("role"));
   std::string said = "path " + text(path.at("name"));
   if (role == "none")
-    return said + (path.at("state") == "probing" ? ": does not work, is being probed"
-                                                 : ": does not work, is probed again within a minute");
+    return said + (path.at("state") == "probing" ? ": does not work, being probed"
+                                                 : ": does not work, will be probed again within a minute");
   said += role == "carries" ? ": carries the link (" + text(path.at("reason")) + ")"
-          : role == "helps" ? ": carries a part of bulk transfers"
-                            : ": works, stands by";
+          : role == "helps" ? ": carries part of the bulk transfers"
+                            : ": works, on standby";
   if (!path.at("rtt_ms").is_null()) said += ", round trip " + rtt(path.at("rtt_ms"));
   if (!path.at("pacing_rate_bits").is_null())
     said += ", paced at " + rate_text(number(path.at("pacing_rate_bits")));
@@ -101,7 +101,7 @@ std::string reduction_line(const json::value& reduction) {
   const auto& out = reduction.at("out");
   const auto& in = reduction.at("in");
   std::string said = "reduction, sent: " + stages(out.at("bytes")) + "; received: " + stages(in.at("bytes"));
-  if (!reduction.at("active").as_bool()) return said + "; the peer does not reduce at the moment";
+  if (!reduction.at("active").as_bool()) return said + "; the peer does not reduce data at the moment";
   said += "; dictionaries " + bytes_text(number(out.at("dictionary_filled_bytes"))) + " of " +
           bytes_text(number(out.at("dictionary_bytes"))) + " out, " +
           bytes_text(number(in.at("dictionary_filled_bytes"))) + " of " +
@@ -115,7 +115,7 @@ std::string reduction_line(const json::value& reduction) {
   if (number(out.at("opened_bytes")) > 0)
     said += ", " + bytes_text(number(out.at("opened_bytes"))) + " of deflate data unpacked and recompressed";
   note(number(out.at("incompressible_blocks")), " incompressible blocks");
-  note(number(out.at("horizon_stalls")), " repeats sent whole because the first copy was still on its way");
+  note(number(out.at("horizon_stalls")), " repeats sent in full because the first copy was still in transit");
   note(number(out.at("needs")) + number(in.at("needs")), " blocks requested again");
   note(number(out.at("mismatches")) + number(in.at("mismatches")), " checksum mismatches");
   note(number(in.at("failed")), " flows reset");

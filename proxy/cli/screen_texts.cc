@@ -56,10 +56,10 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
 std::string counted_words(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"ahead_bytes", "read ahead"},
-      {"ahead_used_bytes", "of it used"},
-      {"ahead_wasted_bytes", "of it not used"},
+      {"ahead_used_bytes", "of this used"},
+      {"ahead_wasted_bytes", "of this not used"},
       {"promises_made", "writes acknowledged early"},
-      {"promised_bytes", "in these"},
+      {"promised_bytes", "in these writes"},
       {"promises_kept", "of these acknowledged by the server"},
       {"promises_failed", "of these lost or refused"},
       {"late_errors", "losses reported to clients"},

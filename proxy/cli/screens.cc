@@ -46,7 +46,7 @@ std::string objects_line(const json::value& objects) {
   if (!objects.at("ready").as_bool())
     said += ", not in use: their directory is still being read, or cannot be read";
   else if (!objects_answer(objects))
-    said += ", not read for the moment: the disk does not answer in time";
+    said += ", temporarily not read: the disk responds too slowly";
   // A daemon of an earlier version does not have all of them.
   const auto note = [&](std::string_view name, std::string_view what) {
     const auto* of = objects.as_object().if_contains(name);
@@ -58,7 +58,7 @@ std::string objects_line(const json::value& objects) {
   note("failed", " write errors");
   note("damaged", " damaged and dropped");
   note("reads_late", " late reads");
-  note("reads_skipped", " reads skipped meanwhile");
+  note("reads_skipped", " reads skipped because of slow responses");
   return said;
 }
 
@@ -282,8 +282,10 @@ void show_cleared_objects(const json::value& answer, std::ostream& out) {
   out << "cleared " << bytes_text(number(answer.at("object_bytes"))) << " of stored responses\n";
   const auto* key = answer.as_object().if_contains("object_key");
   if (key && *key == "kept")
-    out << wrapped("the encryption key of stored responses could not be destroyed (see the log): copies of their files can "
-                   "still be decrypted");
+    out << wrapped(
+        "the encryption key of stored responses could not be destroyed (see the log): copies of the files "
+        "can "
+        "still be decrypted");
   if (key && *key == "pending") out << "the encryption key of stored responses is still being destroyed\n";
 }
 
@@ -302,8 +304,9 @@ void show_cleared(const json::value& answer, std::ostream& out) {
     out << wrapped("the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be "
                    "decrypted");
   if (key == "kept")
-    out << wrapped("the encryption key of the dictionary on disk could not be destroyed (see the log): copies of its "
-                   "files can still be decrypted");
+    out << wrapped(
+        "the encryption key of the dictionary on disk could not be destroyed (see the log): copies of the "
+        "files can still be decrypted");
   if (key == "pending") out << "the encryption key of the dictionary on disk is still being destroyed\n";
 }
 

@@ -41,11 +41,11 @@ class Kerberos {
               "there is no ticket of a user; run kinit USER@REALM first") ||
         !step(
             krb5_build_principal(context_, &wanted_.server, 0, "", service.c_str(), server.c_str(), nullptr),
-            "the name " + name + " is not usable") ||
+            "the name " + name + " is not a valid principal") ||
         !step(krb5_get_credentials(context_, 0, cache_, &wanted_, &ticket_),
-              "the domain gives no ticket for " + name + "; is that the name that clients use?") ||
+              "the domain issues no ticket for " + name + "; is this the name that clients use?") ||
         !step(krb5_mk_req_extended(context_, &auth_, 0, nullptr, ticket_, &request_),
-              "no request can be made for " + name))
+              "cannot create a Kerberos request for " + name))
       return {};
     return {reinterpret_cast<const std::byte*>(request_.data), request_.length};
   }
@@ -70,7 +70,7 @@ config::TextResult<Buffer> service_token(const std::string& service, const std::
   const Bytes request = kerberos.request(service, server, error);
   if (!error.empty()) return config::TextError{error};
   const std::size_t size = kHead.size() + request.size();
-  if (size > 0xffff) return config::TextError{"the ticket is larger than a login can carry."};
+  if (size > 0xffff) return config::TextError{"the ticket is too large for a login."};
   Buffer token;
   ByteWriter writer(token);
   writer.u8(0x60);

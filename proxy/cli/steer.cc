@@ -147,8 +147,9 @@ TextResult<void> top(ControlClient& daemon, const Options& options, std::ostream
         const auto now = std::chrono::steady_clock::now();
         const double seconds = last ? std::chrono::duration<double>(now - *last).count() : 0;
         last = now;
-        return {boost::system::in_place_value, view.frame(*status, *talkers, seconds) +
-                                                   "\nq ends; c, s, p, l: by client, server, port, link\n"};
+        return {boost::system::in_place_value,
+                view.frame(*status, *talkers, seconds) +
+                    "\nq quits; c, s, p, l: group by client, server, port, link\n"};
       },
       [&](char key) {
         if (key == 'c') view.by = "client";
@@ -337,18 +338,21 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   flows_command->add_option("--search", options.search, "only flows with this text in client, server, peer, reason or module")
       ->type_name("TEXT");
   flows_command->add_option("--limit", options.limit, "list at most this many")->type_name("N");
-  auto* const watch = flows_command->add_flag("--watch", options.watch, "show them again and again; q ends");
-  auto* const top_command = add("top", "Show links, rates and the largest clients, live; q ends", top);
+  auto* const watch =
+      flows_command->add_flag("--watch", options.watch, "update the list continuously; q quits");
+  auto* const top_command = add("top", "Show links, rates and the largest clients, live; q quits", top);
   for (auto* const live : {flows_command, top_command}) {
-    auto* const interval = live->add_option("--interval", options.interval_s, "seconds between two frames of a live view")
-                               ->check(CLI::Range(0.1, 3600.0))
-                               ->type_name("S")
-                               ->capture_default_str();
-    auto* const count = live->add_option("--count", options.count, "end a live view after so many frames")->type_name("N");
+    auto* const interval =
+        live->add_option("--interval", options.interval_s, "seconds between updates of a live view")
+            ->check(CLI::Range(0.1, 3600.0))
+            ->type_name("S")
+            ->capture_default_str();
+    auto* const count =
+        live->add_option("--count", options.count, "end a live view after this many frames")->type_name("N");
     if (live == flows_command)
       for (auto* const option : {interval, count}) option->needs(watch);
   }
-  add("page", "Print the address of the status page, with the token for changes; treat it like a password", page);
+  add("page", "Print the URL of the status page, with the token for changes; treat it like a password", page);
   auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);
   why_command->add_option("flow", options.flow, "a flow's number; CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445; or a server, before there is a flow")
       ->required()

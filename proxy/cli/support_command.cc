@@ -146,7 +146,7 @@ void add_answers(Collection& all, const Daemon& daemon, std::ostream& out) {
     if (answers)
       all.add(name, boost::json::serialize(*answer) + "\n");
     else
-      out << wrapped("without the running daemon: " + answer.error().message);
+      out << wrapped("without answers of the daemon: " + answer.error().message);
   };
   ask("status.json", "/v1/status");
   ask("intercept.json", "/v1/intercept");
@@ -190,7 +190,7 @@ int support(const SupportTyped& typed, std::ostream& out, std::ostream& errors) 
     site = config->site;
   } catch (const config::ConfigError& error) {
     mistake = error.what();
-    out << wrapped("without what depends on the configuration: " + mistake);
+    out << wrapped("parts that depend on the configuration are omitted: " + mistake);
   }
   const std::string name = "longhaul-support-" + site + utc(now, "-%Y%m%dT%H%M%SZ");
   Collection all(name, now);
@@ -210,13 +210,16 @@ int support(const SupportTyped& typed, std::ostream& out, std::ostream& errors) 
 
   const std::filesystem::path file = typed.output.empty() ? name + ".tar.gz" : typed.output;
   if (const auto made = process::make_private_file(file, all.finish()); !made) {
-    errors << "longhaul: " << file.string() << " cannot be made: " << process::reason_of(made.error()) << ".\n";
+    errors << "longhaul: " << file.string() << " cannot be created: " << process::reason_of(made.error())
+           << ".\n";
     return kFailed;
   }
   out << file.string() << '\n'
-      << wrapped("It has addresses of clients and servers and this host's packet rules, but no keys, tokens or secrets. "
-                 "Look through it before you send it: tar -xzf " +
-                 file.string());
+      << wrapped(
+             "It contains addresses of clients and servers and this host's packet rules, but no keys, tokens "
+             "or secrets. "
+             "Review it before you send it: tar -xzf " +
+             file.string());
   return kDone;
 }
 
@@ -224,7 +227,8 @@ int support(const SupportTyped& typed, std::ostream& out, std::ostream& errors) 
 
 void add_support_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "support", "Write one archive for a report of a problem: configuration and log without secrets, status, flows, host");
+      "support",
+      "Write an archive for a problem report: configuration and log without secrets, status, flows, host");
   const auto typed = std::make_shared<SupportTyped>();
   command->add_option("FILE", typed->file, "the daemon's configuration file")->capture_default_str();
   command->add_option("--output", typed->output,
@@ -235,7 +239,9 @@ void add_support_command(CLI::App& app, std::ostream& out, std::ostream& errors,
                       "the systemd unit whose journal is taken; by default longhaul@NAME.service for "
                       "/etc/longhaul/NAME.toml, else longhaul.service")
       ->type_name("UNIT");
-  command->add_option("--lines", typed->lines, "the last lines of the journal")->type_name("N")->capture_default_str();
+  command->add_option("--lines", typed->lines, "number of lines from the end of the journal")
+      ->type_name("N")
+      ->capture_default_str();
   command->callback([typed, &out, &errors, &exit_code] { exit_code = support(*typed, out, errors); });
 }
 

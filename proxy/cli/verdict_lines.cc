@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 std::string savings(const json::value& verdict) {
   const auto& share = verdict.at("saved_share");
-  if (share.is_null()) return "nothing carried yet";
+  if (share.is_null()) return "no traffic yet";
   const auto saved = verdict.at("saved_bytes").to_number<std::int64_t>();
   const auto bytes = bytes_text(static_cast<std::uint64_t>(std::llabs(saved)));
   if (saved < 0) return "the WAN carried " + bytes + " more than the LAN";

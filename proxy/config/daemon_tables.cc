@@ -60,7 +60,7 @@ Process read_process(const Section& top) {
     if (!std::filesystem::path(path.value).is_absolute() || std::filesystem::path(path.value) == "/")
       section->fail(path.line, "writable",
                     "has \"" + path.value +
-                        "\", which must be the absolute path of a file or directory, not of all files.");
+                        "\", which must be the absolute path of a file or of a directory other than \"/\".");
     process.writable.emplace_back(path.value);
   }
   return process;

@@ -16,7 +16,7 @@ namespace {
 
 // The daemon reads its keys as root when it starts, and as its own user at a reload.
 std::string who_cannot(int error) {
-  return error == EACCES ? " by the user with the ID " + std::to_string(::geteuid()) +
+  return error == EACCES ? " by the user ID " + std::to_string(::geteuid()) +
                                "; chown it to that user with mode 0600, or restart the daemon"
                          : std::string();
 }

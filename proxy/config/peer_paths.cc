@@ -70,7 +70,7 @@ void read_paths(const Section& section, Peer& peer) {
       "policy", {{"sum", PathPolicy::sum}, {"best", PathPolicy::best}, {"failover", PathPolicy::failover}});
   for (const Section& each : section.tables("path", kKeys)) {
     if (peer.paths.size() == Peer::kMostPaths)
-      each.fail(each.line(), "", "is one more than the 8 paths that a peer can have.");
+      each.fail(each.line(), "", "is too many: a peer can have at most 8 paths.");
     peer.paths.push_back(read_path(each, peer));
   }
   if (peer.paths.empty()) {
@@ -82,7 +82,8 @@ void read_paths(const Section& section, Peer& peer) {
   if (policy) peer.policy = *policy;
   for (const std::string_view key : {"address", "rate"})
     if (section.has(key))
-      section.fail(section.line(), key, "must stand in each [[peer.path]] instead: this peer has paths.");
+      section.fail(section.line(), key,
+                   "must be set in each [[peer.path]] instead, because this peer has paths.");
   peer.address = peer.paths.front().address;
 }
 

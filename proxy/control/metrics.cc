@@ -167,7 +167,8 @@ void add_objects(Families& families, const Status& status) {
       .sample({{"outcome", "late"}}, objects.reads_late)
       .sample({{"outcome", "skipped"}}, objects.reads_skipped);
   families
-      .gauge("disk_objects_answers", "0 while stored responses are not read from disk because it was late.")
+      .gauge("disk_objects_answers",
+             "0 while stored responses are not read from disk because the disk responds too slowly.")
       .sample({}, objects.answers ? 1.0 : 0.0);
 }
 

@@ -121,7 +121,7 @@ void add_udp(Families& families, const Status& status) {
   using link::UdpState;
   auto state = families.gauge("udp_state", "1 for the current state of UDP on the link, otherwise 0.");
   auto rate = families.gauge("udp_pacing_rate_bits", "Pacing rate of UDP, in bits per second of IP packets.");
-  auto size = families.gauge("udp_datagram_bytes", "Largest UDP payload known to pass the path.");
+  auto size = families.gauge("udp_datagram_bytes", "Largest UDP payload known to fit the path.");
   auto packets = families.counter(
       "udp_packets_total",
       "UDP packets: sent, received, lost, spurious (declared lost and then acknowledged), dropped (received "
@@ -140,10 +140,10 @@ void add_udp(Families& families, const Status& status) {
       families.gauge("udp_delivery_rate_bits", "Measured delivery rate of UDP in bits per second.");
   auto line = families.gauge("udp_line_rate_bits",
                              "Estimated rate of the line in bits per second; 0: not known yet.");
-  auto law = families.gauge("udp_rate_law",
-                            "1 for the rate law in force: told (configured rate), guarded (below the "
-                            "configured rate, because the line carries "
-                            "less) or measured.");
+  auto law =
+      families.gauge("udp_rate_law",
+                     "1 for the rate law in force: configured (the configured rate), limited (below the "
+                     "configured rate, because the line carries less) or measured.");
   auto competes = families.gauge("udp_competes", "1 while other traffic keeps the queue of the line full.");
   auto policed =
       families.gauge("udp_policed", "1 while the line drops packets above its rate without queueing them.");
@@ -194,7 +194,7 @@ void add_udp(Families& families, const Status& status) {
   }
   families
       .counter("udp_unknown_datagrams_total",
-               "Datagrams to the link's port that belong to no connection and were dropped.")
+               "Datagrams to the link's port that belonged to no connection and were dropped.")
       .sample({}, status.unknown_datagrams);
 }
 

@@ -142,7 +142,7 @@ Server::Door::Door(asio::io_context& loop, const config::HostPort& listen, std::
     throw std::runtime_error("the control API cannot listen at " + config::to_text(listen) + ": " +
                              error.code().message() +
                              (error.code() == asio::error::address_in_use
-                                  ? "; another longhaul may be running, otherwise set [control] " +
+                                  ? "; another longhaul may be running; if not, set [control] " +
                                         std::string(key) + " to a free port"
                                   : ""));
   }

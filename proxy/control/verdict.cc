@@ -29,7 +29,8 @@ void look_at_paths(const link::LinkStatus& link, std::vector<Problem>& found) {
     if (path.role != link::PathRole::none) continue;
     if (path.udp.state == link::UdpState::probing && link.state_age < kTrial) continue;
     found.push_back({"The path \"" + path.name + "\" to " + of_peer(link) + " does not work.",
-                     "check this line, and that its firewalls pass UDP on the link's port; it is probed again automatically"});
+                     "check this line, and that its firewalls allow UDP on the link's port; it is probed "
+                     "again automatically"});
   }
 }
 
@@ -57,8 +58,9 @@ void look_at_link(const link::LinkStatus& link, std::vector<Problem>& found) {
                          "ethtool -K INTERFACE tx-udp-segmentation off"});
       if (link.udp.state == link::UdpState::failed || link.udp.unanswered)
         found.push_back(
-            {"UDP to " + of_peer(link) + " is not answered, so TCP carries the link: slow on lossy lines.",
-             "let the firewalls between the sites pass UDP on the link's port"});
+            {"The peer " + of_peer(link) +
+                 " does not answer over UDP, so TCP carries the link, which is slow on lossy lines.",
+             "allow UDP on the link's port in the firewalls between the sites"});
       else
         look_at_paths(link, found);
       break;
@@ -88,7 +90,7 @@ void look_at_memory(const Status& status, std::vector<Problem>& found) {
                      "raise [limits] memory"});
   if (status.disk && !status.disk->ready)
     found.push_back({"The dictionary on disk is not in use yet.",
-                     "wait until its directory has been read; if it stays so, see the log (dictionary)"});
+                     "wait until its directory has been read; if this persists, see the log (dictionary)"});
 }
 
 void look_at_exports(const Status& status, std::vector<Problem>& found) {

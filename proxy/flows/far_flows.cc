@@ -138,11 +138,11 @@ void FarFlows::on_not_dialled(FlowRecord& record, const Dialled& dialled, bool w
       {{"flow", record.id}, {"to", record.destination.to_text()}, {"reason", dialled.error.message()}});
   table_.give_reason(record, reason_of(dialled.outcome));
   if (dialled.outcome == ConnectOutcome::not_allowed)
-    log_refused(record,
-                would_leave_again
-                    ? "the destination is behind another peer, and fail = closed applies: let the flow's "
-                      "site have a link to that peer, or name the destination in [link] allow"
-                    : "add the destination to [link] allow of this site, then longhaul reload");
+    log_refused(record, would_leave_again
+                            ? "the destination is at another peer's site, and fail = closed applies: "
+                              "configure a link from the "
+                              "flow's site to that peer, or add the destination to [link] allow"
+                            : "add the destination to [link] allow of this site, then longhaul reload");
 }
 
 LinkedFlow* FarFlows::open_flow(FlowId id) const {

@@ -58,7 +58,7 @@ inline constexpr ReasonText flow_limit{
     "flow_limit", "This daemon has reached its limit of flows; new ones bypass it.", "raise [limits] flows"};
 inline constexpr ReasonText source_limit{
     "source_limit", "The client's address has reached its limit of flows; its new ones bypass this proxy.",
-    "see what the client does with longhaul flows; if that is legitimate, raise [limits] flows_per_source"};
+    "list the client's flows with longhaul flows; if they are legitimate, raise [limits] flows_per_source"};
 inline constexpr ReasonText source_fallback{
     "source_fallback",
     "The flow uses the link, but the server sees the far proxy's address, because replies to the client's "

@@ -26,7 +26,7 @@ struct ResetText {
 
 inline constexpr std::array kResetTexts{
     ResetText{ResetBy::client, "client", "The client reset the connection.",
-              "none needed if the client's program means to; otherwise look at the client"},
+              "none needed if the client program intends this; otherwise check the client"},
     ResetText{ResetBy::server, "server", "The server refused or reset the connection.",
               "see the log of the service on the server"},
     ResetText{ResetBy::near, "near", "The proxy at the client's site reset the flow.",

@@ -45,7 +45,7 @@ SecretBytes read_secret(const std::filesystem::path& file, const SecretKind& kin
   struct stat status {};
   if (::fstat(opened.number(), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     fail("other users can read this " + std::string(kind.name) +
-         ": run chmod 600 on it, and replace it if they have read it.");
+         ": run chmod 600 on it, and replace it if they may have read it.");
   const std::size_t size =
       std::min(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)), kind.most_bytes);
   SecretBytes content(size);

@@ -34,7 +34,7 @@ modules::ServerFile read_public_file(const std::string& key, const std::filesyst
   if (!in.good() && !in.eof())
     throw config::ConfigError(file.string() + ": it cannot be read: " + std::strerror(errno) + '.');
   if (text.size() > kServerSecret.most_bytes)
-    throw config::ConfigError(file.string() + ": it is larger than 16 MiB, which no certificate is.");
+    throw config::ConfigError(file.string() + ": it is larger than 16 MiB, too large for a certificate.");
   SecretBytes content(text.size());
   std::memcpy(content.data(), text.data(), text.size());
   return {.key = key, .name = file.string(), .content = std::move(content)};
@@ -50,7 +50,8 @@ SecretBytes read_pin(const std::filesystem::path& file) {
   std::size_t size = bytes.size();
   while (size > 0 && (bytes[size - 1] == std::byte{'\n'} || bytes[size - 1] == std::byte{'\r'})) --size;
   if (size == 0 || size == kPin.most_bytes)
-    throw config::ConfigError(file.string() + ": it must have the PIN, of 1 to 256 bytes, and nothing else.");
+    throw config::ConfigError(file.string() +
+                              ": it must contain the PIN, of 1 to 256 bytes, and nothing else.");
   SecretBytes pin(size + 1);
   std::memcpy(pin.data(), bytes.data(), size);
   return pin;
@@ -92,7 +93,7 @@ modules::ServerFile read_server_file(const std::string& key, const std::filesyst
   SecretBytes content = read_secret(file, kServerSecret);
   if (content.size() == kServerSecret.most_bytes)
     throw config::ConfigError(file.string() +
-                              ": it is larger than 16 MiB; export the keys of the servers alone.");
+                              ": it is larger than 16 MiB; export only the keys of the servers.");
   return {.key = key, .name = file.string(), .content = std::move(content)};
 }
 

@@ -149,7 +149,7 @@ bool Token::log_in(const CK_TOKEN_INFO& about, Failure& failure) {
   const CK_RV result = module_->C_Login(session_, CKU_USER, chars(pin_), length(pin_));
   if (result == CKR_OK || result == CKR_USER_ALREADY_LOGGED_IN) return failure = {}, true;
   failure.is_final = is_about_pin(result);
-  failure.why = (failure.is_final ? "the token refuses the PIN: " : "the login to the token fails: ") +
+  failure.why = (failure.is_final ? "the token refuses the PIN: " : "the login to the token failed: ") +
                 words_of(result);
   return false;
 }
@@ -193,7 +193,7 @@ std::string Token::sign(CK_MECHANISM_TYPE mechanism, Bytes data, std::span<unsig
     result = module_->C_Sign(session_, reinterpret_cast<CK_BYTE*>(const_cast<std::byte*>(data.data())),
                              data.size(), out.data(), &made);
   size = std::min<std::size_t>(made, out.size());
-  return result == CKR_OK ? std::string() : "the token does not sign: " + words_of(result);
+  return result == CKR_OK ? std::string() : "the token failed to sign: " + words_of(result);
 }
 
 }  // namespace longhaul::identity

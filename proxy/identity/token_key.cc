@@ -95,14 +95,14 @@ struct TokenKey::Shared final : Signer {
     if (closed || failure.why == logged) return;
     logged = failure.why;
     if (logged.empty()) return log::info("server_key_available", {{"key", uri.text()}});
-    log::error(
-        "server_key_unavailable",
-        {{"key", uri.text()},
-         {"reason", failure.why},
-         {"effect", "connections to its servers are not decrypted"},
-         {"remedy", failure.is_final
-                        ? "longhaul reload when the PIN is right; the token is not asked before"
-                        : "none needed when the token returns: it is tried again for the next connection"}});
+    log::error("server_key_unavailable",
+               {{"key", uri.text()},
+                {"reason", failure.why},
+                {"effect", "connections to its servers are not decrypted"},
+                {"remedy", failure.is_final
+                               ? "correct the PIN, then run longhaul reload; until then the token is not used"
+                               : "none needed if the token becomes available again: it is tried again for "
+                                 "the next connection"}});
   }
 
   static void work(std::shared_ptr<Shared> self) {

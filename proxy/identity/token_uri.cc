@@ -25,13 +25,13 @@ config::TextResult<TokenUri> TokenUri::parse(const std::string& text) {
   P11KitUri* const uri = made.uri_.get();
   made.text_ = text.substr(0, text.find('?'));
   if (const int result = p11_kit_uri_parse(text.c_str(), P11_KIT_URI_FOR_ANY, uri); result != P11_KIT_URI_OK)
-    return config::TextError{std::string("is no PKCS#11 URI (RFC 7512): ") + p11_kit_uri_message(result)};
+    return config::TextError{std::string("is not a PKCS#11 URI (RFC 7512): ") + p11_kit_uri_message(result)};
   if (p11_kit_uri_any_unrecognized(uri) != 0)
     return config::TextError{"has an attribute that is not one of RFC 7512"};
   if (p11_kit_uri_get_pin_value(uri))
     return config::TextError{
-        "has the PIN itself, which this file must not contain; write it into a file of mode 0600 and name "
-        "that in pin-source="};
+        "contains the PIN itself, which must not be in this file; write it to a file with mode 0600 and name "
+        "that file in pin-source="};
   const CK_TOKEN_INFO* const token = p11_kit_uri_get_token_info(uri);
   if (token->label[0] == 0 && token->serialNumber[0] == 0)
     return config::TextError{"needs token= or serial=, so that no other token gets the PIN"};

@@ -84,13 +84,13 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
   if (value_of(net / "ipv4/ip_forward") == "0")
     findings.push_back(
         {Weight::warns,
-         "This machine does not forward IPv4 packets, so packets that it does not intercept are lost.",
+         "This host does not forward IPv4 packets, so packets that it does not intercept are lost.",
          "sysctl -w net.ipv4.ip_forward=1, and that setting in /etc/sysctl.d for the next boot"});
   if (value_of(net / "ipv6/conf/all/forwarding") == "0" &&
       value_of(net / "ipv6/conf/all/disable_ipv6") == "0")
     findings.push_back(
         {Weight::warns,
-         "This machine does not forward IPv6 packets, so packets that it does not intercept are lost.",
+         "This host does not forward IPv6 packets, so packets that it does not intercept are lost.",
          "sysctl -w net.ipv6.conf.all.forwarding=1, and that setting in /etc/sysctl.d for the next boot"});
   // A flood of SYNs fills the queue of half-open connections; without cookies no other client can connect
   // then.
@@ -114,7 +114,7 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
     findings.push_back(
         {Weight::warns,
          "The reverse-path filter of " + name +
-             " is strict, so packets that arrive by another interface than replies leave by are dropped.",
+             " is strict, so packets are dropped if the route back to their source uses another interface.",
          "sysctl -w net.ipv4.conf." + name + ".rp_filter=2"});
   }
   return findings;

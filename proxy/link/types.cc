@@ -10,9 +10,9 @@ class Category : public boost::system::error_category {
   std::string message(int code) const override {
     switch (static_cast<LinkError>(code)) {
       case LinkError::malformed_frame:
-        return "the peer sent a frame that cannot be read";
+        return "the peer sent a malformed frame";
       case LinkError::malformed_record:
-        return "the peer sent a stream record that cannot be read";
+        return "the peer sent a malformed stream record";
       case LinkError::frame_too_large:
         return "the peer sent a frame larger than the protocol allows";
       case LinkError::credit_exceeded:

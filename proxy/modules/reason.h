@@ -27,7 +27,7 @@ inline constexpr ReasonText memory_limit{
     "memory_limit",
     "The memory limit is reached: new flows bypass the link, and flows with an application module "
     "continue without it.",
-    "raise [limits] memory, or find receivers that have stopped reading with longhaul flows; new flows "
+    "raise [limits] memory, or use longhaul flows to find receivers that have stopped reading; new flows "
     "use the link again when memory is free"};
 }  // namespace reasons
 

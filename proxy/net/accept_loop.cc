@@ -38,15 +38,15 @@ std::string why(const error_code& error, const tcp::endpoint& at) {
   switch (error.value()) {
     case EADDRINUSE:
       return "another program already listens on port " + std::to_string(at.port()) +
-             ", perhaps a longhaul that runs already; ss -lntp shows which";
+             ", possibly another longhaul; ss -lntp shows which";
     case EACCES:
       return "ports below 1024 need root or CAP_NET_BIND_SERVICE";
     case EADDRNOTAVAIL:
-      return at.address().to_string() + " is not an address of this machine";
+      return at.address().to_string() + " is not an address of this host";
     case EPERM:
       return "transparent sockets need root or CAP_NET_ADMIN";
     case EAFNOSUPPORT:
-      return "this machine does not support " + std::string(at.address().is_v6() ? "IPv6" : "IPv4");
+      return "this host does not support " + std::string(at.address().is_v6() ? "IPv6" : "IPv4");
     default:
       return error.message();
   }

@@ -149,7 +149,7 @@ TEST_CASE("a missing or different key gives an empty dictionary and no error") {
   CHECK(store.counters().ready);
   CHECK(store.list().empty());
   CHECK(place.files() == 0);
-  CHECK_THAT(place.log, Catch::Contains("of another key"));
+  CHECK_THAT(place.log, Catch::Contains("encrypted with another key"));
   CHECK(Place::put(store, 1) == Put::taken);
   store.settle();
   CHECK(store.list().size() == 1);
@@ -161,7 +161,7 @@ TEST_CASE("a store that cannot save its key is not used, logs the reason and ret
   DiskStore store(place.options());
   store.settle();
   CHECK_FALSE(store.counters().ready);
-  CHECK_THAT(place.log, Catch::Contains("key cannot be read or made"));
+  CHECK_THAT(place.log, Catch::Contains("key can be neither read nor created"));
   fs::create_directory(place.folder.path() / "later");
   for (int i = 0; i < 100 && !store.counters().ready; ++i) {
     Place::put(store, 1);

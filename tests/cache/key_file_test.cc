@@ -57,7 +57,7 @@ TEST_CASE("a key that other users may have read or chosen is replaced, and the r
     fs::rename(path, folder.path() / "elsewhere");
     fs::create_symlink(folder.path() / "elsewhere", path);
   }
-  SECTION("it has a second name") { fs::create_hard_link(path, folder.path() / "elsewhere"); }
+  SECTION("it has another hard link") { fs::create_hard_link(path, folder.path() / "elsewhere"); }
   SECTION("it is too short") { fs::resize_file(path, 31); }
   SECTION("it is too long") { fs::resize_file(path, 33); }
   SECTION("it is empty, as after a crash") { fs::resize_file(path, 0); }

@@ -153,8 +153,8 @@ class Bench(unittest.TestCase):
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(120), 130, log.read_text())
         self.assertRegex(log.read_text().splitlines()[-1],
-                         r"^longhaul-bench: interrupted after [12] of 3 measurements, which are kept and reported in .*/run; the same "
-                         r"command goes on from there$")
+                         r"^longhaul-bench: interrupted after [12] of 3 measurements, which are kept and reported in .*/run; run the "
+                         r"same command again to continue$")
         self.assertTrue(self.figures(folder / "run"))
         self.assertEqual([name for name in os.listdir("/run/netns") if name.startswith(f"bench-{run.pid}-")], [])
         until(lambda: not processes_that_name(f"bench-{run.pid}-"), 30, "no process of it is left")

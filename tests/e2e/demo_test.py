@@ -82,7 +82,7 @@ class Whole(unittest.TestCase):
                 self.assertIn(said, done.stderr)
         done = demo(cwd=self.folder, LONGHAUL_BUILD=str(self.folder))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("longhaul is not there", done.stderr)
+        self.assertIn("longhaul does not exist", done.stderr)
 
     def test_an_interrupt_leaves_nothing(self):
         """At a terminal of 80 columns, without colours, while the race is drawn."""

@@ -86,7 +86,7 @@ class OnDisk(unittest.TestCase):
             hanging = self.objects()
             self.assertEqual((hanging["answers"], hanging["reads_late"], hanging["read_bytes"]), (False, hanging["reads"], 0))
             self.assertGreater(hanging["reads_skipped"], 0)
-            self.assertIn("the disk does not answer in time", " ".join(self.branch.longhaul("status").split()))
+            self.assertIn("the disk responds too slowly", " ".join(self.branch.longhaul("status").split()))
         finally:
             for fifo in fifos.iterdir():  # its reader gets an empty file
                 with contextlib.suppress(OSError):

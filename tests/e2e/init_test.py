@@ -32,7 +32,7 @@ class Init(unittest.TestCase):
         line = self.line_for_other_site(printed)
         self.assertIn(f"{DATACENTER_WAN}:7600", line)
         self.assertIn("10.10.2.0/24,fd10:2::/64", line)
-        self.assertIn("Nothing on this host was changed", printed)
+        self.assertIn("Nothing else on this host was changed", printed)
 
         # What was not typed is asked; the interface that does not lead to the peer is proposed.
         done = self.init("branch", *line, answers="branch\n\n")
@@ -86,7 +86,7 @@ class Init(unittest.TestCase):
         self.assertIn("wan0 leads to the peer, so it may be the WAN", said)
         self.assertIn(f'address = "{DATACENTER_WAN}:7600"', (self.folder["branch"] / "longhaul.toml").read_text())
         done = self.init("datacenter", "--site", "datacenter", "--interface", "lan0", "--own-address", "192.0.2.7")
-        self.assertIn("192.0.2.7 is no address of this host", done.stderr)
+        self.assertIn("192.0.2.7 is not an address of this host", done.stderr)
 
     def test_a_file_that_exists_is_kept(self):
         words = ("--site", "datacenter", "--interface", "lan0", "--own-address", DATACENTER_WAN)

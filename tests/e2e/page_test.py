@@ -60,7 +60,7 @@ class PageTest(unittest.TestCase):
         self.assertIn("datacenter", browser.text("#links"))
         self.assertIn("up for", browser.text("#links"))
         # Without delay TCP carries, and UDP is probed.
-        browser.until("document.querySelector('#link-notes').innerText.includes('TCP carries; UDP works and is not used.')")
+        browser.until("document.querySelector('#link-notes').innerText.includes('TCP carries the link; UDP works but is not used.')")
         self.assertIn(str(self.server.port), browser.text("#ports"))
         self.assertIn("10.10.1.2", browser.text("#talkers"))
         self.assertIn("Dictionaries in memory", browser.text("#meters"))
@@ -249,7 +249,7 @@ class LineTest(unittest.TestCase):
         wait_paths(pair)
         browser = self.opened()
         says = "document.querySelector('#links').innerText.includes"
-        browser.until(f"{says}('carries the link') && {says}('works, stands by')")
+        browser.until(f"{says}('carries the link') && {says}('works, on standby')")
         self.assertEqual(list(self.cells(browser)), ["datacenter", "four", "six"])
         self.assertIn("path four carries the link: first in the configured order", browser.text("#link-notes"))
         browser.until("document.querySelector('#links tbody tr:nth-child(2)').innerText.includes('bit/s')")

@@ -157,7 +157,7 @@ class BadUse(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn(f"{SERVER} does not answer (UDP)", out)
         self.assertIn(FAR, out)
-        self.assertIn("try another --by", out)
+        self.assertIn("try another kind with --by", out)
 
     def test_a_filter_that_reports_itself_is_named(self):
         self.rules("near", "forward", "meta l4proto udp reject with icmp type admin-prohibited")

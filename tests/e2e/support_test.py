@@ -106,7 +106,7 @@ class Support(unittest.TestCase):
         self.assert_no_secret({**texts, "said": said})
         refused = self.branch.longhaul("support", self.branch.file, "--output", self.branch.file, check=False)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("cannot be made", refused.stderr)
+        self.assertIn("cannot be created", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ class TlsMint(PairTest):
         self.assertTrue(self.sees_the_servers_own("private.corp"))
         self.assertEqual(self.given_by_datacenter(before), {"tls_not_minted": 3, "tls_not_listed": 1})
         log = self.datacenter.process.log()
-        self.assertIn("TLS for foreign.corp not decrypted: the authority's name constraints do not permit it", log)
+        self.assertIn("TLS for foreign.corp not decrypted: the minting CA's name constraints do not permit it", log)
 
     def test_no_file_has_the_authoritys_key(self):
         key = self.mint.key.read_text().splitlines()[1].encode()
@@ -141,9 +141,9 @@ class TlsMint(PairTest):
 
     def test_check_names_what_an_authority_lacks(self):
         site = self.datacenter
-        self.assertIn("certificates minted by an authority valid until", site.longhaul("check", site.file))
+        self.assertIn("certificates minted by a CA that is valid until", site.longhaul("check", site.file))
         said = site.longhaul("check", site.file)
-        self.assertIn("may not sign for foreign.corp (nameConstraints)", said)
+        self.assertIn("is not allowed to sign for foreign.corp (nameConstraints)", said)
         self.assertNotIn("is not limited to names", said)
         file = site.folder / "changed.toml"
         for old, new, expected in ((self.mint.certificate, self.authority.certificate, "is not the key of"),
@@ -159,4 +159,4 @@ class TlsMint(PairTest):
         text = site.file.read_text().replace(str(self.mint.certificate), str(certificate))
         file.write_text(text.replace(str(self.mint.key), str(key)))
         done = site.longhaul("check", file, check=False)
-        self.assertIn("is not that of an authority", done.stdout + done.stderr)
+        self.assertIn("is not that of a CA", done.stdout + done.stderr)

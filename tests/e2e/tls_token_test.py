@@ -156,7 +156,7 @@ class TlsToken(PairTest):
             uri = f"pkcs11:token=test;object=ec.corp?pin-value={tokens.PIN}"
             self.datacenter.settings["tls_server"] = [self.table("ec.corp", key=uri)]
             said = self.check()
-            self.assertIn("has the PIN itself, which this file must not contain", said)
+            self.assertIn("contains the PIN itself, which must not be in this file", said)
             self.assertNotIn(tokens.PIN, said)
         finally:
             self.datacenter.settings["tls_server"] = kept

@@ -71,7 +71,7 @@ class Sweeps(unittest.TestCase):
             self.assertTrue(report["complete"])
             self.assertEqual([(row["protocol"], row["percent_received"], row["ended_by"]) for row in report["rows"]],
                              [("TCP", 100, "close"), ("UDP", 0, "silence"), ("UDP+12", 0, "silence")])
-            self.assertIn("something on the path filters UDP", done.stderr)
+            self.assertIn("a device on the path filters UDP", done.stderr)
 
     def test_an_interrupted_sweep_keeps_its_results_and_leaves_the_receiver_ready(self):
         lab = self.enterContext(Lab())

@@ -189,7 +189,7 @@ class Udp(unittest.TestCase):
             for site in pair.sites:
                 self.assertEqual(site.link()["carrier"], "tcp")
             until(lambda: pair.branch.link()["udp"]["state"] == "failed", 10, "UDP is given up for now")
-            self.assertIn("UDP is not answered", pair.branch.longhaul("status"))
+            self.assertIn("does not answer over UDP", pair.branch.longhaul("status"))
             self.assertIn("no UDP packet received yet", pair.datacenter.longhaul("status"))
         wait_carrier(pair.sites, "udp", 75)
 

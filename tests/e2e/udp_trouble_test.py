@@ -35,7 +35,7 @@ class UdpTrouble(unittest.TestCase):
             for site in pair.sites:
                 problem = until(lambda: [each for each in site.status()["verdict"]["problems"] if "UDP" in each["sentence"]],
                                 60, "the verdict names UDP")
-                self.assertIn("pass UDP", problem[0]["remedy"])
+                self.assertIn("allow UDP", problem[0]["remedy"])
                 self.assertIn("UDP", site.longhaul("status"))
                 metric = 'longhaul_udp_unanswered{peer="%s"}' % site.link()["peer"]
                 until(lambda: site.metric(metric) == 1, 60, "UDP is said to be unanswered")

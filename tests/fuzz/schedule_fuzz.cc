@@ -84,7 +84,7 @@ void play(const Schedule& schedule) {
 void read_schedule(std::string_view text) {
   const auto schedule = parse_schedule(text);
   if (!schedule) {
-    require(schedule.error() == "it has no changes in it" || schedule.error().starts_with("line "));
+    require(schedule.error() == "it contains no changes" || schedule.error().starts_with("line "));
     return;
   }
   require(!schedule->steps.empty());

@@ -54,7 +54,7 @@ def call(work, seconds, meanwhile=lambda: None):
                 os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     if not said:
-        raise WorkFailed("the client's process ended without a word")
+        raise WorkFailed("the client's process ended without a message")
     kind, value = pickle.loads(said)
     if kind == "failed":
         raise WorkFailed(value)

@@ -28,8 +28,8 @@ def compare(before, after):
                      tables.MISSING if noise is None else f"± {100 * noise:.1f} %", said, _wan(left, right)])
     table = tables.Table("What changed", ["cell", "before, KB/s", "after, KB/s", "change", "noise", "verdict",
                                           "bytes on the line"], rows,
-                         f"KB of {KB:,} bytes. Noise: the larger of both runs' spreads and floors. Slower and faster: beyond "
-                         "it.")
+                         f"KB of {KB:,} bytes. Noise: the larger of both runs' spreads and floors. Slower and faster mean beyond "
+                         "the noise.")
     alone = [key for key in [*old.by_key, *new.by_key] if (key in old.by_key) != (key in new.by_key)]
     return table, slower, faster, alone
 
@@ -63,7 +63,7 @@ def warnings(before, after):
                      ("kernel", lambda header: header["sessions"][-1]["machine"]["kernel"]),
                      ("scenario", lambda header: header["name"])):
         if of(before.header) != of(after.header):
-            found.append(f"the {what} is another: {of(before.header)} before, {of(after.header)} after")
+            found.append(f"the {what} differs: {of(before.header)} before, {of(after.header)} after")
     if before.header["quick"] or after.header["quick"]:
-        found.append("a quick run is a sketch")
+        found.append("a quick run gives only rough results")
     return found

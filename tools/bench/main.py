@@ -67,7 +67,7 @@ def _interrupted(*_):
 
 
 def parse_arguments(words):
-    parser = argparse.ArgumentParser(prog="longhaul-bench", description="Measures the pair of proxies against the bare line "
+    parser = argparse.ArgumentParser(prog="longhaul-bench", description="Compares the pair of proxies with the bare line "
                                      "and writes a report: HTML with plots, Markdown, CSV, JSON.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -77,12 +77,14 @@ def parse_arguments(words):
     run.add_argument("--into", type=pathlib.Path, metavar="FOLDER",
                      help="directory of the results (default: bench-SCENARIO[-quick]); an existing one is continued")
     run.add_argument("--cut", type=float, metavar="SECONDS", help="end a transfer after this time (default: 600; quick: 60)")
-    run.add_argument("--keep-captures", action="store_true", help="keep all packet captures in FOLDER/captures (gigabytes)")
+    run.add_argument("--keep-captures", action="store_true",
+                     help="keep all packet captures in FOLDER/captures (can be gigabytes)")
     run.add_argument("--retry-failed", action="store_true", help="when continuing a run, repeat failed measurements")
-    run.add_argument("--alongside", action="store_true", help="run even if another bench is running; both are disturbed")
+    run.add_argument("--alongside", action="store_true",
+                     help="run even if another longhaul-bench is running; each disturbs the other's results")
     run.add_argument("--build", type=pathlib.Path, metavar="FOLDER",
                      help="use the programs of this build directory; install and build nothing (also LONGHAUL_BUILD; "
-                          "default: build/release, made up to date first)")
+                          "default: build/release, which is brought up to date first)")
     run.set_defaults(do=do_run)
 
     again = commands.add_parser("report", help="write the report of a run again")
@@ -140,7 +142,7 @@ def do_run(arguments):
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is written now is short
             report.write(store)
             raise Interrupted(f"interrupted after {progress.done} of {progress.total} measurements, which are kept and reported "
-                              f"in {folder}; the same command goes on from there") from None
+                              f"in {folder}; run the same command again to continue") from None
         paths = report.write(store)
         progress.say(f"done in {duration((datetime.datetime.now() - began).total_seconds())}"
                      + ("" if plots.are_possible() else f"; {plots.HINT}"))
@@ -148,7 +150,7 @@ def do_run(arguments):
             progress.say(f"  {path}")
         failed = [sample for sample in store.samples.values() if "failure" in sample]
         for text in store.header.get("troubles", []):
-            progress.say(f"trouble: {text}")
+            progress.say(f"problem: {text}")
         if failed:
             progress.say(f"{len(failed)} measurements FAILED; the report says which and why")
         return 1 if failed or store.header.get("troubles") else 0
@@ -209,7 +211,7 @@ def check_tools(wanted):
     for features, control in (("tuned", "bbr"),):
         if any(cell.features == features for cell in wanted.cells()) and control not in known:
             raise Failure(f"'{features}' needs the TCP congestion control {control}, but this kernel has only {', '.join(known)}: modprobe "
-                          f"tcp_{control}, or take '{features}' out of the scenario")
+                          f"tcp_{control}, or remove '{features}' from the scenario")
 
 
 def check_room(wanted, folder):
@@ -221,7 +223,7 @@ def check_room(wanted, folder):
         free = shutil.disk_usage(where).free
         if free < needed:
             raise Failure(f"the disk under {where} has {free / 1e6:.0f} MB free, but {needed / 1e6:.0f} MB are needed for "
-                          "files and captures: make room, or set TMPDIR to another place")
+                          "files and captures: free some space, or set TMPDIR to another directory")
 
 
 def versions(program):
@@ -253,7 +255,7 @@ def alone(alongside):
             file.seek(0)
             if not alongside:
                 raise Failure(f"another longhaul-bench is running (process {file.read().strip()}), and the two would disturb "
-                              "each other; --alongside runs all the same") from None
+                              "each other; --alongside runs it anyway") from None
         yield
 
 
@@ -272,12 +274,12 @@ def do_compare(arguments):
     before, after = Store(arguments.before).read(), Store(arguments.after).read()
     table, slower, faster, alone_ = compare.compare(before, after)
     if not table.rows:
-        raise Failure(f"{arguments.before} and {arguments.after} have no measured cell in common")
+        raise Failure(f"{arguments.before} and {arguments.after} have no measured cells in common")
     print("\n".join(report.markdown_table(table)))
     for warning in compare.warnings(before, after):
         print(f"Note: {warning}.")
     print(f"{len(table.rows)} cells in both: {len(slower)} slower, {len(faster)} faster beyond the noise"
-          + (f"; {len(alone_)} in one run alone" if alone_ else "") + ".")
+          + (f"; {len(alone_)} in only one of the runs" if alone_ else "") + ".")
     return 1 if slower and arguments.fail_if_slower else 0
 
 

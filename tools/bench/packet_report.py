@@ -12,11 +12,11 @@ from transports import NAMES
 
 UDP_STYLES = {"udp": ("#009E73", "P", "--"), "udp+12": ("#D55E00", "X", "-.")}
 METHOD = (
-    "Packet sizes: longhaul-ttcp sends so many bytes in packets (over TCP: writes) of each size, and its receiver counts what comes "
-    "and how long that took: TCP from the accept to the end of the stream, UDP from the start mark to the last packet. Nothing is captured or compared. "
-    "UDP is sent at 99 % of what the line can carry in packets of that size, headers and fragments counted; UDP+12 has 12 bytes more "
-    "in each, which count as header: as much as TCP's. The pair carries TCP alone, and by its carriers alone here: no compression, "
-    "no dictionaries, no modules.",)
+    "Packet sizes: longhaul-ttcp sends the same number of bytes in packets (over TCP: writes) of each size. Its receiver counts the bytes and "
+    "measures the time: TCP from the accept to the end of the stream, UDP from the start mark to the last packet. Packets are neither "
+    "captured nor compared. UDP is sent at 99 % of the rate that the line can carry in packets of that size, including headers and "
+    "fragments. UDP+12 adds 12 bytes to each packet, which count as header: together as long as TCP's. The pair carries only TCP, here only "
+    "with its carriers: no compression, no dictionaries, no modules.",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,9 +66,9 @@ def tables(figures, block):
         sizes = sorted({size for series in found.values() for size in series})
         yield Table(f"Throughput, Mbit/s: {place}", ["packet, bytes", *(series.name for series in found)],
                     [[f"{size:,}", *(_megabits(by_size.get(size)) for by_size in found.values())] for size in sizes],
-                    "Of data, as the receiver counted it." +
-                    (" Median ± half of what lies between slowest and fastest." if figures.scenario.repetitions > 1 else ""))
-        yield Table(f"Received of what was sent, %: {place}", ["packet, bytes", *(series.name for series in found)],
+                    "Data as counted by the receiver." +
+                    (" Median ± half the range between the slowest and the fastest." if figures.scenario.repetitions > 1 else ""))
+        yield Table(f"Received share of the bytes sent, %: {place}", ["packet, bytes", *(series.name for series in found)],
                     [[f"{size:,}", *(f"{received(figure):.2f}" if (figure := by_size.get(size)) and figure.is_there else MISSING
                                      for by_size in found.values())] for size in sizes])
 

@@ -305,7 +305,7 @@ def repairs(figures, block, application, data):
         figure, axes = new(f"{title_of(application, data)}, {place.line_name()}, {place.round_trip_ms:g} ms, {name}: one packet lost",
                            "ms after the packet was lost on the line", "KB", (6.4, 3.4))
         for behind, colour, marker, size, label in ((False, "#0072B2", ".", 2, "segments"),
-                                                    (True, "#D55E00", "X", 7, "behind the furthest: the repair")):
+                                                    (True, "#D55E00", "X", 7, "after a later one: retransmission")):
             points = [(when, offset / KB) for when, offset, late in repair["segments"] if late == behind]
             if points:
                 axes.plot(*zip(*points), color=colour, marker=marker, markersize=size, linestyle="", label=label,

@@ -47,7 +47,7 @@ class Progress:
         self.left = list(cells)
         self.done, self.total = done, done + len(cells)
         if done:
-            self.say(f"{done} measurements are there already")
+            self.say(f"{done} measurements exist already")
         if cells:
             self.say(f"{len(cells)} measurements, about {duration(self.seconds_left())}")
 

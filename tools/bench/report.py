@@ -41,38 +41,40 @@ pre { background: #f4f4f4; padding: .8em; font-size: .8em; overflow-x: auto; }
 """
 
 METHOD = (
-    "Time is read from a capture on the client's network card. A file that is read: from the request for its first block (SMB: "
-    "offset 0) to the acknowledgement of the last segment of the last block. A file that is written: from the first byte (SMB: "
-    "the block at offset 0) to the server's word that it has all (SMB: the answer to CLOSE). Small files and documents: from the "
-    "first request after the login to the last answer. Transactions: from the first packet of the first request (EFT-SHORT: of its "
-    "connection) to the last answer; their response times are longhaul-txn's own, which compares every byte. What steers its "
-    "agents does not cross the line. A ping before and one after mark the capture.",
-    "A measurement is thrown away and made again, three times at most, if more than 1 % of the captured bytes are other traffic, "
-    "if tcpdump lost packets, or, where the line loses nothing, if over 1 % more of the bytes came again or late than on the "
-    "bare line.",
-    "Bytes on the line are IP bytes of both directions as the emulator counts them. Every file is compared by SHA-256. Before a "
-    "cold pass the dictionaries of both proxies are emptied; a restart keeps what is on disk. Random bytes are new for each cold "
+    "Times are taken from a packet capture on the client's network interface. Reading a file: from the request for its first block "
+    "(SMB: offset 0) to the acknowledgement of the last segment of the last block. Writing a file: from the first byte (SMB: "
+    "the block at offset 0) to the server's confirmation of the whole file (SMB: the response to CLOSE). Small files and documents: from "
+    "the first request after the login to the last response. Transactions: from the first packet of the first request (EFT-SHORT: of its "
+    "connection) to the last response; their response times are measured by longhaul-txn itself, which compares every byte. The control "
+    "connections of its agents do not cross the line. One ping before and one after the measurement mark its place in the capture.",
+    "A measurement is discarded and repeated, at most three times, if more than 1 % of the captured bytes are other traffic, "
+    "if tcpdump lost packets, or, on a line without loss, if the share of retransmitted or late bytes exceeds that of the bare line by "
+    "more than one percentage point.",
+    "Bytes on the line are IP bytes in both directions, counted by the emulator. Every file is compared by SHA-256. Before a "
+    "cold pass the dictionaries of both proxies are cleared; a restart keeps the dictionary on disk. Random bytes are new for each cold "
     "pass, so that neither compression nor a dictionary can help.",
-    "bare: no proxy at all, CUBIC at the ends. tuned: the same with BBR and buffers for any line, which is what a well-kept end "
-    "host can do. B: the proxy relays outside the link. T: transport, compression, dictionaries. A: T and the application modules. "
-    "F: the UDP carrier with repair alone. A+F: everything.",
+    "bare: no proxy at all, CUBIC at the end hosts. tuned: the same with BBR and buffers that are large enough for any line, the best "
+    "that end hosts can do alone. B: the proxy relays outside the link. T: transport, compression, dictionaries. A: T and the application "
+    "modules. F: only the UDP carrier with repair packets. A+F: everything.",
 )
 
 ONE_LOSS = (
-    "The emulator loses one packet on its way to the client; the dashed line says when. Segments and acknowledgements are those of "
-    "the client's own connection: bare, a segment that comes behind a later one is the repair; with the pair the repair is the link's, "
-    "and the client sees at most a pause. Bare, the climb after the loss takes far longer than its repair.")
+    "The emulator drops one packet on its way to the client; the dashed line shows when. Segments and acknowledgements are those of "
+    "the client's own connection. On the bare line, a segment that arrives after a later one is the retransmission; with the pair, the "
+    "link repairs the loss, and the client sees at most a pause. On the bare line, the rate takes far longer to recover than the lost "
+    "packet.")
 METHOD_OF_STREAMS = (
-    "A stream lasts some seconds and ends by the clock. What counts is what the receiver's program had by then, slow start included, "
-    "as iperf3 (TCP) and longhaul-sctp (SCTP) say. Nothing is captured meanwhile: at these rates that would cost more than an end "
-    "does. Bytes are not compared; what carries them has a checksum, and the other scenarios compare every byte.",
-    f"TCP CUBIC and BBR: no proxy, one connection; {scenarios.PARALLEL} × TCP CUBIC: as many connections at once. SCTP: usrsctp, in "
-    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), whether or not the kernel has one. "
-    "Emulated: TCP CUBIC and SCTP of Linux, by iperf3 between two emulated machines, one in each LAN; they are far slower than the "
-    "host, so only lines that they can fill tell of the transport, and TCP beside SCTP tells which those are. Longhaul, UDP and TCP: CUBIC to the proxy, and between the proxies that "
-    "carrier alone, encrypted, without compression, dictionaries and modules; repair only where it pays.",
-    "Processor is what the processes used, by the kernel's books, in shares of one core. The emulator's own is not in it; "
-    "figures.csv has how many cores were busy with everything (busy_cores).",
+    "A stream lasts for a fixed number of seconds. Its result is the number of bytes that the receiving program had by then, slow start "
+    "included, as reported by iperf3 (TCP) and longhaul-sctp (SCTP). Packets are not captured: at these rates a capture would use more CPU than "
+    "an end host. Bytes are not compared: the transports have checksums, and the other scenarios compare every byte.",
+    f"TCP CUBIC and BBR: no proxy, one connection; {scenarios.PARALLEL} × TCP CUBIC: that many connections at once. SCTP: usrsctp, in "
+    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), even if the kernel has SCTP. "
+    "Emulated: Linux's TCP CUBIC and SCTP, by iperf3 between two emulated machines, one in each LAN. They are far slower than the "
+    "host, so their results characterise the transport only on lines that they can fill; the TCP result shows which lines those are. "
+    "Longhaul, UDP and TCP: CUBIC to the proxy, and only that carrier between the proxies, encrypted, without compression, dictionaries and "
+    "modules; repair packets only where they help.",
+    "Processor is the CPU time of the processes as accounted by the kernel, in shares of one core. The emulator is not included; "
+    "figures.csv has the number of cores that were busy in total (busy_cores).",
 )
 
 
@@ -107,7 +109,7 @@ def verdict(figures):
             words.append(f"{count} {what}")
     thrown = sum(len(sample.get("discarded", [])) for figure in every for sample in figure.samples)
     if thrown:
-        words.append(f"{thrown} measurements thrown away and made again")
+        words.append(f"{thrown} measurements discarded and repeated")
     repetitions, rule = figures.scenario.repetitions, figures.scenario.confidence
     if rule:
         words.append(f"{rule.least} to {rule.most} repetitions, until the mean is known to ± {100 * rule.within:g} % at "
@@ -115,7 +117,7 @@ def verdict(figures):
     else:
         words.append(f"{repetitions} repetition{'s' if repetitions > 1 else ''}")
     return ", ".join(words[:-1]) + f"; {words[-1]}" + \
-        ("; QUICK: a sketch, not for comparison" if figures.scenario.quick else "") + "."
+        ("; QUICK: a rough result, not for comparison" if figures.scenario.quick else "") + "."
 
 
 def conditions(figures):
@@ -131,13 +133,13 @@ def conditions(figures):
                                          [f"commit {machine['commit']}"]))]
     found += [("dates", "; ".join(session["machine"]["time"] for session in header["sessions"])),
               ("seed", str(figures.scenario.seed)),
-              ("line's rate", "told to the proxies" if figures.scenario.told_rate else "not told to the proxies; they measure")]
+              ("line's rate", "configured at the proxies" if figures.scenario.told_rate else "not configured; the proxies measure it")]
     loads = [sample["load"] for sample in figures.store.samples.values()]
     if loads:
-        found.append(("load average", f"{min(loads):.1f} to {max(loads):.1f}, of the measurement itself included"))
+        found.append(("load average", f"{min(loads):.1f} to {max(loads):.1f}, the measurement itself included"))
     late = [sample["line_late_p99_us"] for sample in figures.store.samples.values() if "line_late_p99_us" in sample]
     if late:
-        found.append(("emulator", f"1 % of the packets left the line {max(late) / 1000:.1f} ms late or more, at worst"))
+        found.append(("emulator", f"in the worst measurement, 1 % of the packets left the line {max(late) / 1000:.1f} ms late or more"))
     ends = {}
     for place, what in header.get("places", {}).items():
         ends.setdefault((_tcp(what["ends"]), _tcp(what["proxies"])), []).append(place)
@@ -146,17 +148,17 @@ def conditions(figures):
         found.append((f"hosts{which}", end))
         found.append((f"proxies, towards their LANs{which}", proxy))
     for who, its, why in (("impacket", lambda application: application.client == "impacket",
-                           "it also times the open, the end and the close"),
+                           "it also includes the open, the end and the close"),
                           ("longhaul-txn", lambda application: application.transaction,
-                           "its first call and its last close are outside of the capture's time")):
+                           "the capture's time does not include its first call and its last close")):
         if apart := tables.clocks(figures, its):
-            found.append((f"{who}'s own clock against the capture", f"{apart[len(apart) // 2]:+.1f} ms (median; {apart[0]:+.1f} "
+            found.append((f"{who}'s own clock compared with the capture", f"{apart[len(apart) // 2]:+.1f} ms (median; {apart[0]:+.1f} "
                                                                   f"to {apart[-1]:+.1f} ms): {why}"))
     return found
 
 
 def _tcp(facts):
-    return (f"{facts['congestion_control']}; buffers least, first, most: receive "
+    return (f"{facts['congestion_control']}; buffers (minimum, default, maximum): receive "
             f"{' '.join(map(str, facts['tcp_rmem']))}, send {' '.join(map(str, facts['tcp_wmem']))}")
 
 
@@ -204,7 +206,7 @@ def sections(figures):
 def rest(figures):
     found = [tables.slower(figures), transports.unsure(figures), tables.costs(figures), tables.troubles(figures)]
     if figures.scenario.pending:
-        found.append(tables.Table("Not measured yet", ["rows", "why"],
+        found.append(tables.Table("Not measured yet", ["rows", "reason"],
                                   [[row["rows"], row["why"]] for row in figures.scenario.pending]))
     return [table for table in found if table.rows]
 

@@ -101,7 +101,7 @@ class Runner:
                 for repetition, group in left:
                     for cell in group:
                         self.progress.begin(cell, repetition)
-                        self._add(cell, repetition, {"failure": f"the place could not be made: {sentence}"})
+                        self._add(cell, repetition, {"failure": f"the lab could not be created: {sentence}"})
             else:
                 self.store.header.setdefault("troubles", []).append(f"{place}: {sentence}")
                 self.store.save_header()
@@ -206,7 +206,7 @@ class Runner:
             if (got := work.finish(moved)) != work.expected:
                 return found | {"failure": f"WRONG BYTES: {cell.size} bytes were sent, and others arrived"}
             if cell.place.lose_after_s and not lost_at_ns:
-                return found | {"failure": f"it was over before {cell.place.lose_after_s:g} s, when a packet was to be lost"}
+                return found | {"failure": f"it ended before {cell.place.lose_after_s:g} s, when a packet was to be dropped"}
             measured = timing.read(recording.path, work.ports, work.kind, lost_at_ns)
             if recording.dropped:
                 found["doubt"] = f"the capture lacks {recording.dropped} packets"
@@ -253,8 +253,8 @@ class Runner:
         if not cell.place.loss and cell.features not in WITHOUT_PAIR:
             bare = self._bare_repeated(cell)
             if bare is not None and found["repeated_share"] > bare + MOST_REPEATED:
-                return (f"{100 * found['repeated_share']:.1f} % of the bytes came again, {100 * bare:.1f} % on the bare "
-                        "line, and the line loses nothing")
+                return (f"{100 * found['repeated_share']:.1f} % of the bytes were retransmitted or late, {100 * bare:.1f} % on the "
+                        "bare line, although the line loses nothing")
         return None
 
     def _bare_repeated(self, cell):
@@ -289,7 +289,7 @@ def check_room(scratch, cell):
     """For the file at both ends, its capture, and what the proxies keep of it."""
     if shutil.disk_usage(scratch).free < 5 * cell.size + 10_000_000:
         raise StoreFailure(f"the disk under {scratch.parent} is full; the results so far are kept: free some space, or set TMPDIR "
-                           "to another place, and give the same command again")
+                           "to another directory, and run the same command again")
 
 
 class File:

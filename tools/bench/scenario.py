@@ -233,7 +233,7 @@ def parse_application(text):
         case ["smb", work, dialect, client] if (work in SMB_WORK and dialect in SMB_DIALECTS and client in SMB_CLIENTS
                                                 and flows == 1):
             if client != "impacket" and work not in ("read", "write"):
-                raise BadScenario(f"'{text}': {client} can read and write alone")
+                raise BadScenario(f"'{text}': {client} can only read and write")
             return Application("smb", work, dialect, client)
         case ["packets", *rest] if flows == 1 and (test := packet_tests.parse(rest)):
             return Application("packets", "write", packets=test)
@@ -274,7 +274,7 @@ class _Table:
             raise BadScenario(f"{self.where}: '{key}' is empty")
         for value in values:
             if type(value) is not kind and not (kind is float and type(value) is int):
-                raise BadScenario(f"{self.where}: '{key}' must hold {_NAMES[kind]} each, not {value!r}")
+                raise BadScenario(f"{self.where}: each entry of '{key}' must be {_NAMES[kind]}, not {value!r}")
             if allowed and value not in allowed:
                 raise BadScenario(f"{self.where}: '{key}' has '{value}', but there are only {', '.join(allowed)}")
         return list(dict.fromkeys(values))
@@ -339,10 +339,10 @@ def _parse(top, text, name, quick):
         row.end()
     top.end()
     if chosen["repetitions"] < 1 or seconds <= 0 or files < 1 or count < 1 or least < 1 or least > most:
-        raise BadScenario("repetitions and sizes must be positive, and least at most as large as most")
+        raise BadScenario("repetitions and sizes must be positive, and least must not exceed most")
     matrices = [matrix for matrix in matrices if matrix]
     if not matrices:
-        raise BadScenario("nothing is to be measured")
+        raise BadScenario("it contains nothing to measure")
     return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, files, count, matrices,
                     pending, quick, None if quick else confidence)
 
@@ -358,7 +358,7 @@ def _confidence(top, name):
     if not 0 < found.level < 1 or found.within <= 0 or not 2 <= found.least <= found.most:
         raise BadScenario("confidence: level is a share below 1, within above 0, and 2 <= least <= most")
     if "repetitions" in top.table:
-        raise BadScenario("either 'repetitions' or [confidence] says how often")
+        raise BadScenario("give either 'repetitions' or [confidence], not both")
     return found
 
 
@@ -407,7 +407,7 @@ def _matrix(table, where, quick):
     over = PACKETS_OVER if found.is_of_packets else TRANSPORTS if counted else [each for each in FEATURES if each not in TRANSPORTS[2:]]
     if alone := [name for name in found.features if name not in over]:
         raise BadScenario(f"{where}: '{alone[0]}' " + (f"is not a transport of '{counted[0]}': {', '.join(over)}" if counted
-                                                      else "is for streams alone"))
+                                                      else "is only for streams"))
     if any(mtu != 1500 for mtu in mtus) and (guests := [name for name in found.features if name in IN_GUESTS]):
         raise BadScenario(f"{where}: '{guests[0]}' has an MTU of 1500 alone: the emulated machines' cards have no other")
     many = [str(each) for each in found.applications if each.work not in ("read", "write")]

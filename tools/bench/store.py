@@ -110,6 +110,6 @@ def saying_why(where):
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFailure(f"the disk under {where} is full; the results so far are kept: free some space and give "
+            raise StoreFailure(f"the disk under {where} is full; the results so far are kept: free some space and run "
                                "the same command again") from None
         raise StoreFailure(f"{where}: {error.strerror}") from None

@@ -20,7 +20,7 @@ def iperf3_report(printed, complaint=""):
     try:
         said = json.loads(printed)
     except ValueError:
-        said = {"error": complaint.strip() or printed.strip() or "it said nothing"}
+        said = {"error": complaint.strip() or printed.strip() or "it printed nothing"}
     if "error" in said:
         raise AssertionError(f"iperf3: {said['error']}")
     return said

@@ -89,11 +89,11 @@ def throughput(figures, block, subjects):
         rows.append(row)
     note = ""
     if figures.scenario.repetitions > 1:
-        note += "Median ± half of what lies between slowest and fastest. "
+        note += "Median ± half the range between the slowest and the fastest. "
     if theirs:
         note += f"2006: {sources.ORIGIN}; its B is the bare line. {sources.calibration_note()} "
     if any(cell.endswith("?") for row in rows for cell in row):
-        note += "?: no measurement could be fully believed; see below. "
+        note += "?: every measurement is doubtful; see below. "
     return Table(title_of(*subjects[0]) if len(subjects) == 1 else "", headings, rows, note.strip())
 
 
@@ -115,17 +115,17 @@ def transactions(figures, block, applications):
                      *(gain_text(found[name], found[base]) for name in matrix.features[1:])])
         took.append([*where, *(number(figure.response_ms(what)) if figure and figure.is_there else MISSING
                                for figure in found.values() for what in RESPONSES)])
-    note = ("Bytes of the files alone, all pairs together. Over UDP longhaul-txn's own windows and acknowledgements; the pair leaves "
-            "UDP as it is. ")
+    note = ("Only the bytes of the files, of all pairs together. Over UDP with longhaul-txn's own windows and acknowledgements; the pair "
+            "does not change UDP. ")
     if figures.scenario.repetitions > 1:
-        note += "Median ± half of what lies between slowest and fastest. "
+        note += "Median ± half the range between the slowest and the fastest. "
     return [Table("Throughput", ["transaction", "line", *(f"{name}, Mbit/s" for name in matrix.features),
                                  *(f"{name}, transactions/s" for name in matrix.features),
                                  *(f"{name} against {base}" for name in matrix.features[1:])], done, note.strip()),
             Table("Response time, ms", ["transaction", "line", *(f"{name}, {what}" for name in matrix.features
                                                                  for what in RESPONSES)], took,
-                  "By longhaul-txn's clock at the client, of all transactions of all pairs; EFT-SHORT with the connection's "
-                  "set-up and end." + (" Of several repetitions the median." if figures.scenario.repetitions > 1 else ""))]
+                  "Measured by longhaul-txn at the client, for all transactions of all pairs; EFT-SHORT includes the set-up and "
+                  "the end of the connection." + (" Median of several repetitions." if figures.scenario.repetitions > 1 else ""))]
 
 
 def _rate_text(figure):
@@ -174,8 +174,8 @@ def long_paths():
                      *(number(each) if each else MISSING for each in reached),
                      f"{100 * max(each for each in reached if each) / row['bottleneck_mbit']:.0f} %"])
     return Table("2002: one TCP connection over real long paths",
-                 ["path", "round trip", "bottleneck, Mbit/s", "to Tokyo, Mbit/s", "from Tokyo, Mbit/s", "best, share of it"], rows,
-                 f"{sources.LONG_PATHS_ORIGIN}. Beside it stand the shares of the line above.")
+                 ["path", "round trip", "bottleneck, Mbit/s", "to Tokyo, Mbit/s", "from Tokyo, Mbit/s", "best, share of the bottleneck"], rows,
+                 f"{sources.LONG_PATHS_ORIGIN}. Compare with the shares of the line above.")
 
 
 def _source_text(value):
@@ -213,7 +213,7 @@ def passes(figures, block, application, data):
                      *(f"{figure.cell.size / figure.wan_bytes:,.1f}" if figure and figure.is_there else MISSING
                        for figure in found)])
     return Table(f"{title_of(application)}, {data}: again, edited, after a restart", headings, rows,
-                 "On the line: IP bytes of both directions by the emulator's count, marks included.")
+                 "On the line: IP bytes in both directions as counted by the emulator, including the marking pings.")
 
 
 def costs(figures):
@@ -228,11 +228,11 @@ def costs(figures):
             rows.append([str(figure.cell.place), title_of(figure.cell.application), figure.cell.data, figure.cell.features,
                          figure.cell.turn, *(number(value) for value in per_gb),
                          *(size_text(figure.peak_bytes(node)) for node in NODES)])
-    return Table("What it cost the proxies", ["line", "application", "bytes", "features", "pass", "branch, CPU s per GB",
-                                              "datacenter, CPU s per GB", "branch, most memory",
-                                              "datacenter, most memory"], rows,
-                 "User and system time of the process for 10⁹ bytes of file; memory as resident, caches included. Of files of "
-                 "a few MB most is fixed cost.")
+    return Table("CPU and memory of the proxies", ["line", "application", "bytes", "features", "pass", "branch, CPU s per GB",
+                                              "datacenter, CPU s per GB", "branch, peak memory",
+                                              "datacenter, peak memory"], rows,
+                 "User and system time of the process for 10⁹ bytes of file; peak resident memory, caches included. For files of "
+                 "a few MB most of it is fixed cost.")
 
 
 def slower(figures):
@@ -249,7 +249,7 @@ def slower(figures):
                          speed_text(bare), speed_text(figure), percent(found),
                          f"± {100 * max(figure.noise, bare.noise):.0f} %"])
     return Table("Slower than the bare line", ["line", "what", "features", "pass", "size", "bare, KB/s", "pair, KB/s",
-                                               "against bare", "noise"], rows, "Beyond the noise only.")
+                                               "against bare", "noise"], rows, "Only differences beyond the noise.")
 
 
 def clocks(figures, both_time_the_same):
@@ -270,6 +270,6 @@ def troubles(figures):
                                 ("doubtful", [sample["doubt"]] if "doubt" in sample else []),
                                 ("cut", [f"after {sample['cut']:g} s, {size_text(sample['moved_until_cut'])} moved"]
                                  if "cut" in sample else []),
-                                ("thrown away, measured again", sample.get("discarded", []))):
+                                ("discarded, measured again", sample.get("discarded", []))):
                 rows += [[kind, figure.cell.key, str(sample["repetition"] + 1), text] for text in texts]
-    return Table("What did not go as it should", ["what", "cell", "repetition", "why"], rows)
+    return Table("Problems", ["problem", "cell", "repetition", "reason"], rows)

@@ -130,7 +130,7 @@ def read(path, ports, kind, around_ns=None):
     # A connection without payload only checked whether the port is open.
     conversations = [each for each in capture.conversations.values() if each.up.segments or each.down.segments]
     if not conversations:
-        raise Unusable("no connection with the server's port")
+        raise Unusable("no connection to the server's port")
     start, end, way = KINDS[kind](conversations)
     streams = [getattr(each, way) for each in conversations]
     interval, series = _series(streams, start, end)

@@ -6,8 +6,8 @@ import dataclasses
 
 # Bytes of a transaction, and whether the source calls it a file.
 SCRIPTS = {"EFT-SHORT": 100, "EFT-LONG": 100, "FILETRANSF-LONG": 1_460_000}
-GRAMMAR = (f"txn {'|'.join(SCRIPTS)} [udp] [N pairs] [file BYTES] [send BYTES] [window BYTES]: what longhaul-txn's options of "
-           "the same names say")
+GRAMMAR = (f"txn {'|'.join(SCRIPTS)} [udp] [N pairs] [file BYTES] [send BYTES] [window BYTES], as the options of longhaul-txn with the "
+           "same names")
 LONG_FILE = 10  # times fewer transactions of a file than of 100 bytes: the source has 100 of them
 WINDOWS = {"udp": 17_726}  # longhaul-txn's own, where none is given
 MOST_SECONDS = 20

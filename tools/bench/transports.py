@@ -69,17 +69,17 @@ class Measure:
 
 SPEED = Measure("Throughput", "Mbit/s", _speeds, lambda row, which: row[f"{which}_mbit"],
                 lambda value, line: grade_speed(value / line),
-                "Payload that the receiver had by the end of the time, slow start included. A: 90 % of the line's rate and more, B: "
-                "80, C: 70, D: 60, F: less (the source: 900, 800, 700, 600 Mbit/s of 1000).")
+                "Payload that the receiver had at the end, slow start included. A: at least 90 % of the line's rate, B: "
+                "80 %, C: 70 %, D: 60 %, F: less (the source: 900, 800, 700, 600 Mbit/s of 1000).")
 CPU = Measure("Processor", "% of one core", _busier_end, lambda row, which: row[f"{which}_cpu"],
               lambda value, _: grade_cpu(value / 100),
-              "At the end that needed more: user and system time of its program and, with the pair, of the proxy beside it. A: below "
-              "20 %, B: 40, C: 60, D: 80, F: more, as in the source. The kernel's work for TCP in interrupts is booked to "
-              "whoever runs just then, so TCP's own figures are the least it needs; SCTP runs in user space and has all of its "
-              "work in its figure. What runs in emulated machines has none here.")
-COST = Measure("Processor for what was moved", "seconds of both ends for 10⁹ bits", _cost, _their_cost, None,
-               "Where rates differ this can be compared, the share of a core cannot. 2007: of the machine whose share the source "
-               "gives.")
+              "At the end that needed more: user and system time of its program and, with the pair, of the proxy at its site. A: below "
+              "20 %, B: 40 %, C: 60 %, D: 80 %, F: more, as in the source. The kernel charges TCP's work in interrupts to the process "
+              "that is running at that moment, so the figures for TCP are lower bounds; SCTP runs in user space, and its figures include "
+              "all of its work. Emulated machines have no figures here.")
+COST = Measure("Processor per gigabit", "CPU seconds of both ends for 10⁹ bits", _cost, _their_cost, None,
+               "Comparable also between different rates, unlike the share of a core. 2007: for the machine whose share the source "
+               "states.")
 MEASURES = (SPEED, CPU, COST)
 
 
@@ -129,7 +129,7 @@ def _table(figures, matrix, places, measure):
     if figures.scenario.repetitions > 1:
         note += f" Mean ± half of its {100 * LEVEL:g} % confidence interval (Student)."
     if theirs:
-        note += f" 2007: {sources.OVER_DELAY_ORIGIN}, by {SOURCE_TOOL}; its mean is over 0 to 60 ms by 5." if measure is SPEED \
+        note += f" 2007: {sources.OVER_DELAY_ORIGIN}, by {SOURCE_TOOL}; its mean is over 0 to 60 ms in steps of 5 ms." if measure is SPEED \
             else " 2007: as above."
     return Table(f"{measure.title}, {measure.unit}: {line_title(places)}",
                  ["round trip", *(NAMES[name] for name in matrix.features), *(name for _, name in SOURCE_COLUMNS if theirs)],
@@ -148,7 +148,7 @@ def their_tools():
                 rows.setdefault(row["rtt_ms"], {})[tool, which] = measure.theirs(row, which)
             rows.setdefault("mean", {})[tool, which] = statistics.fmean(measure.theirs(row, which) for row in there)
         order = sorted(delay for delay in rows if delay != "mean") + ["mean"]
-        yield Table(f"2007, by each of its tools: {measure.title.lower()}, {measure.unit}",
+        yield Table(f"2007, with each of the source's tools: {measure.title.lower()}, {measure.unit}",
                     ["round trip", *(f"{which.upper()}, {THEIR_TOOLS[tool]}" for tool, which in columns)],
                     [[delay if delay == "mean" else f"{delay:g} ms",
                       *(_graded(rows[delay].get(column), measure, _THEIR_LINE) for column in columns)] for delay in order],
@@ -195,6 +195,6 @@ def unsure(figures):
         if len(values) >= rule.least and not confidence.is_enough(values, rule):
             rows.append([figure.cell.key, str(len(values)), number(statistics.fmean(values)),
                          f"± {100 * confidence.half_width(values, rule.level) / statistics.fmean(values):.1f} %"])
-    return Table("Not known as well as asked for", ["cell", "repetitions", "mean, Mbit/s", "interval"], rows,
-                 f"Asked for: ± {100 * rule.within:g} % at {100 * rule.level:g} %, {rule.least} to {rule.most} repetitions."
+    return Table("Confidence not reached", ["cell", "repetitions", "mean, Mbit/s", "interval"], rows,
+                 f"Required: ± {100 * rule.within:g} % at {100 * rule.level:g} %, {rule.least} to {rule.most} repetitions."
                  if rule else "")

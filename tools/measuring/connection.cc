@@ -62,7 +62,7 @@ std::string refusal(const Endpoint& to, const Identity& identity, const error_co
 
 Endpoint parse_endpoint(std::string_view text, std::uint16_t default_port) {
   const auto wrong = [&](const char* why) {
-    return Trouble("'" + std::string(text) + "' is no HOST:PORT: " + why);
+    return Trouble("'" + std::string(text) + "' is not HOST:PORT: " + why);
   };
   Endpoint endpoint{{}, default_port};
   std::string_view port;
@@ -114,8 +114,8 @@ awaitable<Connection::Received> Connection::receive_next() {
     auto next = reader_.next();
     if (!next) {
       received.trouble =
-          peer_ + (next.error() == MessageError::too_long ? " sent something else than our messages"
-                                                          : " sent a message that is no JSON object");
+          peer_ + (next.error() == MessageError::too_long ? " sent a message that is not of this protocol"
+                                                          : " sent a message that is not a JSON object");
       co_return received;
     }
     if (*next) {
@@ -137,7 +137,7 @@ awaitable<boost::json::object> Connection::receive(milliseconds patience) {
   auto first = co_await (receive_next() || after(patience));
   if (first.index() == 1) {
     close();
-    throw Trouble("nothing was heard from " + peer_ + " for " + seconds_of(patience));
+    throw Trouble("no message received from " + peer_ + " for " + seconds_of(patience));
   }
   Received received = std::move(std::get<0>(first));
   if (!received.trouble.empty()) throw Trouble(received.trouble);
@@ -188,7 +188,7 @@ tcp::acceptor listen(asio::any_io_executor executor, const Endpoint& at) {
   tcp::resolver resolver{executor};
   const auto found = resolver.resolve(at.host, std::to_string(at.port), tcp::resolver::passive, error);
   if (error || found.empty())
-    throw Trouble("'" + at.host + "' is no address of this host: " + error.message());
+    throw Trouble("'" + at.host + "' is not an address of this host: " + error.message());
   const tcp::endpoint endpoint = *found.begin();
   tcp::acceptor acceptor{executor};
   acceptor.open(endpoint.protocol(), error);
@@ -206,7 +206,7 @@ tcp::acceptor listen(asio::any_io_executor executor, const Endpoint& at) {
 awaitable<Connection> welcome(tcp::socket socket, Identity identity, milliseconds patience) {
   error_code error;
   const auto from = socket.remote_endpoint(error);
-  const std::string peer = error ? "the caller" : to_text({from.address().to_string(), from.port()});
+  const std::string peer = error ? "the client" : to_text({from.address().to_string(), from.port()});
   Connection connection{std::move(socket), peer};
   std::string trouble;
   try {
@@ -225,13 +225,13 @@ awaitable<Connection> dial(Endpoint to, Identity identity, milliseconds patience
   tcp::socket socket{executor};
   const std::string port = std::to_string(to.port);
   auto resolved = co_await (resolver.async_resolve(to.host, port, kOutcome) || after(patience));
-  if (resolved.index() == 1) throw Trouble("no name server says where " + to.host + " is");
+  if (resolved.index() == 1) throw Trouble("cannot resolve " + to.host + ": no answer from the name server");
   const auto& [failure, addresses] = std::get<0>(resolved);
-  if (failure) throw Trouble("'" + to.host + "' is not known: " + failure.message());
+  if (failure) throw Trouble("cannot resolve " + to.host + ": " + failure.message());
   auto connected = co_await (asio::async_connect(socket, addresses, kOutcome) || after(patience));
   if (connected.index() == 1)
     throw Trouble("no answer from " + to_text(to) + " within " + seconds_of(patience) +
-                  "; is the host up, and the port open?");
+                  "; is the host up and the port open?");
   if (const auto& error = std::get<0>(std::get<0>(connected))) throw Trouble(refusal(to, identity, error));
   Connection connection{std::move(socket), to_text(to)};
   co_await greet(connection, identity, Side::dials, patience);

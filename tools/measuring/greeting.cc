@@ -53,7 +53,7 @@ boost::json::object Greeting::hello() const {
 void Greeting::read_hello(const boost::json::object& message, const std::string& peer) {
   const std::string program = text(message, "program", kLongestName);
   if (program != identity_.program)
-    throw Trouble(peer + " is " + fit_to_print(program) + ", and " + identity_.program + " was expected");
+    throw Trouble(peer + " is " + fit_to_print(program) + ", but " + identity_.program + " was expected");
   const auto version = number(message, "version", 0, 1'000'000);
   const std::string release = fit_to_print(text(message, "release", kLongestName));
   if (version != identity_.version)
@@ -88,8 +88,7 @@ void Greeting::read_proof(const boost::json::object& message, const std::string&
   const std::string theirs = text(message, "proof", 2 * EVP_MAX_MD_SIZE);
   const std::string right = proof_of(side_ == Side::dials ? Side::listens : Side::dials);
   if (theirs.size() == right.size() && CRYPTO_memcmp(theirs.data(), right.data(), right.size()) == 0) return;
-  throw Trouble(peer + " has another token than " +
-                (identity_.token.empty() ? "this side, which has none" : "ours"));
+  throw Trouble(peer + " has a different token" + (identity_.token.empty() ? ": this side has none" : ""));
 }
 
 }  // namespace longhaul::measuring

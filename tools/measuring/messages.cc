@@ -84,7 +84,7 @@ const boost::json::array& array(const boost::json::object& message, std::string_
                                 std::size_t longest) {
   const auto* value = member(message, name).if_array();
   if (!value) refuse(name, "not a list");
-  if (value->size() > longest) refuse(name, "longer than " + std::to_string(longest));
+  if (value->size() > longest) refuse(name, "longer than " + std::to_string(longest) + " entries");
   return *value;
 }
 

@@ -101,9 +101,9 @@ class Discovery {
   void judge(Prober&) {
     while (!path_.hops.empty() && !path_.hops.back().address) path_.hops.pop_back();
     const std::string tried = options_.by ? name_of(*options_.by) : "UDP, ICMP and TCP";
-    const std::string advice = options_.by
-                                   ? "; try another --by, or --by tcp with a --port that is open there"
-                                   : "; try --by tcp with a --port that is open there";
+    const std::string advice =
+        options_.by ? "; try another kind with --by, or --by tcp and the --port of an open port there"
+                    : "; try --by tcp and the --port of an open port there";
     if (path_.hops.empty())
       throw Trouble("no answers from the path to " + text_of(path_.address) + ", by " + tried +
                     ": the host is down, or a firewall drops the probes or the answers" + advice);
@@ -143,8 +143,8 @@ class Discovery {
   void find_limits(Prober& prober) {
     for (Hop& hop : path_.hops) {
       if (!hop.address) continue;
-      on_progress_(
-          {"searching for hops that answer rarely", hop.limit, static_cast<unsigned>(path_.hops.size())});
+      on_progress_({"searching for hops that limit the rate of their answers", hop.limit,
+                    static_cast<unsigned>(path_.hops.size())});
       const unsigned answered = prober.burst(hop.limit, prober.least_bytes(), kBurst, options_.wait);
       if (stop_.is_requested()) path_.interrupted = true;
       if (path_.interrupted) return;

@@ -203,7 +203,7 @@ std::vector<Finding> judge_options(const HostSettings& settings) {
       Finding finding{.setting = name, .now = *value, .needed = *value, .verdict = Verdict::note};
       finding.why =
           name == "net.core.default_qdisc"
-              ? "default for new interfaces"
+              ? "the default for new interfaces"
               : "available: " + text_of(settings, "net.ipv4.tcp_available_congestion_control").value_or("?");
       findings.push_back(finding);
     }

@@ -73,9 +73,9 @@ std::vector<Change> changes_between(const std::vector<Station>& stations) {
         const bool back = before.empty();
         changes.push_back({field.name, shown(before), now.empty() ? "gone" : now,
                            "between " + place(*last) + ", where it was " +
-                               (back ? "not there" : "still " + before) + ", and " + place(station) +
-                               ", where it is " + (now.empty() ? "gone" : now) +
-                               ": one of these two, or something between them, changed it"});
+                               (back ? "absent" : "still " + before) + ", and " + place(station) +
+                               ", where it is " + (now.empty() ? "absent" : now) +
+                               ": one of these two, or a device between them, changed it"});
       }
       last = &station;
     }
@@ -100,23 +100,23 @@ std::vector<std::string> judge_answer(const OptionsReport& report) {
         [&](const Change& change) { return change.option == field.name && change.after == "gone"; });
     const std::string start = std::string(field.name) + " is not in the answer: ";
     if (gone_before)
-      remarks.push_back(start + "the far host could not offer it, because ours did not arrive");
+      remarks.push_back(start + "the far host could not offer it, because this host's offer did not arrive");
     else if (!report.far_settings)
       remarks.push_back(start + report.address + " does not offer it (" + field.setting +
                         " of Linux), or it is removed after the last hop above or on the way back; "
-                        "an agent there can tell");
+                        "an agent there shows which");
     else if (!is_on(*report.far_settings, field.setting))
-      remarks.push_back(start + report.address + " does not offer it: there " + field.setting + " is 0");
+      remarks.push_back(start + report.address + " does not offer it: " + field.setting + " is 0 there");
     else if (!report.seen_at)
       remarks.push_back(start + "it is enabled at " + report.address +
                         ", so it is removed after the last hop above or on the way back; the agent "
-                        "there could not tell what arrived");
+                        "there could not observe what arrived");
     else if (*report.seen_at != report.port)
       remarks.push_back(start + "it arrived at port " + std::to_string(*report.seen_at) + " of " +
                         report.address +
                         " and is enabled there, so it is removed on the way back, or after the last "
-                        "hop above by a device that inspects port " +
-                        std::to_string(report.port) + " alone");
+                        "hop above by a device that inspects only port " +
+                        std::to_string(report.port));
     else
       remarks.push_back(start + "it arrived there and is enabled there, so it is removed on the way back");
   }

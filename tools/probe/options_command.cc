@@ -36,7 +36,7 @@ void add_agent(OptionsReport& report, const FarOptions& far) {
 OptionsCommand::OptionsCommand(CLI::App& app) {
   command_ = app.add_subcommand("options", "find TCP options that are removed or changed on the path (root)");
   command_->add_option("host", request_.host, "name or address")->required();
-  command_->add_option("port", request_.port, "of the host, which should be open")
+  command_->add_option("port", request_.port, "an open TCP port of the host")
       ->required()
       ->check(CLI::Range(1, 65535));
   command_->add_option("--agent", agent_,
@@ -46,7 +46,7 @@ OptionsCommand::OptionsCommand(CLI::App& app) {
   command_->add_option("--max-hops", request_.most_hops, "maximum number of hops")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command_->add_option("--wait", wait_, "to wait for an answer")->capture_default_str();
+  command_->add_option("--wait", wait_, "time to wait for an answer")->capture_default_str();
   command_->add_flag("--json", json_, "print one JSON object");
 }
 

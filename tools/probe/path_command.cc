@@ -37,30 +37,31 @@ PathCommand::PathCommand(CLI::App& app) {
       ->add_option("--by", by_, "kind of probe; auto: the first of udp, icmp and tcp that the host answers")
       ->check(CLI::IsMember({"auto", "udp", "icmp", "tcp"}))
       ->capture_default_str();
-  command_->add_option("--port", options_.port, "of the host (default: 33434 by UDP, 443 by TCP)");
+  command_->add_option("--port", options_.port, "port of the host (default: 33434 by UDP, 443 by TCP)");
   add_family(*command_, family_);
   command_->add_option("--max-hops", options_.most_hops, "maximum number of hops")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command_->add_option("--sizes", options_.sizes, "different sizes for each hop")
+  command_->add_option("--sizes", options_.sizes, "number of different probe sizes for each hop")
       ->check(CLI::Range(6, 400))
       ->capture_default_str();
-  command_->add_option("--probes", options_.repeats, "of each size; the fastest is used")
+  command_->add_option("--probes", options_.repeats, "number of probes of each size; the fastest is used")
       ->check(CLI::Range(2, 10'000))
       ->capture_default_str();
   command_
       ->add_option("--max-size", options_.most_bytes,
-                   "bytes of the largest probe (default: what the path takes)")
+                   "bytes of the largest probe (default: the largest that fits the path)")
       ->check(CLI::Range(100, 65'535));
-  command_->add_option("--wait", wait_, "to wait for an answer; shorter once a hop is known")
+  command_->add_option("--wait", wait_, "time to wait for an answer; shorter once a hop's delay is known")
       ->capture_default_str();
-  command_->add_option(
-      "--gap", gap_, "between two probes to one hop (default: none, or 1.05s where a hop answers no faster)");
+  command_->add_option("--gap", gap_,
+                       "time between two probes to one hop (default: none, or 1.05s for a hop that answers "
+                       "at most once a second)");
   command_->add_flag("--symmetric", symmetric_,
-                     "assume that links are as fast in both directions: smaller intervals");
+                     "assume that links are equally fast in both directions: narrower confidence intervals");
   command_->add_option("--repeat", repeat_, "number of measurements; 0: until Ctrl-C")->capture_default_str();
   command_->add_option("--every", every_,
-                       "from the start of one measurement to the start of the next, e.g. 10s; 600s");
+                       "time from the start of one measurement to the start of the next, e.g. 10s");
   command_->add_flag("--json", json_, "print one JSON object for each measurement, one per line");
 }
 

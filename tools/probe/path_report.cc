@@ -114,14 +114,15 @@ void print(const Path& path, std::ostream& out) {
     rows.push_back({std::to_string(hop.limit), text_of(*hop.address), capacity_text(link->fit.there),
                     known ? link->fit.back->bits_per_second ? rate_text(*link->fit.back->bits_per_second)
                                                             : "over " + rate_text(link->fit.back->low)
-                          : "as there*",
+                          : "assumed*",
                     fixed(link->fit.delay_us / 1000, 2) + " ± " + fixed(link->fit.delay_error / 1000, 2),
                     loss_text(*link), fixed(hop.least_us / 1000, 2)});
   }
   print_table(rows, out);
   out << "\nin brackets and after ±: 95 % confidence intervals; loss: round trip; rtt: minimum\n";
   if (assumed)
-    out << "* cannot be measured from the answers; assumed to be as fast as the forward direction\n";
+    out << "* cannot be measured from the answers; assumed to be as fast as the forward direction of the "
+           "link\n";
   for (const Hop& hop : path.hops)
     if (hop.rate_limited)
       out << "hop " << hop.limit << " answers about one probe per second, so it was probed at that rate\n";

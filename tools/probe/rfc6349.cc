@@ -63,7 +63,7 @@ asio::awaitable<double> capacity_by_trains(Connection& agent, bool back) {
     if (rate > 0) rates.push_back(rate);
   }
   if (rates.empty())
-    throw Trouble("the capacity cannot be measured, since UDP packets do not arrive: say it by --rate");
+    throw Trouble("the capacity cannot be measured, because UDP packets do not arrive: give it with --rate");
   std::sort(rates.begin(), rates.end());
   co_return rates[rates.size() / 2];
 }

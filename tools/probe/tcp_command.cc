@@ -87,9 +87,10 @@ int run_neighbours(const std::vector<std::string>& agents, const TcpRequest& req
 
 AgentCommand::AgentCommand(CLI::App& app) {
   command_ = app.add_subcommand("agent",
-                                "run the far end of `options --agent`, `tcp` and `neighbours` until Ctrl-C");
+                                "run the far end for `options --agent`, `tcp` and `neighbours` until Ctrl-C");
   command_
-      ->add_option("--listen", options_.listen, "control address and port; data uses other, dynamic ports")
+      ->add_option("--listen", options_.listen,
+                   "address and port of the control connection; data connections use dynamic ports")
       ->capture_default_str();
   command_->add_option("--token-file", token_file_, "file with a secret that clients must also have")
       ->type_name("FILE");
@@ -109,17 +110,20 @@ TcpCommand::TcpCommand(CLI::App& app) {
   command_->add_option("agent", request_.agent, "HOST[:PORT] of a `longhaul-probe agent`")->required();
   command_->add_option("--rate", rate_,
                        "capacity of the path, e.g. 51.84mbit (default: measured by trains of UDP packets)");
-  command_->add_option("--direction", direction_, "there, back or both")
+  command_
+      ->add_option("--direction", direction_,
+                   "direction of the transfers: there (to the agent), back (from it) or both")
       ->check(CLI::IsMember({"there", "back", "both"}))
       ->capture_default_str();
-  neighbours_ = app.add_subcommand("neighbours",
-                                   "measure the same between successive agents, to find the weak section");
+  neighbours_ = app.add_subcommand(
+      "neighbours",
+      "measure the same between successive agents along a path, to find the section that limits it");
   neighbours_
       ->add_option("agents", agents_, "HOST[:PORT] of the agents along the path, started with --may-dial")
       ->required()
       ->expected(2, 64);
   for (CLI::App* command : {command_, neighbours_}) {
-    command->add_option("--time", time_, "of each transfer")->capture_default_str();
+    command->add_option("--time", time_, "duration of each transfer")->capture_default_str();
     command->add_option("--token-file", token_file_, "the agents' token file")->type_name("FILE");
     command->add_flag("--json", json_, "print one JSON object");
   }

@@ -66,9 +66,9 @@ void send(const std::optional<std::string>& from, const Endpoint& to, double len
 
 int main(int count, char** arguments) {
   CLI::App app{
-      "Measures the throughput and CPU cost of an SCTP stream. SCTP is usrsctp, in user space over "
-      "raw IP, so it "
-      "needs root and no kernel module; a kernel with its own SCTP loaded would also answer."};
+      "Measures the throughput and CPU cost of an SCTP stream. It uses usrsctp, in user space over raw IP, "
+      "so it needs root and "
+      "no kernel module; the kernel's own SCTP must not be loaded, because it would also answer."};
   app.require_subcommand(1);
   StackSettings settings;
   std::uint16_t port = 5202;
@@ -76,29 +76,35 @@ int main(int count, char** arguments) {
   auto* server = app.add_subcommand("server", "receive streams, one after another");
   Endpoint at;
   bool once = false;
-  server->add_option("address", at.address, "of this host")->required();
+  server->add_option("address", at.address, "address of this host")->required();
   server->add_option("--port", port)->capture_default_str();
   server->add_option("--buffer", settings.buffer_bytes, "bytes of send and receive buffer")
       ->capture_default_str();
-  server->add_option("--mtu", settings.mtu, "of the path (IP packets); it is not discovered")
+  server
+      ->add_option("--mtu", settings.mtu,
+                   "MTU of the path in bytes of IP; it is not discovered automatically")
       ->capture_default_str()
       ->check(CLI::Range(1280, 65'535));
-  server->add_flag("--once", once, "end after the first");
+  server->add_flag("--once", once, "exit after the first stream");
 
-  auto* client = app.add_subcommand("client", "send a stream and print what came of it, as JSON");
+  auto* client = app.add_subcommand("client", "send a stream and print the result as JSON");
   Endpoint to;
   std::optional<std::string> from;
   double length = 10;
   std::size_t message_bytes = 0;
-  client->add_option("address", to.address, "of the server")->required();
+  client->add_option("address", to.address, "address of the server")->required();
   client->add_option("--port", port)->capture_default_str();
-  client->add_option("--from", from, "which address of this host to use");
+  client->add_option("--from", from, "address of this host to use");
   client->add_option("--seconds", length)->capture_default_str()->check(CLI::Range(0.1, 86'400.0));
-  client->add_option("--message", message_bytes, "bytes of each message (default: what fits into a packet)")
+  client
+      ->add_option("--message", message_bytes,
+                   "bytes of each message (default: the most that fits into a packet)")
       ->check(CLI::Range(1, 65'536));
   client->add_option("--buffer", settings.buffer_bytes, "bytes of send and receive buffer")
       ->capture_default_str();
-  client->add_option("--mtu", settings.mtu, "of the path (IP packets); it is not discovered")
+  client
+      ->add_option("--mtu", settings.mtu,
+                   "MTU of the path in bytes of IP; it is not discovered automatically")
       ->capture_default_str()
       ->check(CLI::Range(1280, 65'535));
 

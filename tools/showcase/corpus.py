@@ -48,7 +48,7 @@ class Pool:
             total += got
         if total < size / 2:
             raise Failure(f"this system has too few files in {', '.join(root for _, roots, _ in KINDS for root in roots)}: "
-                          f"{total / 1e6:.1f} MB where the demo takes {size / 1e6:.1f} MB; choose a slower --link or --quick")
+                          f"{total / 1e6:.1f} MB, but the demo needs {size / 1e6:.1f} MB; choose a slower --link or --quick")
         return sorted(files)
 
     def small_texts(self, count):

@@ -48,7 +48,7 @@ class Line:
         except ValueError:
             raise Failure(f"'{loss}' is not a share of lost packets, such as 0.01 or 1%") from None
         if not 0 <= self.loss <= 0.5:
-            raise Failure("the loss must be from 0 to 0.5 of the packets")
+            raise Failure("the loss must be a share of packets from 0 to 0.5")
 
     def with_loss(self, loss):
         """The words for a step's line."""
@@ -66,7 +66,7 @@ def run(arguments, line, chosen, screen):
               "rate": line.rate, "version": version(), "bound_seconds": BOUND_SECONDS, "rows": []}
     screen.say("Longhaul demo", colour="title")
     screen.say(f"Two sites and a line of {result['line']}, twice: \"bare\" without and \"pair\" with a proxy at each site. "
-               "Both lanes run at the same time. Bars show progress, then the time taken.")
+               "Both lanes run at the same time. Bars show the progress, and at the end the time taken.")
     screen.say("Collecting files of this system, starting both lanes ...", colour="dim")
     with contextlib.ExitStack() as stack:
         try:
@@ -117,14 +117,14 @@ def check(arguments, chosen):
         return  # nothing is installed or built yet
     for program in (BUILD / "proxy" / "longhaul", BUILD / "tools" / "wan" / "longhaul-wan"):
         if not program.exists():
-            raise Failure(f"{program} is not there: LONGHAUL_BUILD names a folder where it was built, or leave it unset")
+            raise Failure(f"{program} does not exist: set LONGHAUL_BUILD to a build directory that has it, or leave it unset")
     if shutil.disk_usage(tempfile.gettempdir()).free < FREE_BYTES:
-        raise Failure(f"{tempfile.gettempdir()} has less than {FREE_BYTES / 1e9:g} GB free; TMPDIR names another place")
+        raise Failure(f"{tempfile.gettempdir()} has less than {FREE_BYTES / 1e9:g} GB free; set TMPDIR to another directory")
     if "smb" in chosen:
         try:
             import smb_client  # noqa: F401  pylint: disable=unused-import
         except ImportError:
-            raise Failure("the SMB steps need impacket: tests/e2e/python/setup installs it, or leave them out: --steps "
+            raise Failure("the SMB steps need impacket: tests/e2e/python/setup installs it, or omit them: --steps "
                           + ",".join(name for name in chosen if name != "smb")) from None
 
 
@@ -184,7 +184,7 @@ def main():
         print(f"tools/demo: {error}", file=sys.stderr)
         return 1
     verdict = "SOME BYTES WERE WRONG" if not right else "SOME STEPS FAILED" if failed else "All bytes were correct"
-    screen.say(f"{verdict}; {results['seconds']:.0f} s in total. Everything but the page was removed.",
+    screen.say(f"{verdict}; {results['seconds']:.0f} s in total. Everything except the page was removed.",
                colour="good" if right and not failed else "bad")
     screen.say(f"The page with the plots: {arguments.page}")
     return 0 if right and not failed else 1

@@ -46,14 +46,14 @@ def _http(pool, line, share):
     new = corpus.archive(files)
     what = f"{_mb(old)} archive over HTTP"
     yield Step("http", "archive over HTTP, first time", f"{what}: the first time",
-               "Programs, documents and source text of this system. Nothing of them has crossed the line before, so what "
-               "helps is compression, and repeats within the archive.", line.loss,
+               "Programs, documents and source text of this system. None of it has crossed the line before, so the gain comes "
+               "from compression and from repeats within the archive.", line.loss,
                lambda lane: workloads.HttpDownload(lane, "archive", old))
     yield Step("http", "... again", f"{what}: again",
-               "The dictionaries at both sites replace what has crossed the line before.", line.loss,
+               "Content that has crossed the line before is sent as references to the dictionaries at both sites.", line.loss,
                lambda lane: workloads.HttpDownload(lane, "archive", old))
     yield Step("http", "... its next version", f"{what}: its next version",
-               f"The next version: {changes}. Only what is new crosses the line, wherever it was put in.", line.loss,
+               f"The next version: {changes}. Only the new content crosses the line, wherever it was inserted.", line.loss,
                lambda lane: workloads.HttpDownload(lane, "next", new))
 
 
@@ -65,8 +65,8 @@ def _smb(pool, line, share):
     for protection, words, why in (
             ("none", "plain", "The client waits for each answer before it asks for the next. The pair reads ahead, so that "
              "most answers come from the near side."),
-            ("sign", "signed", "Client and server sign every message. The far side has the server's keys, so the pair does the "
-             "same as before, and both ends stay signed.")):
+            ("sign", "signed", "Client and server sign every message. The far side has the server's keys, so the pair saves "
+             "the same round trips, and messages stay signed at both ends.")):
         files, document = pool.small_texts(count), corpus.archive(pool.mixture(blocks * block))
         yield Step("smb", f"SMB folder and document, {words}",
                    f"{count} small files and a {_mb(document)} document over SMB, {words}", why, line.loss,
@@ -79,7 +79,7 @@ def _loss(line, share):
     # A transfer of this size is about twice as fast, because part of it is slow start before the first loss.
     data = _random_bytes(_within(line.bare_rate(loss) / 8 * 32, 100e3, 50e6) / share, 1)
     return Step("loss", f"random bytes, {100 * loss:g} % loss", f"{_mb(data)} of random bytes over HTTP, {100 * loss:g} % loss each way",
-                "TCP between the hosts takes each loss for congestion and slows down; the link between the proxies does not.",
+                "TCP between the hosts treats each loss as congestion and slows down; the link between the proxies does not.",
                 loss, lambda lane: workloads.HttpDownload(lane, "lossy", data))
 
 
@@ -88,15 +88,15 @@ def _transactions(line, share):
     at_once = workloads.Transactions.CLIENTS
     return Step("transactions", "short transactions",
                 f"{count} short transactions, {at_once} at a time: connect, request, answer",
-                "The pair accepts connections locally and sends the request along with the connection set-up: one round trip "
-                "in place of two.", line.loss, lambda lane: workloads.Transactions(lane, count))
+                "The pair accepts connections locally and sends the request together with the connection set-up: one round trip "
+                "instead of two.", line.loss, lambda lane: workloads.Transactions(lane, count))
 
 
 def _random(line, share):
     data = _random_bytes(_within(line.bare_rate(line.loss) / 8 * 4, 200e3, 50e6) / share, 2)
     title, why = f"{_mb(data)} of random bytes once", "Random bytes neither compress nor repeat. "
     if line.loss:
-        why += "What is left is how the line's losses are dealt with."
+        why += "The remaining difference is how the line's losses are handled."
     else:
         title += ", no loss: nothing to gain"
         why += ("One long transfer already fills a clean line, so this shows the start of a transfer and the cost of the "

@@ -93,7 +93,7 @@ def verdict(row):
     found = ratio(row)
     if found is None:
         if row["pair"]["cut"]:
-            return "cut short; every byte until then equal"
+            return "cut off at the time limit; every byte until then equal"
         return f"more than {ratio_text(row).lstrip('> ')} times as fast; every byte equal"
     if found >= NO_GAIN:
         speed = f"{ratio_text(row)} times as fast"

@@ -37,7 +37,7 @@ void Channel::send(const boost::json::object& message, const Stop& stop) {
       at += static_cast<std::size_t>(sent);
     } else if (errno == EAGAIN) {
       if (!wait_writable(socket_.get(), std::chrono::steady_clock::now() + 60s, stop))
-        throw PeerGone("the other side does not read its control connection");
+        throw PeerGone("the other side does not read from the control connection");
     } else if (errno != EINTR) {
       poll();  // why it closed, if it said so
       throw PeerGone("the control connection failed: " + std::generic_category().message(errno));
@@ -48,7 +48,7 @@ void Channel::send(const boost::json::object& message, const Stop& stop) {
 std::optional<boost::json::object> Channel::poll() {
   for (;;) {
     auto message = reader_.next();
-    if (!message) throw PeerGone("the other side sent what is no message of longhaul-ttcp's");
+    if (!message) throw PeerGone("the other side sent a message that is not of longhaul-ttcp's protocol");
     if (*message) {
       if ((*message)->contains("trouble"))
         throw PeerGone("error from the other side: " +
@@ -72,7 +72,7 @@ void Channel::greet(measuring::Side side, const std::string& token, TimePoint de
   const std::string who = peer().to_string();
   const auto expect = [&] {
     const auto message = receive(deadline, stop);
-    if (!message) throw PeerGone(who + " does not answer as longhaul-ttcp does");
+    if (!message) throw PeerGone(who + " does not answer like longhaul-ttcp");
     return *message;
   };
   try {

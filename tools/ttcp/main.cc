@@ -63,8 +63,8 @@ void say_if_udp_is_filtered(const Report& report) {
     udp_was_sent |= is_udp(row.test.kind);
   }
   if (udp_was_sent)
-    say("no UDP packet arrived, although the control connection works: something on the path filters UDP; "
-        "`serve -p PORT` uses one port that a firewall can allow");
+    say("no UDP packet arrived, although the control connection works: a device on the path filters UDP; "
+        "`serve -p PORT` uses a single port that a firewall can allow");
 }
 
 int sweep(const SweepWords& words, const Stop& stop) {
@@ -124,13 +124,14 @@ int main(int argc, char** argv) {
   CLI::App app{"ttcp, and sweeps over packet sizes: TCP and UDP throughput to another host at each size."};
   app.require_subcommand(0, 1);
   app.footer(
-      "A sweep: `longhaul-ttcp serve` on one host, `longhaul-ttcp sweep HOST -F results.txt` on another.");
+      "For a sweep, run `longhaul-ttcp serve` on one host and `longhaul-ttcp sweep HOST -F results.txt` on "
+      "another.");
   PlainOptions plain_options;
   ServeOptions serve_options;
   SweepWords sweep_words;
   PlotWords plot_words;
   const Finish finish_plain = add_plain(app, plain_options);
-  CLI::App* serve_command = app.add_subcommand("serve", "run the receiving end of sweeps until Ctrl-C");
+  CLI::App* serve_command = app.add_subcommand("serve", "run the receiving end for sweeps until Ctrl-C");
   const Finish finish_serve = add_serve(*serve_command, serve_options);
   CLI::App* sweep_command =
       app.add_subcommand("sweep", "measure TCP and UDP at every size, in several trials, unattended");

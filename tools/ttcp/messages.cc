@@ -74,7 +74,7 @@ Receipt to_receipt(const json::object& message) {
   const auto* seconds = message.if_contains("seconds");
   if (seconds != nullptr) receipt.seconds = seconds->to_number<double>(error);
   if (seconds == nullptr || error || !std::isfinite(receipt.seconds) || receipt.seconds < 0)
-    throw Trouble("the other side sent a message whose 'seconds' are none");
+    throw Trouble("the other side sent a message without a valid 'seconds'");
   receipt.ended_by = text(message, "ended_by", 32);
   for (const std::string_view known : {"all received", "mark", "silence", "close"})
     if (receipt.ended_by == known) return receipt;

@@ -91,38 +91,41 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
   app.add_flag("-d", options.socket.debug, "set SO_DEBUG on the socket");
   app.add_option("-b", options.socket.buffer_bytes, "socket buffer in bytes")
       ->check(CLI::Range(1u, kMostSocketBuffer));
-  app.add_option("-f", options.format, "rates in k, m, g (bits) or K, M, G (bytes), of 1024 as ttcp counts")
+  app.add_option("-f", options.format,
+                 "unit of rates: k, m, g (bits) or K, M, G (bytes); powers of 1024, as in ttcp")
       ->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}))
       ->capture_default_str();
   app.add_option("-n", options.buffers, "-t -s: number of buffers")->capture_default_str();
   app.add_flag("-D", options.socket.no_delay, "-t: disable the Nagle algorithm (TCP_NODELAY)");
   app.add_option("-w", options.write_delay_ms, "-t: milliseconds before each write")
       ->check(CLI::Range(0u, 60'000u));
-  app.add_flag("-B", options.full_blocks, "-r: write out full blocks of -l only");
-  app.add_flag("-T", options.touch, "-r: look at each byte");
-  app.add_flag("-c", options.continuous, "-t: go on for ever; -r: one transfer after the other");
-  app.add_flag("-R", options.concurrent, "-r: several transfers at once, each counted by itself");
-  app.option_defaults()->group("Plain ttcp, what the classic lacks");
+  app.add_flag("-B", options.full_blocks, "-r: write only full blocks of -l bytes");
+  app.add_flag("-T", options.touch, "-r: read each byte in memory");
+  app.add_flag("-c", options.continuous,
+               "-t: send until interrupted; -r: receive one transfer after another");
+  app.add_flag("-R", options.concurrent, "-r: receive several transfers at once, each counted separately");
+  app.option_defaults()->group("Plain ttcp, additions");
   add_family(app, options.family);
   add_duration(app, "--pause", options.pause, 60s,
-               "-t -u: before the end marks, so that queues can drain; default 200ms");
+               "-t -u: pause before the end marks, so that queues can drain; default 200ms");
   add_duration(app, "--silence", options.silence, 1h,
-               "-r -u: after which the end marks are taken for lost; default 5s");
+               "-r -u: time without packets after which the end marks are considered lost; default 5s");
   app.option_defaults()->group("Options");
   return [flags, &options] {
     if (flags->transmit == flags->receive)
-      throw CLI::ValidationError("-t, -r", "say one of both, or `sweep`, `serve`, `plot`; --help tells more");
+      throw CLI::ValidationError("-t, -r",
+                                 "give one of them, or the command `sweep`, `serve` or `plot`; see --help");
     options.transmit = flags->transmit;
     options.protocol = flags->udp ? Protocol::udp : Protocol::tcp;
     options.continuous |= options.concurrent;
-    if (options.transmit && options.host.empty()) throw CLI::ValidationError("-t", "to which host?");
+    if (options.transmit && options.host.empty()) throw CLI::ValidationError("-t", "HOST is missing");
     if (options.transmit && options.port == 0)
       throw CLI::ValidationError("-p", "port 0 is not valid with -t");
     if (flags->udp && options.transmit && options.buffer_bytes > kMostDatagramBytes)
-      throw CLI::ValidationError("-l",
-                                 "a datagram holds " + std::to_string(kMostDatagramBytes) + " bytes at most");
+      throw CLI::ValidationError(
+          "-l", "a datagram can have at most " + std::to_string(kMostDatagramBytes) + " bytes");
     if (flags->udp && options.transmit && options.buffer_bytes <= 4)
-      throw CLI::ValidationError("-l", "datagrams of 4 bytes and less are ttcp's marks");
+      throw CLI::ValidationError("-l", "ttcp uses datagrams of up to 4 bytes as end marks");
   };
 }
 
@@ -139,8 +142,8 @@ Finish add_serve(CLI::App& serve, ServeOptions& options) {
 
 Finish add_sweep(CLI::App& sweep, SweepWords& words) {
   words.sweep.control_port = kControlPort;
-  sweep.add_option("host", words.sweep.host, "where `longhaul-ttcp serve` runs")->required();
-  sweep.option_defaults()->group("What is sent");
+  sweep.add_option("host", words.sweep.host, "host on which `longhaul-ttcp serve` runs")->required();
+  sweep.option_defaults()->group("Tests");
   sweep.add_option("-S,--sizes", words.plan.sizes, "bytes of data in each packet")
       ->delimiter(',')
       ->capture_default_str();
@@ -149,54 +152,62 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
       .add_option("--kinds", *kinds,
                   "tcp, udp, udp+12, udp+12+rtt (includes a TCP set-up); default: the first three")
       ->delimiter(',');
-  sweep.add_option("-N,--trials", words.plan.trials, "of each kind and size")
+  sweep.add_option("-N,--trials", words.plan.trials, "number of tests of each kind and size")
       ->check(CLI::Range(1u, 10'000u))
       ->capture_default_str();
-  add_parsed(sweep, "-L,--bytes", "of data in each test; default 8MiB", &wan::parse_bytes,
+  add_parsed(sweep, "-L,--bytes", "amount of data in each test; default 8MiB", &wan::parse_bytes,
              [&words](std::uint64_t bytes) { words.plan.bytes = bytes; });
-  sweep.add_option("--packets", words.plan.packets, "in each test, at all sizes, instead of equal bytes");
+  sweep.add_option("--packets", words.plan.packets,
+                   "number of packets in each test, for all sizes, instead of --bytes");
   sweep.add_option("-x,--padding", words.plan.padding_bytes, "bytes that UDP+12 adds to each packet")
       ->capture_default_str();
   sweep
       .add_option("--min-time", words.sweep.least_seconds,
-                  "seconds that each test sends at least, with more packets")
+                  "minimum seconds of each test: sends more packets if needed")
       ->check(CLI::Range(0., 86'400.));
   sweep
-      .add_option("--max-time", words.sweep.most_seconds, "maximum seconds of each test, with fewer packets")
+      .add_option("--max-time", words.sweep.most_seconds,
+                  "maximum seconds of each test: sends fewer packets if needed")
       ->check(CLI::Range(0., 86'400.));
-  add_parsed(sweep, "--rate", "bound of UDP, payload bits per second, e.g. 5mbit; default none",
+  add_parsed(sweep, "--rate", "limit of UDP in payload bits per second, e.g. 5mbit; default: none",
              &wan::parse_rate,
              [&words](std::uint64_t rate) { words.sweep.udp_rate = static_cast<double>(rate); });
-  sweep.add_flag("-D,--no-delay", words.sweep.socket.no_delay, "each TCP write as a packet (TCP_NODELAY)");
+  sweep.add_flag("-D,--no-delay", words.sweep.socket.no_delay,
+                 "send each TCP write as a packet (TCP_NODELAY)");
   sweep
       .add_option("-b,--socket-buffer", words.sweep.socket.buffer_bytes,
-                  "bytes, at both ends; default the systems'")
+                  "socket buffers in bytes, at both ends; default: the systems' defaults")
       ->check(CLI::Range(1u, kMostSocketBuffer));
-  sweep.option_defaults()->group("How");
-  sweep.add_option("-P,--port", words.sweep.control_port, "control port there")->capture_default_str();
+  sweep.option_defaults()->group("Connection and times");
+  sweep.add_option("-P,--port", words.sweep.control_port, "control port of HOST")->capture_default_str();
   add_token(sweep, words.sweep.token);
   add_family(sweep, words.sweep.family);
-  add_duration(sweep, "--pause", words.sweep.pause, 60s, "before UDP's end marks; default 500ms");
+  add_duration(sweep, "--pause", words.sweep.pause, 60s, "pause before UDP's end marks; default 500ms");
   add_duration(sweep, "--silence", words.sweep.silence, 60s,
-               "after which end marks are considered lost; default 2s");
-  add_duration(sweep, "--gap", words.sweep.gap, 10min, "between two tests; default 100ms");
-  add_duration(sweep, "--patience", words.sweep.patience, 10min, "for a connection; default 10s");
-  sweep.option_defaults()->group("What is written");
-  sweep.add_option("-F,--file", words.text_file, "tab-separated, for a spreadsheet: trials, then means")
+               "time without packets after which end marks are considered lost; default 2s");
+  add_duration(sweep, "--gap", words.sweep.gap, 10min, "pause between two tests; default 100ms");
+  add_duration(sweep, "--patience", words.sweep.patience, 10min,
+               "time to wait for a connection; default 10s");
+  sweep.option_defaults()->group("Results");
+  sweep
+      .add_option("-F,--file", words.text_file,
+                  "write a tab-separated table for a spreadsheet: trials, then means")
       ->type_name("FILE");
-  sweep.add_option("--csv", words.csv_file, "every column")->type_name("FILE");
-  sweep.add_option("--json", words.json_file, "every column, and the conditions of the measurement")
+  sweep.add_option("--csv", words.csv_file, "write every column as CSV")->type_name("FILE");
+  sweep
+      .add_option("--json", words.json_file,
+                  "write every column, and the conditions of the measurement, as JSON")
       ->type_name("FILE");
   sweep.add_flag("--force", words.force, "overwrite existing files");
   sweep.add_flag_callback(
       "--sending", [&words] { words.groups.insert(Column::Group::sending); },
-      "the sending rate beside the receiving rate, in tables");
+      "also show the sending rate in tables");
   sweep.add_flag_callback(
       "--fragments", [&words] { words.groups.insert(Column::Group::fragments); },
-      "fragments, by the path MTU and as the kernels count them, in tables");
+      "also show fragments in tables, as computed from the path MTU and as counted by the kernels");
   sweep.add_flag_callback(
       "--more", [&words] { words.groups.insert(Column::Group::more); },
-      "set-up, duplicates, order and the receiver's own drops, in tables");
+      "also show set-up time, duplicates, reordering and the receiver's own drops in tables");
   sweep.add_flag("-q,--quiet", words.quiet, "do not print a line for each test");
   return [kinds, &words] {
     if (!kinds->empty()) words.plan.kinds.clear();
@@ -219,7 +230,7 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
 void add_plot(CLI::App& plot, PlotWords& words) {
   plot.add_option("file", words.file, "a result file of `sweep --csv` or `--json`")->required();
   plot.add_option("--out", words.folder,
-                  "for the plots and index.html; default: FILE without its ending, and -plots")
+                  "directory for the plots and index.html; default: FILE without its extension, and -plots")
       ->type_name("DIR");
 }
 

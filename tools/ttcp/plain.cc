@@ -169,7 +169,7 @@ void Plain::transmit() {
     if (is_udp) sleep_until(Clock::now() + options_.pause, stop_);
   } catch (const Interrupted&) {
     if (is_udp) end_datagrams();
-    say("interrupted; results until then");
+    say("interrupted; the results cover the time until then");
     say_statistics(transfer);
     throw;
   } catch (const std::runtime_error&) {
@@ -242,7 +242,7 @@ void Plain::receive_streams(int listener) {
         say("accept from " + Address::peer_of(from.get()).to_string());
         receive_stream(from.get(), transfer);
       } catch (const Interrupted&) {
-        say("interrupted; results until then");
+        say("interrupted; the results cover the time until then");
         say_statistics(transfer);
         throw;
       } catch (const PeerGone& gone) {
@@ -294,7 +294,7 @@ void Plain::receive_datagrams(int socket) {
     try {
       wait_readable(socket, deadline, stop_);
     } catch (const Interrupted&) {
-      if (!senders.empty()) say("interrupted; results until then");
+      if (!senders.empty()) say("interrupted; the results cover the time until then");
       while (!senders.empty()) finish(senders.begin());
       throw;
     }
@@ -340,9 +340,10 @@ void Plain::receive_datagrams(int socket) {
         ++at;
         continue;
       }
-      say(format(
-          "nothing received for %.0f s: the end marks are considered lost; the time ends at the last data",
-          std::chrono::duration<double>(options_.silence).count()));
+      say(
+          format("nothing received for %.0f s: the end marks are considered lost; the time is taken until "
+                 "the last data",
+                 std::chrono::duration<double>(options_.silence).count()));
       at = finish(at);
       is_over = true;
     }

@@ -13,7 +13,7 @@ std::vector<Test> make_plan(const PlanOptions& options) {
   if (options.kinds.empty()) refuse("a sweep needs at least one kind of test");
   if (options.trials == 0) refuse("a sweep needs at least one trial");
   if (options.padding_bytes > kMostPadding)
-    refuse("the padding may be " + std::to_string(kMostPadding) + " bytes at most");
+    refuse("the padding may be at most " + std::to_string(kMostPadding) + " bytes");
   if (options.packets && *options.packets == 0) refuse("a test needs at least one packet");
   for (const std::uint32_t size : options.sizes) {
     const bool padded = std::ranges::any_of(options.kinds, is_padded);
@@ -29,8 +29,8 @@ std::vector<Test> make_plan(const PlanOptions& options) {
         const std::uint64_t packets =
             options.packets.value_or(std::max<std::uint64_t>(1, options.bytes / size));
         if (packets > kMostPackets)
-          refuse(std::to_string(packets) + " packets in one test are too many; " +
-                 std::to_string(kMostPackets) + " is the most");
+          refuse(std::to_string(packets) + " packets in one test are too many; the maximum is " +
+                 std::to_string(kMostPackets));
         plan.push_back({kind, trial, size, is_padded(kind) ? options.padding_bytes : 0, packets});
       }
   return plan;

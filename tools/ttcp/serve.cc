@@ -38,7 +38,7 @@ bool serve_and_say(Channel& control, const ServeOptions& options, const Stop& st
   } catch (const PeerGone&) {
     return false;
   } catch (const Trouble& trouble) {
-    say("turned " + who + " away: " + trouble.what());
+    say("rejected " + who + ": " + trouble.what());
     return false;
   }
   say("sweep from " + who + " begins");

@@ -140,7 +140,7 @@ std::vector<Address> resolve(const std::string& host, std::uint16_t port, Protoc
 
 Descriptor connect_tcp(const std::vector<Address>& addresses, const SocketOptions& options, Duration patience,
                        const Stop& stop) {
-  std::string why = "the host has no address";
+  std::string why = "the name has no address";
   for (const Address& address : addresses) {
     Descriptor socket = new_socket(address.family(), SOCK_STREAM);
     apply(socket.get(), options, Protocol::tcp);

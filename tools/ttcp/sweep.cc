@@ -70,7 +70,7 @@ wan::Descriptor Sweep::connect_data(std::uint16_t port) const {
   } catch (const Trouble& trouble) {
     throw Trouble(
         std::string(trouble.what()) +
-        ", although the control connection works; `serve -p PORT` uses one port that a firewall can "
+        ", although the control connection works; `serve -p PORT` uses a single port that a firewall can "
         "allow");
   }
 }

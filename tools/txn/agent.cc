@@ -182,7 +182,7 @@ class Agent {
  private:
   void end() {
     acceptor_.close();
-    for (Conversation* conversation : running_) conversation->end("this agent was stopped");
+    for (Conversation* conversation : running_) conversation->end("the agent was stopped");
     ending_ = true;
     // A second signal, or a console that does not read what it is told, ends it at once.
     signals_.async_wait([this](const boost::system::error_code& error, int) {

@@ -70,16 +70,17 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--from", options.from,
                   "agent that drives the transactions, HOST[:PORT]; repeat for more pairs");
   run->add_option("--to", options.to, "agent that serves them");
-  run->add_option("--data-address", options.data_addresses,
-                  "address of the second for the first, if it differs from the console's");
+  run->add_option(
+      "--data-address", options.data_addresses,
+      "address at which the --from agent reaches the --to agent, if it differs from the address in --to");
   run->add_option("--data-port", options.data_port,
                   "data port of the first pair, others follow (default: dynamic)");
   run->add_option("--pairs", options.pairs, "number of parallel pairs between the same agents")
       ->check(CLI::Range(1, 200))
       ->capture_default_str();
   run->add_option("--preset", options.preset,
-                  "a published experiment; the options below change all its rows");
-  run->add_flag("--list-presets", options.list_presets, "list them");
+                  "run a published experiment; the options below change all its rows");
+  run->add_flag("--list-presets", options.list_presets, "list the presets");
   run->add_option("--script", options.script, "EFT-SHORT, EFT-LONG or FILETRANSF-LONG")
       ->capture_default_str();
   run->add_option("--over", options.protocols, "tcp, udp or both")->delimiter(',')->capture_default_str();
@@ -97,14 +98,15 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_flag("--no-delay", options.no_delay, "TCP: disable the Nagle algorithm");
   run->add_flag("--same-content", options.same_content, "send the same bytes in every transaction");
   run->add_option("--transactions", options.transactions,
-                  "of each pair (default: 1000, FILETRANSF-LONG 100)");
+                  "number of transactions of each pair (default: 1000, FILETRANSF-LONG 100)");
   run->add_option("--seconds", options.seconds,
                   "start no transaction after this time (default: no limit; presets: 20)")
       ->check(CLI::Range(0.001, 86'400.));
   run->add_option("--retransmit-after", options.retransmit_after_ms,
-                  "UDP: milliseconds (default: by measured round trips)")
+                  "UDP: retransmission time-out in milliseconds (default: from measured round trips)")
       ->check(CLI::Range(1., 86'400'000.));
-  run->add_option("--patience", options.patience_seconds, "seconds without a sign of the other agent")
+  run->add_option("--patience", options.patience_seconds,
+                  "seconds to wait for the other agent before the run fails")
       ->check(CLI::Range(0.1, 86'400.))
       ->capture_default_str();
   run->add_option("--json", options.json, "write all results to this file, - for standard output")
@@ -187,7 +189,7 @@ void say_begin(const Row& row, std::ostream& out) {
   out << "longhaul-txn: " << short_name(row) << ": up to " << row.workload.transactions
       << (row.pairs > 1 ? " transactions of each pair" : " transactions");
   if (row.workload.longest.count() > 0)
-    out << ", begun within " << static_cast<double>(row.workload.longest.count()) / 1000 << " s";
+    out << ", started within " << static_cast<double>(row.workload.longest.count()) / 1000 << " s";
   out << std::endl;
 }
 
@@ -229,7 +231,7 @@ int main(int argc, char** argv) {
   std::string listen = "127.0.0.1";
   std::string agent_token_file;
   CLI::App* agent = app.add_subcommand("agent", "run an agent that serves consoles until SIGINT or SIGTERM");
-  agent->add_option("--listen", listen, "HOST[:PORT]; :: for all addresses of both families")
+  agent->add_option("--listen", listen, "HOST[:PORT]; :: for all IPv4 and IPv6 addresses")
       ->capture_default_str();
   add_token(agent, agent_token_file);
   RunOptions options;

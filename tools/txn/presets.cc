@@ -49,10 +49,10 @@ std::vector<Preset> make_presets() {
        {changed(filetransf_long, tcp, file(100'000)), changed(filetransf_long, tcp, file(1'460'000)),
         changed(filetransf_long, udp, file(100'000)), changed(filetransf_long, udp, file(1'460'000))}},
       {"send-buffer",
-       "1,460 bytes given to each send call, which fill a frame, and 1,461, which do not fit one",
+       "send calls with 1,460 bytes, which fill a frame, and with 1,461 bytes, which do not fit one",
        {changed(filetransf_long, tcp, buffer(1'460)), changed(filetransf_long, tcp, buffer(1'461))}},
       {"window",
-       "TCP's window 8,760 and near 64 KB, UDP's 17,726 and 130,172 bytes",
+       "TCP windows of 8,760 and 65,535 bytes, UDP windows of 17,726 and 130,172 bytes",
        {changed(filetransf_long, tcp, window(8'760)), changed(filetransf_long, tcp, window(65'535)),
         plain(filetransf_long, udp), changed(filetransf_long, udp, fast)}},
       {"calls",
@@ -80,7 +80,7 @@ const Preset& preset_of(std::string_view name) {
     if (preset.name == name) return preset;
     names += (names.empty() ? "" : ", ") + std::string(preset.name);
   }
-  throw measuring::Trouble("there is no preset '" + std::string(name) + "'; there are " + names);
+  throw measuring::Trouble("there is no preset '" + std::string(name) + "'; known presets: " + names);
 }
 
 }  // namespace longhaul::txn

@@ -105,7 +105,8 @@ void print_table(const std::vector<RowResult>& results, std::ostream& out) {
   }
   if (lines.size() > 1) print_aligned(lines, out);
   for (const RowResult& result : results) {
-    if (result.interrupted) out << short_name(result.row) << ": interrupted; results until then\n";
+    if (result.interrupted)
+      out << short_name(result.row) << ": interrupted; the results cover the time until then\n";
     if (!result.trouble.empty()) out << short_name(result.row) << ": failed: " << result.trouble << '\n';
   }
 }

@@ -28,7 +28,7 @@ constexpr int kUdpBuffers = 4 << 20;  // bytes, as far as the host allows: a win
 
 [[noreturn]] void fail(const std::string& what, int error = errno) {
   if (error == EADDRNOTAVAIL)
-    throw Trouble(what + ": no free local port; closed connections keep theirs for a minute");
+    throw Trouble(what + ": no free local port; closed connections keep their ports for a minute");
   if (error == EMFILE || error == ENFILE) throw Trouble(what + ": too many open files on this host");
   throw Trouble(what + ": " + std::strerror(error));
 }
@@ -109,7 +109,7 @@ void Socket::close() {
 
 void Socket::set(int level, int name, int value, const char* what) {
   if (::setsockopt(descriptor_, level, name, &value, sizeof value) != 0)
-    fail(std::string("the host does not take ") + what + " of " + std::to_string(value));
+    fail(std::string("the host does not accept ") + what + " of " + std::to_string(value));
 }
 
 // The advertised window itself is clamped. A receive buffer that tunes itself would move the clamp with it,
@@ -124,8 +124,8 @@ void Socket::limit_window(int bytes) {
   if (::getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &got, &size) != 0)
     fail("cannot read the receive buffer size");
   if (got < 2 * bytes)
-    throw Trouble("this host allows no window of " + std::to_string(bytes) +
-                  " bytes: net.core.rmem_max must be " + std::to_string(bytes) + " at least");
+    throw Trouble("this host does not allow a window of " + std::to_string(bytes) +
+                  " bytes: net.core.rmem_max must be at least " + std::to_string(bytes));
   window_ = bytes;
   keep_window();
 }
@@ -145,7 +145,7 @@ void Socket::call_in_slices(Duration slice) {
       std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::microseconds>(slice).count());
   const timeval time{microseconds / 1'000'000, microseconds % 1'000'000};
   for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
-    if (::setsockopt(descriptor_, SOL_SOCKET, option, &time, sizeof time) != 0) fail("no time-out");
+    if (::setsockopt(descriptor_, SOL_SOCKET, option, &time, sizeof time) != 0) fail("cannot set a time-out");
 }
 
 void Socket::wait(short events, TimePoint since) {
@@ -184,7 +184,7 @@ SocketAddress Socket::local() const {
 }
 
 void Socket::set_non_blocking() {
-  if (::fcntl(descriptor_, F_SETFL, O_NONBLOCK) != 0) fail("no waiting beside others");
+  if (::fcntl(descriptor_, F_SETFL, O_NONBLOCK) != 0) fail("cannot make the socket non-blocking");
 }
 
 Socket Socket::accept(measuring::Door& door) {
@@ -221,7 +221,7 @@ void Socket::send(Bytes bytes) {
       if (stop_) throw Stopped{};
       continue;
     }
-    if (!would_wait(errno)) fail("the connection is lost");
+    if (!would_wait(errno)) fail("the connection was lost");
     wait(POLLOUT, moved);
   }
 }
@@ -235,7 +235,7 @@ std::size_t Socket::receive(MutableBytes into) {
       if (window_ && got > 0) keep_window();
       return static_cast<std::size_t>(got);
     }
-    if (!would_wait(errno)) fail("the connection is lost");
+    if (!would_wait(errno)) fail("the connection was lost");
     wait(POLLIN, began);
   }
 }

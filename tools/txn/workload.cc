@@ -40,12 +40,12 @@ std::size_t place_of(const std::array<std::string_view, Count>& names, std::stri
     if (std::ranges::equal(names[i], name, same)) return i;
     all += (i ? i + 1 == Count ? " and " : ", " : "") + std::string(names[i]);
   }
-  throw Trouble("there is no " + std::string(what) + " '" + std::string(name) + "'; there are " + all);
+  throw Trouble("there is no " + std::string(what) + " '" + std::string(name) + "'; known are " + all);
 }
 
 void bound(std::string_view what, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value >= least && value <= most) return;
-  throw Trouble(std::string(what) + " is " + std::to_string(value) + "; it must lie between " +
+  throw Trouble(std::string(what) + " is " + std::to_string(value) + "; it must be between " +
                 std::to_string(least) + " and " + std::to_string(most));
 }
 
@@ -73,7 +73,7 @@ Script script_of(std::string_view name) { return static_cast<Script>(place_of(kS
 Protocol protocol_of(std::string_view name) {
   return static_cast<Protocol>(place_of(kProtocols, name, "protocol"));
 }
-Calls calls_of(std::string_view name) { return static_cast<Calls>(place_of(kCalls, name, "way of calling")); }
+Calls calls_of(std::string_view name) { return static_cast<Calls>(place_of(kCalls, name, "kind of calls")); }
 
 void check(const Workload& workload) {
   // A connection's first file begins with the pass.
@@ -86,7 +86,7 @@ void check(const Workload& workload) {
           is_udp ? kMostWindow : kMostTcpWindow);
   if (workload.mtu) bound("the MTU", workload.mtu, kLeastMtu, 65'535);
   bound("the time bound in milliseconds", workload.longest.count(), 0, kMostMs);
-  bound("the patience in milliseconds", workload.patience.count(), 100, kMostMs);
+  bound("the value of --patience in milliseconds", workload.patience.count(), 100, kMostMs);
   bound("the retransmission time-out in milliseconds", workload.retransmit_after.count(), 0, kMostMs);
   if (workload.protocol == Protocol::tcp) {
     bound("the send buffer", workload.send_buffer, 1, kMostBuffer);

@@ -46,9 +46,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--control", options.control, "Unix socket for `set` and `stats`")->type_name("FILE");
   run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")
       ->capture_default_str();
-  run->add_option(
-      "--schedule", options.schedule,
-      "file of changes: each line a time and settings, e.g. 12.5s delay=90ms cut=off; `repeat 60s`")
+  run->add_option("--schedule", options.schedule,
+                  "file of timed changes: each line has a time and settings, e.g. 12.5s delay=90ms cut=off; "
+                  "`repeat 60s` starts over")
       ->type_name("FILE");
   run->add_option("--priority", options.priority,
                   "realtime: priority over all ordinary processes, if permitted")
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
                   "NAME=VALUE, names as in `run`, e.g. rate=10mbit loss=1%")
       ->required();
   AskOptions lose_options;
-  CLI::App* lose = add_ask(app, lose_options, "lose", "drop the next packets, by direction");
+  CLI::App* lose = add_ask(app, lose_options, "lose", "drop the next packets of one or both directions");
   lose->add_option("assignments", lose_options.assignments, "a-to-b=PACKETS b-to-a=PACKETS, either or both")
       ->required();
   CLI::App* stats = add_ask(app, stats_options, "stats", "print a running line's counters as JSON");
@@ -163,13 +163,14 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   TraceOptions trace_options;
   double trace_seconds = 60;
-  CLI::App* trace = app.add_subcommand("trace", "print a schedule of a line that changes as radio links do");
+  CLI::App* trace = app.add_subcommand("trace", "print a schedule for a line that changes like a radio link");
   std::string kinds = "one of";
   for (const TraceKind& kind : kTraceKinds) kinds += " " + std::string(kind.name);
   trace->add_option("kind", trace_options.kind, kinds)->required();
   trace->add_option("--seed", trace_options.seed, "random seed; the same seed gives the same trace")
       ->capture_default_str();
-  trace->add_option("--seconds", trace_seconds, "length; it is repeated then")->capture_default_str();
+  trace->add_option("--seconds", trace_seconds, "length of the trace, which then repeats")
+      ->capture_default_str();
   longhaul::manuals::add_options(app, "longhaul-wan");
   try {
     app.parse(argc, argv);

@@ -46,14 +46,14 @@ std::optional<std::string> read_line(const std::vector<std::string_view>& words,
   if (repeats && words.size() != 2) return "repeat takes one time";
   const auto at = parse_moment(words[repeats ? 1 : 0]);
   if (!at) return at.error();
-  if (!schedule.steps.empty() && *at < schedule.steps.back().at) return "the times must not go back";
+  if (!schedule.steps.empty() && *at < schedule.steps.back().at) return "the times must not decrease";
   if (repeats) {
     if (*at == Duration{0} || schedule.steps.empty())
       return "repeat needs a time above 0 and lines before it";
     schedule.repeat = *at;
     return std::nullopt;
   }
-  if (words.size() == 1) return "a time needs at least one NAME=VALUE behind it";
+  if (words.size() == 1) return "a time needs at least one NAME=VALUE after it";
   if (schedule.steps.size() == kMostSteps) return "more than a million lines";
   Schedule::Step step{*at, {}};
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -81,7 +81,7 @@ Parsed<Schedule> parse_schedule(std::string_view text) {
     if (const auto error = read_line(words, schedule))
       return "line " + std::to_string(number) + ": " + *error;
   }
-  if (schedule.steps.empty()) return std::string("it has no changes in it");
+  if (schedule.steps.empty()) return std::string("it contains no changes");
   return schedule;
 }
 

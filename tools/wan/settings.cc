@@ -26,7 +26,7 @@ const std::array<SettingName, 13> kSettingNames{{
     {"aqm", "queue management: codel, fq_codel, pie[,TARGET[,INTERVAL]], red, or off (drop-tail)"},
     {"ecn", "on: the queue management marks ECN-capable packets instead of dropping them; or off"},
     {"policer", "token bucket before the queue: RATE,BURST, e.g. 20mbit,64KiB; or off"},
-    {"cut", "on: nothing that arrives gets through, as in an outage; or off"},
+    {"cut", "on: drop all packets, as in an outage; or off"},
 }};
 
 namespace {

@@ -82,10 +82,10 @@ std::string wifi(Chance& chance, double seconds) {
 }  // namespace
 
 const std::array<TraceKind, 4> kTraceKinds{{
-    {"lte", "a rate between 0 and 12 Mbit/s that wanders, with outages"},
+    {"lte", "a rate that varies randomly between 0 and 12 Mbit/s, with outages"},
     {"5g", "the same, ten times as fast"},
     {"starlink", "steps of delay and rate every 15 s, with loss"},
-    {"wifi", "a line that stands still for some milliseconds between bursts"},
+    {"wifi", "a line that pauses for some milliseconds between bursts"},
 }};
 
 Parsed<Trace> make_trace(const TraceOptions& options) {
@@ -93,7 +93,7 @@ Parsed<Trace> make_trace(const TraceOptions& options) {
   // A schedule has milliseconds, and a million lines at most.
   const double most = options.kind == "wifi" ? 3600 : 86'400;
   if (!(seconds >= 0.001 && seconds <= most))
-    return options.kind + " lasts 1 ms at least and " + (most > 3600 ? "a day" : "an hour") + " at most";
+    return options.kind + " must last at least 1 ms and at most " + (most > 3600 ? "a day" : "an hour");
   Chance chance(options.seed, 32);
   const std::string end = "repeat " + fixed(seconds, 3) + "s\n";
   if (options.kind == "lte") return Trace{options.length, cellular(chance, seconds, 1, 25) + end};
@@ -102,7 +102,7 @@ Parsed<Trace> make_trace(const TraceOptions& options) {
   if (options.kind == "wifi") return Trace{options.length, wifi(chance, seconds) + end};
   std::string known;
   for (const TraceKind& kind : kTraceKinds) known += (known.empty() ? "" : ", ") + std::string(kind.name);
-  return "\"" + options.kind + "\" is none of " + known;
+  return "\"" + options.kind + "\" is not one of " + known;
 }
 
 }  // namespace longhaul::wan

@@ -20,7 +20,7 @@ std::string objection(int descriptor) {
   if (!S_ISREG(about.st_mode)) return "it is not a regular file";
   if (about.st_uid != ::geteuid()) return "it belongs to another user";
   if ((about.st_mode & 077) != 0) return "other users may read it; remove it, or chmod it to 0600";
-  if (about.st_nlink != 1) return "it has another name (a hard link)";
+  if (about.st_nlink != 1) return "it has another hard link";
   return {};
 }
 

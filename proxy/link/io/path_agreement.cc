@@ -32,12 +32,13 @@ void PathAgreement::note(const config::Peer& peer, std::span<const UdpTerms::Pat
     if (std::ranges::find(agreed, path.name, &UdpTerms::Path::name) == agreed.end())
       missing += (missing.empty() ? "" : ", ") + path.name;
   if (std::exchange(missing_, missing) == missing || missing.empty()) return;
-  log::warn(
-      "paths_not_agreed",
-      {{"peer", peer.name},
-       {"paths", missing},
-       {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]" : "the other paths are used"},
-       {"remedy", "give both sites a [[peer.path]] of each name, and a release that knows paths"}});
+  log::warn("paths_not_agreed", {{"peer", peer.name},
+                                 {"paths", missing},
+                                 {"effect", agreed.empty() ? "one line is used, as without [[peer.path]]"
+                                                           : "the other paths are used"},
+                                 {"remedy",
+                                  "configure each [[peer.path]] with the same name at both sites, and run a "
+                                  "release that supports paths at both"}});
 }
 
 }  // namespace longhaul::link

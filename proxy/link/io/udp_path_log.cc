@@ -31,7 +31,7 @@ void UdpPathLog::line_is(std::size_t line, const std::string& name, LineState st
   else
     log::warn("path_down", {{"peer", peer_},
                             {"path", name},
-                            {"reason", state == LineState::unused ? "the sides do not use it any more"
+                            {"reason", state == LineState::unused ? "the sites no longer use it"
                                                                   : "packets on it are not acknowledged"}});
 }
 
@@ -53,8 +53,8 @@ void UdpPathLog::unanswered() const {
   log::warn(
       "udp_unanswered",
       {{"peer", peer_},
-       {"effect", "TCP carries the link: slow on lossy lines"},
-       {"remedy", "let the firewalls between the sites pass UDP on the link's port, in both directions"}});
+       {"effect", "TCP carries the link, which is slow on lossy lines"},
+       {"remedy", "allow UDP on the link's port, in both directions, in the firewalls between the sites"}});
 }
 
 void UdpPathLog::bursts_dropped() {

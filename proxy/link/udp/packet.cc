@@ -27,7 +27,7 @@ class Category : public boost::system::error_category {
       case PacketError::keys_worn_out:
         return "the keys have reached their usage limit";
       case PacketError::too_far_ahead:
-        return "too many packets are unacknowledged to number another one";
+        return "too many packets are unacknowledged, so no packet number can be assigned";
     }
     return "unknown packet error";
   }

@@ -117,7 +117,7 @@ PathShares PathChoice::choose(config::PathPolicy policy, Sharing sharing, std::s
   shares.preferred = in_order ? first_ : fastest_;
   const auto working = std::ranges::count_if(paths, [](const PathFacts& path) { return path.works; });
   shares.reason = working == 1                              ? "no other path works"
-                  : (in_order ? in_line : pool).size() == 1 ? "no other path of this cost is fit for use"
+                  : (in_order ? in_line : pool).size() == 1 ? "no other path of this cost is usable"
                   : in_order                                ? "first in the configured order"
                                                             : "lowest round-trip time";
   if (policy == PathPolicy::sum || sharing == Sharing::asked_for)

@@ -10,19 +10,19 @@ class Category : public boost::system::error_category {
   std::string message(int code) const override {
     switch (static_cast<Error>(code)) {
       case Error::frame_too_large:
-        return "a message is larger than is held at once";
+        return "the SMB message exceeds the size limit";
       case Error::unknown_frame:
-        return "these bytes are no message of SMB";
+        return "not an SMB message";
       case Error::malformed_header:
-        return "a header of SMB that cannot be read";
+        return "malformed SMB header";
       case Error::malformed_record:
-        return "a request or response of SMB that cannot be read";
+        return "malformed SMB request or response";
       case Error::forged:
-        return "a message of SMB with an invalid signature or encryption";
+        return "SMB message with an invalid signature or encryption";
       case Error::unprotected:
-        return "a message of SMB that should be signed or encrypted, and is not";
+        return "SMB message that must be signed or encrypted, but is not";
     }
-    return "unknown error of SMB";
+    return "unknown SMB error";
   }
 };
 

@@ -23,12 +23,13 @@ inline constexpr ReasonText smb_encrypted{
     "The flow uses the link, but its SMB requests are encrypted and the far side has no key of this server, so "
     "neither round trips nor bytes are saved.",
     "give the far side this server's keytab: [[smb_server]] with its address"};
-inline constexpr ReasonText smb_ticket{
-    "smb_ticket",
-    "The client's Kerberos ticket fits no key in the keytab that the far side has for this server, so its signed "
-    "or encrypted requests save no round trips.",
-    "see the far side's log (flow_reason) for the encryption type and key version, export the keytab again, and "
-    "run longhaul keytab test, then longhaul reload"};
+inline constexpr ReasonText smb_ticket{"smb_ticket",
+                                       "The client's Kerberos ticket matches no key in the keytab that the "
+                                       "far side has for this server, so its signed "
+                                       "or encrypted requests save no round trips.",
+                                       "see the far side's log (flow_reason) for the encryption type and key "
+                                       "version, export the keytab again, and "
+                                       "run longhaul keytab test, then longhaul reload"};
 inline constexpr ReasonText smb_ntlm_user{
     "smb_ntlm_user",
     "The user logged in with NTLM, and the far side has no matching hash of the user's password, so its signed or "

@@ -38,13 +38,13 @@ Downstream::Next Downstream::shake_slowly(modules::TimePoint now) {
                                                         .status = {status.begin(), status.end()}},
                                        memory_);
   slow_until_ = now + kSlowest;
-  if (!slow_->begin()) return lack_key("too many handshakes wait for it");
+  if (!slow_->begin()) return lack_key("too many handshakes are waiting for the token");
   return slow_->is_done() ? take_answer() : Next::waits;
 }
 
 Downstream::Next Downstream::on_timeout(modules::TimePoint now) {
   if (slow_->is_done()) return take_answer();
-  return now >= slow_until_ ? lack_key("it has not signed within five seconds") : Next::waits;
+  return now >= slow_until_ ? lack_key("the token has not signed within five seconds") : Next::waits;
 }
 
 Downstream::Next Downstream::take_answer() {

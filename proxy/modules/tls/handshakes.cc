@@ -72,9 +72,9 @@ Handshakes::Next Handshakes::mint(TimePoint now) {
     slow_leaf_ = mint.begin(now, policy_, certificate, wanted_.name, site_.memory);
     slow_until_ = now + SlowLeaf::kSlowest;
   }
-  const std::string lacks = "the key of its authority is not available: ";
+  const std::string lacks = "the key of the minting CA is not available: ";
   if (slow_leaf_ && !slow_leaf_->is_done())
-    return now >= slow_until_ ? lack_key(now, lacks + "it has not signed within five seconds") : Next::more;
+    return now >= slow_until_ ? lack_key(now, lacks + "the token has not signed within five seconds") : Next::more;
   const auto slow = std::exchange(slow_leaf_, nullptr);
   if (slow && !slow->failure().empty()) return lack_key(now, lacks + slow->failure());
   auto minted = mint.leaf(now, certificate, wanted_.name, slow.get());

@@ -129,9 +129,11 @@ config::TextResult<std::unique_ptr<Mint>> Mint::make(std::vector<Certificate> ch
   X509* const authority = chain.front().get();
   // RFC 5280, sections 4.2.1.9 and 4.2.1.3: basicConstraints has CA, keyUsage has keyCertSign if present.
   if (X509_check_ca(authority) != 1)
-    return config::TextError{file + ": its first certificate is not that of an authority (CA:TRUE), which mode = \"mint\" needs."};
+    return config::TextError{
+        file + ": its first certificate is not that of a CA (CA:TRUE), which mode = \"mint\" requires."};
   if ((X509_get_extended_key_usage(authority) & XKU_SSL_SERVER) == 0)
-    return config::TextError{file + ": its first certificate may not sign for servers (extendedKeyUsage)."};
+    return config::TextError{
+        file + ": its first certificate is not allowed to sign for servers (extendedKeyUsage)."};
   std::unique_ptr<Mint> mint(new Mint(std::move(chain), std::move(key), std::move(listed)));
   mint->held_ = std::move(held);
   return mint;
@@ -145,9 +147,9 @@ Mint::Mint(std::vector<Certificate> chain, Key key, std::vector<config::NamePatt
 std::string Mint::why_not() const {
   const X509* const authority = chain_.front().get();
   if (X509_cmp_current_time(X509_get0_notAfter(authority)) <= 0)
-    return "the authority that makes certificates has expired on " + date_of(X509_get0_notAfter(authority));
+    return "the minting CA expired on " + date_of(X509_get0_notAfter(authority));
   if (X509_cmp_current_time(X509_get0_notBefore(authority)) >= 0)
-    return "the authority that makes certificates is not valid before " + date_of(X509_get0_notBefore(authority));
+    return "the minting CA is not valid before " + date_of(X509_get0_notBefore(authority));
   return {};
 }
 
@@ -189,22 +191,28 @@ Mint::Minted Mint::leaf(modules::TimePoint now, const X509* server, const std::s
   X509* const leaf = found->second.leaf.get();
   // The server's verification may be more lenient (a common name, a wildcard for a part of a label).
   if (X509_check_host(leaf, name.data(), name.size(), 0, nullptr) != 1)
-    return {.leaf = nullptr, .why_not = "the server's certificate has no alternative name (SAN) for it that may be copied"};
+    return {.leaf = nullptr,
+            .why_not =
+                "the server's certificate has no subject alternative name (SAN) for it that may be copied"};
   return {.leaf = new_reference(leaf), .why_not = {}};
 }
 
 Mint::Minted Mint::make_leaf(const X509* server, const std::string& name, EVP_PKEY* key) const {
   const auto none = [](const char* why) { return Minted{.leaf = nullptr, .why_not = why}; };
-  if (!key) return none("the authority's key is not available");
+  if (!key) return none("the minting CA's key is not available");
   const std::set<std::string> common = common_names(server, listed_);
-  if (common.size() > kMostNames) return none("the server's certificate has too many names that the table lists");
+  if (common.size() > kMostNames)
+    return none("the server's certificate has too many of the names in [[tls_server]]");
   std::vector<std::string> names;
   std::ranges::copy_if(common, std::back_inserter(names), [&](const std::string& each) { return permits(each); });
-  if (common.contains(name) && std::ranges::find(names, name) == names.end()) return none("the authority's name constraints do not permit it");
-  if (names.empty()) return none("the server's certificate has no alternative name (SAN) that may be copied");
+  if (common.contains(name) && std::ranges::find(names, name) == names.end())
+    return none("the minting CA's name constraints do not permit it");
+  if (names.empty())
+    return none("the server's certificate has no subject alternative name (SAN) that may be copied");
   Certificate leaf = sign(names, server, key);
   // Clients would refuse it: the authority's chain is invalid.
-  if (!leaf || !verifies(leaf.get())) return none("the certificate made for it is not valid by its own authority");
+  if (!leaf || !verifies(leaf.get()))
+    return none("the minted certificate does not verify against the minting CA");
   return {.leaf = std::move(leaf), .why_not = {}};
 }
 
@@ -252,11 +260,14 @@ std::vector<std::string> Mint::warnings(const std::string& file) const {
   std::vector<std::string> all;
   if (std::string why = why_not(); !why.empty()) all.push_back(file + ": " + why + ", so nothing is decrypted.");
   if (std::ranges::none_of(chain_, has_permitted_names))
-    all.push_back(file + " is not limited to names (nameConstraints, permitted;DNS): a thief of its key can impersonate any "
-                         "server to the clients that trust it. docs/tls.md says how to make one that is.");
+    all.push_back(file +
+                  " is not limited to names (nameConstraints, permitted;DNS): anyone who steals its key can "
+                  "impersonate any "
+                  "server to the clients that trust it. docs/tls.md describes how to create a limited one.");
   for (const config::NamePattern& pattern : listed_)
     if (!permits((pattern.subdomains ? "name." : "") + pattern.name))
-      all.push_back(file + " may not sign for " + pattern.to_text() + " (nameConstraints): connections to it stay encrypted.");
+      all.push_back(file + " is not allowed to sign for " + pattern.to_text() +
+                    " (nameConstraints): connections to it stay encrypted.");
   return all;
 }
 

@@ -81,12 +81,12 @@ config::TextResult<std::string> use_certificate(Entry& entry, std::vector<Certif
                                                 std::vector<std::string>& warnings) {
   if (SSL_CTX_use_certificate(entry.to_client.get(), chain[0].get()) != 1 ||
       (key && SSL_CTX_use_PrivateKey(entry.to_client.get(), key.get()) != 1))
-    return config::TextError{file + ": OpenSSL refuses it: " + last_error() + '.'};
+    return config::TextError{file + ": OpenSSL rejects it: " + last_error() + '.'};
   add_chain(entry.to_client.get(), std::span(chain).subspan(1));
   for (const config::NamePattern& pattern : entry.names) {
     const std::string probe = (pattern.subdomains ? "name." : "") + pattern.name;
     if (X509_check_host(chain[0].get(), probe.data(), probe.size(), 0, nullptr) != 1)
-      warnings.push_back(file + " is not valid for " + pattern.to_text() + ": clients will refuse it.");
+      warnings.push_back(file + " is not valid for " + pattern.to_text() + ": clients will reject it.");
   }
   return {boost::system::in_place_value, "certificate valid until " + date_of(X509_get0_notAfter(chain[0].get()))};
 }
@@ -96,7 +96,7 @@ config::TextResult<void> use_held_key(Entry& entry, const X509* certificate, con
   EVP_PKEY* const public_key = X509_get0_pubkey(certificate);
   if (!public_key || (!EVP_PKEY_is_a(public_key, "RSA") && !EVP_PKEY_is_a(public_key, "EC")))
     return config::TextError{key.name +
-                             ": a PKCS#11 token can sign for a certificate with an RSA or EC key only."};
+                             ": a PKCS#11 token can sign only for certificates with an RSA or EC key."};
   key.held->belongs_to(public_key);
   entry.held = key.held;
   return {};
@@ -116,7 +116,8 @@ config::TextResult<std::string> use_mint(Entry& entry, std::vector<Certificate> 
   while (!known.empty() && X509_self_signed(known.back().get(), 0) == 1) known = known.first(known.size() - 1);
   add_chain(entry.to_client.get(), known);
   for (std::string& warning : entry.mint->warnings(file)) warnings.push_back(std::move(warning));
-  return {boost::system::in_place_value, "certificates minted by an authority valid until " + date_of(X509_get0_notAfter(entry.mint->chain()[0].get()))};
+  return {boost::system::in_place_value, "certificates minted by a CA that is valid until " +
+                                             date_of(X509_get0_notAfter(entry.mint->chain()[0].get()))};
 }
 
 config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuthorities& all_authorities,
@@ -124,15 +125,17 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
   const auto* certificate = file_of(server, "certificate");
   const auto* key = file_of(server, "key");
   const auto* authorities = file_of(server, "ca");
-  if (!certificate) return config::TextError{"[[tls_server]] for " + server.name + " needs certificate."};
+  if (!certificate)
+    return config::TextError{"[[tls_server]] for " + server.name + " needs the key certificate."};
 
   auto chain = read_certificates(certificate->content);
-  if (chain.empty()) return config::TextError{certificate->name + ": it has no certificate in PEM form."};
+  if (chain.empty())
+    return config::TextError{certificate->name + ": it contains no certificate in PEM format."};
   Key secret = key->held ? nullptr : read_key(key->content);
   if (!secret && !key->held)
-    return config::TextError{key->name + ": it has no private key in PEM form without a passphrase."};
+    return config::TextError{key->name + ": it contains no private key in PEM format without a passphrase."};
   X509_STORE* const trusted = all_authorities.with(authorities);
-  if (!trusted) return config::TextError{authorities->name + ": it has no certificate in PEM form."};
+  if (!trusted) return config::TextError{authorities->name + ": it contains no certificate in PEM format."};
   if (secret && X509_check_private_key(chain[0].get(), secret.get()) != 1) {
     ERR_clear_error();
     return config::TextError{key->name + ": it is not the key of " + certificate->name + '.'};

@@ -37,14 +37,17 @@ inline constexpr ReasonText tls_client_certificate{
     "none needed"};
 inline constexpr ReasonText tls_client_refused{
     "tls_client_refused",
-    "The flow stays encrypted for a day: this client has refused the certificate of [[tls_server]] for this name.",
-    "compare the certificate in [[tls_server]] with the server's own, or, where certificates are minted, install their authority at the "
+    "The flow stays encrypted for a day: this client has refused the certificate of [[tls_server]] for this "
+    "name.",
+    "compare the certificate in [[tls_server]] with the server's own, or, where certificates are minted, "
+    "install their CA at the "
     "client; after longhaul reload it is tried again at once"};
 
 inline constexpr ReasonText tls_not_minted{
     "tls_not_minted",
-    "The flow stays encrypted: no certificate could be made for it. The authority in [[tls_server]] is not valid now or "
-    "may not sign for this name, or the server's certificate has no alternative name (SAN) for it.",
+    "The flow stays encrypted: no certificate could be minted for it. The CA in [[tls_server]] is not valid "
+    "now or "
+    "may not sign for this name, or the server's certificate has no subject alternative name (SAN) for it.",
     "look for tls_not_minted in this side's log, which gives the cause; run longhaul check"};
 
 inline constexpr ReasonText tls_key_unavailable{

@@ -25,7 +25,7 @@ bool SlowLeaf::begin(modules::HeldKey& held) {
         self->make(key, failure);
       }))
     return true;
-  make(nullptr, "too many handshakes wait for it");
+  make(nullptr, "too many handshakes are waiting for the token");
   return false;
 }
 

@@ -186,7 +186,7 @@ Closed (fail = closed): TCP flows, forwarded by this host or relayed by the daem
 Link:
   Peers can connect to [::]:7600.
   The peer "datacenter" is connected to at 10.10.100.2:7600 and must present the key sha256:0000000000000000000000000000000000000000000000000000000000000000.
-    Networks behind it: 10.10.2.0/24.
+    Networks of its site: 10.10.2.0/24.
     Rate towards it: at most 1.544mbit.
   Rate towards all peers together: at most 100mbit.
   TCP congestion control towards peers: bbr.

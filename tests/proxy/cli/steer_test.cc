@@ -228,7 +228,8 @@ TEST_CASE("status, flows and why fit a screen of 100 columns") {
   CHECK(has(first.substr(0, first.find('\n')), "WAN now 6.00 Mbit/s out, 100 kbit/s in"));
   CHECK(has(status, "now         LAN in 12.0 Mbit/s, out 1.00 Mbit/s; WAN in 100 kbit/s, out 6.00 Mbit/s"));
   CHECK(json::parse(shell.type({"status", "--json"}).out).at("links").at(0).at("throughput").at("out_bits") == 6'000'000);
-  CHECK(has(shell.type({"flows"}).out, "\nToo wide for this screen: PEER; longhaul flows --json has all.\n"));
+  CHECK(has(shell.type({"flows"}).out,
+            "\nToo wide for this screen: PEER; longhaul flows --json prints all.\n"));
   for (const auto& text : {status, shell.type({"flows"}).out, shell.type({"why", "1"}).out, shell.type({"top"}).out}) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {

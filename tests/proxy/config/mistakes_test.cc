@@ -400,8 +400,9 @@ TEST_CASE("mistakes in the paths of a peer") {
        "dir/a.toml:7: [[peer]] policy has no effect without [[peer.path]], which this peer does not have."},
       {"policy = \"fastest\"\n" + mpls, "dir/a.toml:10: [[peer]] policy cannot be \"fastest\""},
       {"address = \"10.0.0.2:7600\"\n" + mpls,
-       "dir/a.toml:7: [[peer]] address must stand in each [[peer.path]] instead: this peer has paths."},
-      {"rate = \"1mbit\"\n" + mpls, "dir/a.toml:7: [[peer]] rate must stand in each [[peer.path]] instead"},
+       "dir/a.toml:7: [[peer]] address must be set in each [[peer.path]] instead, because this peer has "
+       "paths."},
+      {"rate = \"1mbit\"\n" + mpls, "dir/a.toml:7: [[peer]] rate must be set in each [[peer.path]] instead"},
       {"[peer.path]\nname = \"mpls\"\n",
        "dir/a.toml:10: there can be several of this table; write [[peer.path]] with double brackets, not "
        "[peer.path]."},

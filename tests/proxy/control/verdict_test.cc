@@ -40,7 +40,7 @@ TEST_CASE("each problem is a sentence with a remedy, the serious ones first") {
   REQUIRE(found.size() == 6);
   CHECK(found[0].sentence.find("fail") != std::string::npos);
   CHECK(found[2].sentence == "The link to \"gone\" is down (connection refused).");
-  CHECK(found.back().sentence.find("UDP to \"slow\"") == 0);
+  CHECK(found.back().sentence.find("The peer \"slow\" does not answer over UDP") == 0);
   CHECK_FALSE(found.back().is_serious);
   for (const auto& problem : found) {
     CHECK(problem.sentence.ends_with("."));

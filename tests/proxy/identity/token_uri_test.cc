@@ -30,8 +30,8 @@ TEST_CASE("token uri: what is not a key of one token is refused, and so is a PIN
   CHECK(error_of(good).empty());
   for (const char* text :
        {"pkcs11:token=%zz;object=o", "pkcs11:token", "file:/x", "", "pkcs11:token=t;token"})
-    CHECK(error_of(text).starts_with("is no PKCS#11 URI (RFC 7512): "));
-  CHECK(error_of(good + "?pin-value=1234").starts_with("has the PIN itself"));
+    CHECK(error_of(text).starts_with("is not a PKCS#11 URI (RFC 7512): "));
+  CHECK(error_of(good + "?pin-value=1234").starts_with("contains the PIN itself"));
   CHECK(error_of("pkcs11:object=o").starts_with("needs token= or serial="));
   CHECK(error_of("pkcs11:model=m;object=o").starts_with("needs token= or serial="));
   CHECK(error_of("pkcs11:token=t").starts_with("needs object= or id="));

@@ -72,9 +72,9 @@ TEST_CASE("a listener that cannot be opened is reported with its entry and the r
   CHECK(message({"127.0.0.1", taken.local_endpoint().port()}) ==
         "[[forward]] listen: cannot listen on 127.0.0.1:" + port +
             ": another program already listens on port " + port +
-            ", perhaps a longhaul that runs already; ss -lntp shows which.");
+            ", possibly another longhaul; ss -lntp shows which.");
   CHECK(message({"192.0.2.7", 8445}) ==
-        "[[forward]] listen: cannot listen on 192.0.2.7:8445: 192.0.2.7 is not an address of this machine.");
+        "[[forward]] listen: cannot listen on 192.0.2.7:8445: 192.0.2.7 is not an address of this host.");
   CHECK(message({"files", 8445}).find("\"files\" is not an IP address") != std::string::npos);
 }
 

@@ -92,7 +92,7 @@ class Report(unittest.TestCase):
         self.assertEqual(len(list(packet_report.drawn(self.figures, 0))), 3)
         page, text, table = report.to_html(self.figures), report.to_markdown(self.figures), report.to_csv(self.figures)
         self.assertEqual(page.count("<svg"), 3)
-        for words in ("it burnt", "Throughput, Mbit/s: 10 Mbit/s, 30 ms", "UDP+12 has 12 bytes more"):
+        for words in ("it burnt", "Throughput, Mbit/s: 10 Mbit/s, 30 ms", "UDP+12 adds 12 bytes"):
             self.assertIn(words, page)
             self.assertIn(words, text)
         self.assertNotIn("SHA-256", page)

@@ -122,7 +122,7 @@ class Results(unittest.TestCase):
                    if row["application"] == "txn EFT-LONG udp")
         self.assertEqual((row["transactions"], row["mbit_per_second"], row["response_p99_ms"], row["datagrams_sent_again"]),
                          ("10", "0.000800", "60.0000", "3"))
-        self.assertIn("longhaul-txn's own clock against the capture", page.replace("&#x27;", "'"))
+        self.assertIn("longhaul-txn's own clock compared with the capture", page.replace("&#x27;", "'"))
 
     def test_failures_cuts_and_doubts_are_shown(self):
         def change(cell, found):
@@ -141,7 +141,7 @@ class Results(unittest.TestCase):
         self.assertIn("FAILED", row)
         bound = 600 / 1.01 - 1  # A took 1.01 s, bare more than 600
         self.assertIn(f"> +{100 * bound:,.0f} %", row)
-        for words in ("2 FAILED", "2 cut off", "1 doubtful", "thrown away", "WRONG BYTES", "lacks 7 packets",
+        for words in ("2 FAILED", "2 cut off", "1 doubtful", "discarded and repeated", "WRONG BYTES", "lacks 7 packets",
                       "2 % of the capture is other traffic"):
             self.assertIn(words, text)
 
@@ -153,7 +153,7 @@ class Results(unittest.TestCase):
 
         text = self.text(self.filled("run", change=change), "report.md")
         self.assertIn("2 slower than the bare line", text)
-        part = text[text.index("## Slower than the bare line"):text.index("## What it cost")]
+        part = text[text.index("## Slower than the bare line"):text.index("## CPU and memory of the proxies")]
         self.assertEqual(part.count("| T |"), 2)
         self.assertNotIn("100 ms", part)
 

@@ -167,7 +167,7 @@ class Running(unittest.TestCase):
         store = self.run_it(happens)
         first, third = list(store.samples.values())[0], list(store.samples.values())[2]
         self.assertEqual(first["discarded"], ["2.0 % of the capture is other traffic"])
-        self.assertIn("1.5 % of the bytes came again", third["discarded"][0])
+        self.assertIn("1.5 % of the bytes were retransmitted or late", third["discarded"][0])
         self.assertNotIn("doubt", first)
 
     def test_what_never_becomes_good_is_kept_as_doubtful(self):
@@ -264,7 +264,7 @@ class Bounded(unittest.TestCase):
         self.assertEqual(bounded.call(lambda: {"a": 1}, 60), {"a": 1})
         with self.assertRaisesRegex(bounded.WorkFailed, "ZeroDivisionError"):
             bounded.call(lambda: 1 // 0, 60)
-        with self.assertRaisesRegex(bounded.WorkFailed, "without a word"):
+        with self.assertRaisesRegex(bounded.WorkFailed, "without a message"):
             bounded.call(lambda: os.kill(os.getpid(), signal.SIGKILL), 60)
 
     def test_what_takes_too_long_is_ended(self):

@@ -84,10 +84,10 @@ class Scenarios(unittest.TestCase):
         self.refused("small: matrix 1: 'rates' is missing", 'rates = ["OC-1", "10mbit"]\n')
         self.refused("'fast' is not a rate", '"OC-1"', '"fast"')
         self.refused("'smtp' is not an application", '"http"', '"smtp"')
-        self.refused("smbclient can read and write alone", '"http"', '"smb files 3.1.1 smbclient"')
+        self.refused("smbclient can only read and write", '"http"', '"smb files 3.1.1 smbclient"')
         self.refused("small: matrix 1: 'features' has 'Z'.*bare, tuned", '"A"', '"Z"')
         self.refused("small: matrix 1: unknown key 'rate'", "features", "rate = 5\nfeatures")
-        self.refused("'round_trips_ms' must hold a number", "[0, 100]", '["fast"]')
+        self.refused("each entry of 'round_trips_ms' must be a number", "[0, 100]", '["fast"]')
         self.refused("losses are shares", "features", "losses = [5]\nfeatures")
         self.refused("the first pass is cold", "features", 'passes = ["warm"]\nfeatures')
         self.refused("has one pass", '["http", "tcp write 10 flows"]\n',

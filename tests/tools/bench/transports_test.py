@@ -144,7 +144,7 @@ class Measured(unittest.TestCase):
                                                   "SCTP, Netperf 2.4.6, STREAMS"])
         self.assertEqual(theirs[0].rows[0][:3], ["0 ms", "989.0 A", "994.0 A"])
         self.assertEqual(theirs[1].rows[0][1], "100.0 F")
-        for words in ("by each of its tools", "Throughput, Mbit/s: 100 Mbit/s, MTU 9000", "Sandia", "usrsctp", "3 to 9 repetitions"):
+        for words in ("2007, with each of the source", "Throughput, Mbit/s: 100 Mbit/s, MTU 9000", "Sandia", "usrsctp", "3 to 9 repetitions"):
             self.assertIn(words, page)
             self.assertIn(words, text)
         self.assertNotIn("SHA-256", page)  # which no stream is compared by
@@ -191,7 +191,7 @@ class Scenarios(unittest.TestCase):
         self.refused("a matrix of its own", '"stream 30 s"', '"stream 30 s", "http"')
         self.refused("not an application", '"stream 30 s"', '"stream 0 s"')
         self.refused("'A' is not a transport", '"sctp"', '"A"')
-        self.refused("'sctp' is for streams alone", '"stream 30 s"', '"http"')
+        self.refused("'sctp' is only for streams", '"stream 30 s"', '"http"')
         self.refused("MTU", "[1500, 9000]", "[100]")
         self.refused("'guest-sctp' has an MTU of 1500 alone", '"sctp"', '"guest-sctp"')
         self.refused("not a size", '"16MB"', '"much"')

@@ -53,18 +53,18 @@ TEST_CASE("the cause of an option missing in the answer is reported as far as it
     const auto remarks = judge_answer(report);
     return remarks.size() == 1 && remarks[0].find(words) != std::string::npos;
   };
-  CHECK(said("an agent there can tell"));
+  CHECK(said("an agent there shows which"));
   report.far_settings = HostSettings{{"net.ipv4.tcp_window_scaling", "0"}};
   CHECK(said("net.ipv4.tcp_window_scaling is 0"));
   report.far_settings = HostSettings{{"net.ipv4.tcp_window_scaling", "1"}};
-  CHECK(said("the agent there could not tell what arrived"));
+  CHECK(said("the agent there could not observe what arrived"));
   report.port = 445;
   report.seen_at = 7612;
-  CHECK(said("a device that inspects port 445 alone"));
+  CHECK(said("a device that inspects only port 445"));
   report.seen_at = 445;
   CHECK(said("so it is removed on the way back"));
   report.changes = {{"window scale", "7", "gone", ""}};
-  CHECK(said("ours did not arrive"));
+  CHECK(said("this host's offer did not arrive"));
 }
 
 TEST_CASE("a SYN saved by a kernel is parsed, and other text is refused") {

@@ -195,7 +195,7 @@ TEST_CASE("a peer that speaks another protocol is reported") {
   SweepOptions options;
   options.host = "127.0.0.1";
   options.control_port = Address::local_of(listener.get()).port();
-  CHECK_THROWS_WITH(sweep({}, options), Catch::Contains("no message of longhaul-ttcp's"));
+  CHECK_THROWS_WITH(sweep({}, options), Catch::Contains("not of longhaul-ttcp's protocol"));
   web.join();
 }
 

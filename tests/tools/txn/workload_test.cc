@@ -22,7 +22,7 @@ TEST_CASE("every row of every preset is valid, and is sent over the control conn
       const auto json = to_json(row.workload);
       CHECK(to_json(workload_of(json)) == json);
     }
-  CHECK_THROWS_WITH(preset_of("x"), Catch::Contains("there are tcp-udp, file-size, send-buffer"));
+  CHECK_THROWS_WITH(preset_of("x"), Catch::Contains("known presets: tcp-udp, file-size, send-buffer"));
 }
 
 TEST_CASE("an impossible workload is refused with its bounds", "[txn]") {

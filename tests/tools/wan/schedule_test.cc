@@ -37,21 +37,21 @@ TEST_CASE("a schedule has times, settings, remarks, and may be repeated") {
 }
 
 TEST_CASE("what is wrong with a schedule is said with its line") {
-  CHECK(error_of("") == "it has no changes in it");
-  CHECK(error_of("# only a remark\n") == "it has no changes in it");
+  CHECK(error_of("") == "it contains no changes");
+  CHECK(error_of("# only a remark\n") == "it contains no changes");
   CHECK(error_of("0 rate=1mbit\nsoon rate=2mbit") ==
         "line 2: \"soon\" is not a time from the start, such as 2.5s, 300ms or 2min");
   CHECK(error_of("5h rate=1mbit").starts_with("line 1: \"5h\" is not a time"));
   CHECK(error_of("-1 rate=1mbit").starts_with("line 1: \"-1\" is not a time"));
   CHECK(error_of("1e12 rate=1mbit").starts_with("line 1: \"1e12\" is not a time"));
-  CHECK(error_of("3\n") == "line 1: a time needs at least one NAME=VALUE behind it");
+  CHECK(error_of("3\n") == "line 1: a time needs at least one NAME=VALUE after it");
   CHECK(error_of("3 fast\n") == "line 1: \"fast\" is not NAME=VALUE");
   CHECK(error_of("3 speed=1\n") == "line 1: unknown setting \"speed\"");
   CHECK(error_of("3 loss=2\n") == "line 1: \"2\" is not a share from 0 to 1, such as 0.01 or 1%");
   CHECK(error_of("3 seed=2\n") == "line 1: the seed cannot change by schedule");
-  CHECK(error_of("3 loss=1%\n\n2 loss=0") == "line 3: the times must not go back");
+  CHECK(error_of("3 loss=1%\n\n2 loss=0") == "line 3: the times must not decrease");
   CHECK(error_of("3 loss=1%\nrepeat") == "line 2: repeat takes one time");
-  CHECK(error_of("3 loss=1%\nrepeat 2s") == "line 2: the times must not go back");
+  CHECK(error_of("3 loss=1%\nrepeat 2s") == "line 2: the times must not decrease");
   CHECK(error_of("repeat 2s") == "line 1: repeat needs a time above 0 and lines before it");
   CHECK(error_of("3 loss=1%\nrepeat 4\n5 loss=0") == "line 3: nothing may follow \"repeat\"");
 }
@@ -103,11 +103,12 @@ TEST_CASE("every kind of trace is a valid schedule, the same for the same seed")
     other.seed = 4;
     CHECK(make_trace(other)->text != trace->text);
   }
-  CHECK(make_trace({.kind = "6g"}).error() == "\"6g\" is none of lte, 5g, starlink, wifi");
+  CHECK(make_trace({.kind = "6g"}).error() == "\"6g\" is not one of lte, 5g, starlink, wifi");
   for (const Duration length : {Duration{0}, Duration{999'999}, Duration{24h + 1ms}})
     CHECK(make_trace({.kind = "lte", .length = length}).error() ==
-          "lte lasts 1 ms at least and a day at most");
-  CHECK(make_trace({.kind = "wifi", .length = 2h}).error() == "wifi lasts 1 ms at least and an hour at most");
+          "lte must last at least 1 ms and at most a day");
+  CHECK(make_trace({.kind = "wifi", .length = 2h}).error() ==
+        "wifi must last at least 1 ms and at most an hour");
   CHECK(parse_schedule(make_trace({.kind = "lte", .length = 1ms})->text).has_value());
   // All lines of the longest are read again.
   const std::string longest = make_trace({.kind = "wifi", .length = 1h})->text;

@@ -85,7 +85,7 @@ double ping_mean_ms(const Rig& rig, unsigned count, const std::string& interval)
   const std::string said = ping.finish(10min);
   const auto numbers = said.find(" = ");
   const auto mean = numbers == std::string::npos ? numbers : said.find('/', numbers);
-  if (mean == std::string::npos) throw std::runtime_error("ping gave no times: " + said);
+  if (mean == std::string::npos) throw std::runtime_error("ping printed no round-trip times: " + said);
   return std::stod(said.substr(mean + 1));
 }
 
@@ -107,8 +107,8 @@ double iperf_mean_bits(const Rig& rig, unsigned runs, unsigned seconds) {
 
 void bandwidth(const Rig& rig, const CalibrateOptions& options, Report& report) {
   report.title(
-      "Bandwidth. Measured: IP bits per second at the far end under constant overload, by the kernel's "
-      "stamps.\n"
+      "Bandwidth. Measured: IP bits per second at the far end under constant overload, from the kernel's "
+      "timestamps.\n"
       "iperf3: TCP (CUBIC), share of the payload bound (1448/1500). Source: share of its bound (93.64 %). "
       "Goal: 1 %.");
   report.row({"set kbit/s", "measured", "accuracy %", "iperf3 kbit/s", "of bound %", "source kbit/s",
@@ -149,7 +149,7 @@ void bandwidth(const Rig& rig, const CalibrateOptions& options, Report& report) 
   }
   const auto& late = counters.at("a_to_b").at("lateness_us");
   report.title(
-      text("The emulator itself in the last row, offered half as much again: %.0f %% of one core; packets "
+      text("The emulator in the last row, offered 1.5 times the rate: %.0f %% of one core; packets "
            "left %.0f us late (p50), %.0f us (p99).",
            100 * counters.at("cpu_seconds").to_number<double>() / counters.at("seconds").to_number<double>(),
            late.at("p50").to_number<double>(), late.at("p99").to_number<double>()));
@@ -162,10 +162,10 @@ void delay(const Rig& rig, const CalibrateOptions& options, Report& report) {
     const Switch plain{rig};
     floor = ping_mean_ms(rig, 200, "0.005");
   }
-  report.title(
-      text("Delay. Mean of pings; half of what is set each way. The path's own round trip, over a kernel "
-           "bridge: %.3f ms.\nGoal: within 0.3 ms of set + own.",
-           floor));
+  report.title(text(
+      "Delay. Mean of pings; half of the set RTT in each direction. The path's own round trip, over a kernel "
+      "bridge: %.3f ms.\nGoal: within 0.3 ms of the set RTT plus the path's own.",
+      floor));
   report.row({"set RTT ms", "measured ms", "error ms", "source ms", "its error ms", "goal"});
   for (const double rtt : {0., 2., 10., 40., 100., 200., 2000.}) {
     report.doing(text("%g ms", rtt));
@@ -221,9 +221,9 @@ void idle(const Rig& rig, const CalibrateOptions& options, Report& report) {
   report.title(
       "The lab itself (table 20): the path over a switch (here a kernel bridge) and over the idle emulator. "
       "Cards of\n"
-      "10 and 100 Mbit/s are token buckets at both hosts, which count Ethernet's headers too. Goal, of what "
-      "was counted\n"
-      "at the far end: the same within 1 %, and within 0.3 ms.");
+      "10 and 100 Mbit/s are token buckets at both hosts, which count Ethernet's headers too. Goal, as "
+      "counted\n"
+      "at the far end: equal within 1 %, and within 0.3 ms.");
   report.row({"path", "switch", "emulator", "difference", "iperf3: switch", "emulator", "source: switch",
               "emulator", "goal"});
   for (const double kbit : {10'000., 100'000.}) {

@@ -97,7 +97,7 @@ function drawChart() {
   const lan = total(0, 1), wan = total(2, 3);
   const most = known.reduce((all, slot) => Math.max(all, slot[4]), 0);
   const words = known.length === 0 ? 'No samples yet.' : `In this range: LAN ${bytesText(lan)}, WAN ${bytesText(wan)}` +
-    (lan > 0 ? `, ${percent(1 - wan / lan)} saved` : '') + `; at most ${most} flows at once.`;
+    (lan > 0 ? `, ${percent(1 - wan / lan)} saved` : '') + `; at most ${most} live flows.`;
   setText(get('chart-words'), words);
 }
 
@@ -111,7 +111,7 @@ function showCursor() {
   box.firstChild.append(svg('line', {class: 'cursor', x1: x, x2: x, y1: 8, y2: box.clientHeight - 22}));
   const slot = chart.slots[at];
   const note = el('output', {}, timeText(at, true) + ': ' +
-    (slot ? `LAN ${rateText(lanRate(slot))}, WAN ${rateText(wanRate(slot))}, ${slot[4]} flows` : 'the daemon did not run'));
+    (slot ? `LAN ${rateText(lanRate(slot))}, WAN ${rateText(wanRate(slot))}, ${slot[4]} flows` : 'the daemon was not running'));
   box.append(note);
   const width = note.offsetWidth;
   note.style.left = Math.max(0, Math.min(x + 8, box.clientWidth - width)) + 'px';

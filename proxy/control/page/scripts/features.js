@@ -8,7 +8,7 @@ const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', f
 function showInForce(preset, features, until) {
   const word = value => value === true ? 'on' : value === false ? 'off' : String(value);
   const changed = Object.entries(until).map(([name, value]) => `${name} is ${word(features[name])} (configuration file: ${word(value)})`);
-  setText(get('in-force'), (preset ? `This is preset ${preset}.` : 'These are the values of no preset.') +
+  setText(get('in-force'), (preset ? `This is preset ${preset}.` : 'These values do not correspond to a preset.') +
     (changed.length ? ` Changed until the next restart: ${changed.join(', ')}.` : ''));
 }
 
@@ -36,8 +36,8 @@ function confirmChange(name, value) {
   Object.assign(pending, {name, value: isSwitch ? !value : undefined});
   setText(get('confirm-title'), 'Change ' + name);
   setText(get('confirm-text'), isSwitch
-    ? `Turn ${name} ${value ? 'off' : 'on'} here and, as far as they allow it, at the peers? Running flows switch where they can.`
-    : `${name} is ${value ?? 'a set of all features'}. ${kValues[name] ? `Allowed: ${kValues[name]}.` : 'A wrong value is answered with those that are allowed.'}`);
+    ? `Turn ${name} ${value ? 'off' : 'on'} here and, as far as they allow it, at the peers? Live flows change where possible.`
+    : `${name} is ${value ?? 'a set of values for all features'}. ${kValues[name] ? `Allowed: ${kValues[name]}.` : 'If the value is invalid, the error lists the allowed values.'}`);
   get('confirm-value').hidden = isSwitch;
   get('value').value = isSwitch || value === undefined ? '' : String(value);
   get('value').required = !isSwitch;

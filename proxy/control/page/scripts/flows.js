@@ -15,7 +15,7 @@ async function toggleFlow(id, button) {
   if (flowList.open.delete(id)) {
     button.setAttribute('aria-expanded', 'false');
   } else {
-    const cell = el('td', {colspan: 9}, 'Asking…');
+    const cell = el('td', {colspan: 9}, 'Loading…');
     flowList.open.set(id, el('tr', {class: 'detail'}, cell));
     button.setAttribute('aria-expanded', 'true');
     ask('v1/why?flow=' + id).then(why => {
@@ -57,5 +57,5 @@ async function readFlows() {
   for (const id of flowList.open.keys()) if (!ids.has(id)) flowList.open.delete(id);
   tables.flows.show(answer.flows, flow => flow.id);
   setText(get('flows-note'), `${answer.flows.length} of ${answer.live} live flows` +
-    (answer.next === null ? '.' : '; search to see others.') + ' A flow’s number opens the reason and the remedy.');
+    (answer.next === null ? '.' : '; search to see others.') + ' Select a flow’s number to see the reason and the remedy.');
 }

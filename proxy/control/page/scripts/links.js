@@ -23,10 +23,10 @@ function linkNotes(link) {
   if (link.last_error && link.state !== 'up') notes.push('last connection error: ' + link.last_error);
   const udp = link.udp;
   if (udp && udp.state === 'up' && link.state === 'up')
-    notes.push(link.carrier === 'udp' ? `UDP carries; ${rateWords(udp.rate)}; ` +
+    notes.push(link.carrier === 'udp' ? `UDP carries the link; ${rateWords(udp.rate)}; ` +
       `${udp.repairs_sent} repair packets sent, ${udp.symbols_recovered} lost packets recovered`
-      : 'TCP carries; UDP works and is not used');
-  if (udp && udp.state === 'failed' && link.state === 'up') notes.push('UDP is not answered; TCP carries');
+      : 'TCP carries the link; UDP works but is not used');
+  if (udp && udp.state === 'failed' && link.state === 'up') notes.push('the peer does not answer over UDP; TCP carries the link');
   for (const path of link.paths || [])
     if (path.reason) notes.push(`path ${path.name} carries the link: ${path.reason}`);
   if (udp && udp.fallbacks > 0) notes.push(`fell back to TCP ${udp.fallbacks === 1 ? 'once' : udp.fallbacks + ' times'}`);
@@ -39,8 +39,8 @@ function linkNotes(link) {
 }
 
 const kStateKinds = {up: 'good', silent: 'warn', down: 'bad', never_up: 'bad'};
-const kRoles = {carries: ['carries the link', 'good'], helps: ['carries a part of bulk transfers', 'good'],
-  standby: ['works, stands by', ''], none: ['does not work', 'bad']};
+const kRoles = {carries: ['carries the link', 'good'], helps: ['carries part of the bulk transfers', 'good'],
+  standby: ['works, on standby', ''], none: ['does not work', 'bad']};
 const pathCounts = {before: new Map(), at: 0};
 
 // The links, each followed by its paths as rows with the same columns.

@@ -6,8 +6,8 @@ function showVerdict(status) {
   const serious = problems.some(problem => problem.serious);
   const section = get('verdict');
   section.className = 'verdict ' + (ok ? 'good' : serious ? 'bad' : 'warn');
-  const savings = share === null ? 'Nothing carried yet.'
-    : saved >= 0 ? `Saved ${bytesText(saved)} (${percent(share)}) of the WAN since the start.`
+  const savings = share === null ? 'No traffic yet.'
+    : saved >= 0 ? `Saved ${bytesText(saved)} (${percent(share)}) of WAN traffic since the start.`
       : `The WAN carried ${bytesText(-saved)} more than the LAN since the start.`;
   const word = ok ? 'OK. ' : problems.length === 1 ? problems[0].sentence + ' ' : `${problems.length} problems. `;
   const text = word + savings + problems.map(problem => problem.sentence + problem.remedy).join('');

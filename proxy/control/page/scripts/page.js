@@ -53,12 +53,12 @@ function askForToken(section, text) {
     event.preventDefault();
     sessionStorage.setItem(kTokenKey, input.value.trim());
     delete section.dataset.text;
-    setText(form.nextSibling, 'Asking…');
+    setText(form.nextSibling, 'Loading…');
     for (const name of Object.keys(kReaders)) refresh(name);
   }}, el('label', {}, 'Control token ', input), ' ', el('button', {type: 'submit', class: 'main'}, 'Open'));
   const words = text.startsWith('wrong') ? text : 'From another machine this page needs the control token';
   section.replaceChildren(el('p', {}, el('span', {class: 'word'}, words + '.')), form, el('p', {class: 'quiet'},
-    'longhaul page, typed on the proxy as root, prints the address with the token. It is kept until this tab is closed.'));
+    'To get the address with the token, run longhaul page as root on the proxy. The token is kept until this tab is closed.'));
   get('main').classList.add('asks');
   input.focus();
 }
@@ -70,7 +70,7 @@ function showUnreachable(error) {
   section.dataset.text = text;
   section.className = 'verdict bad';
   if (error.status === 401) return askForToken(section, text);
-  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'Below is the last answer.'));
+  section.replaceChildren(el('p', {}, el('span', {class: 'word'}, text)), el('p', {}, 'The data below are from the last answer.'));
 }
 
 function tick() {

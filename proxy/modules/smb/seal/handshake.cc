@@ -97,7 +97,7 @@ void Handshake::set_up(const Frame& frame, const smb2::Element& element, Answer&
   if (asked.empty() || !response || done_.size() >= kMostSessions) {
     // There are more than can be tracked, or it binds a session of another connection.
     if (!goes_on)
-      answer.missing = Missing{.reason = reasons::smb_login, .detail = "its beginning was not followed"};
+      answer.missing = Missing{.reason = reasons::smb_login, .detail = "its beginning was not observed"};
     return;
   }
   Setup setup = std::move(asked.mapped());

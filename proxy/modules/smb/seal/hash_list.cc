@@ -44,8 +44,8 @@ config::TextResult<void> parse_hash_list(std::string_view text, const AddHash& a
     if (colon == std::string_view::npos || user.empty() || user.find('\\') != std::string_view::npos ||
         !read_digits(trimmed(content.substr(colon + 1)), hash))
       return config::TextError{
-          "has in line " + std::to_string(line) +
-          " neither user:hash nor domain\\user:hash, with a hash of 32 hexadecimal digits"};
+          "has an invalid line " + std::to_string(line) +
+          ": it must be user:hash or domain\\user:hash, with a hash of 32 hexadecimal digits"};
     add(from_utf8(has_domain ? name.substr(0, slash) : std::string_view()), from_utf8(user), hash.bytes);
   }
   return {};

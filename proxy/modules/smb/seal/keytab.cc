@@ -72,11 +72,11 @@ config::TextResult<Keytab> parse_keytab(Bytes content) {
   Keytab keytab;
   while (reader.remaining() > 0) {
     const auto size = big32(reader);
-    if (!size) return config::TextError{"is a keytab that was cut off"};
+    if (!size) return config::TextError{"is a truncated keytab"};
     if (*size == 0) break;  // the rest is unused
     const bool hole = *size & 0x8000'0000u;
     const auto bytes = reader.bytes(hole ? std::uint64_t{~*size} + 1 : *size);
-    if (!bytes) return config::TextError{"is a keytab that was cut off"};
+    if (!bytes) return config::TextError{"is a truncated keytab"};
     if (hole) continue;
     auto entry = parse_entry(*bytes);
     if (!entry) return config::TextError{"is a keytab with a malformed entry"};
@@ -89,7 +89,7 @@ config::TextResult<Keytab> parse_keytab(Bytes content) {
     }
     if (keytab.keys.size() == ServerKeys::kMostKeys)
       return config::TextError{"has more than " + std::to_string(ServerKeys::kMostKeys) +
-                               " keys; export those of the file server alone"};
+                               " keys; export only those of the file server"};
     keytab.keys.push_back(std::move(entry->key));
   }
   return keytab;

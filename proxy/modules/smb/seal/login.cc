@@ -34,7 +34,7 @@ std::string type_text(const ApRequest& request) {
 std::string no_key_text(const ApRequest& request, const ServerKeys& keys) {
   std::string text = "the ticket for " + request.server + " (" + type_text(request) +
                      (request.kvno ? ", key version " + std::to_string(request.kvno) : "") +
-                     ") fits no key of the keytab, which has ";
+                     ") matches no key of the keytab, which has ";
   std::vector<std::uint32_t> versions;
   for (const ServiceKey& key : keys.all_keys())
     if (key.type == request.ticket_type && std::ranges::find(versions, key.kvno) == versions.end() &&
@@ -49,7 +49,7 @@ std::string no_key_text(const ApRequest& request, const ServerKeys& keys) {
 }  // namespace
 
 Login::Login(std::shared_ptr<const ServerKeys> keys)
-    : keys_(std::move(keys)), missing_{reasons::smb_login, "no login was seen"} {}
+    : keys_(std::move(keys)), missing_{reasons::smb_login, "no login was observed"} {}
 
 void Login::fail(const modules::ReasonText& reason, std::string detail) {
   is_refused_ = false;
@@ -61,11 +61,11 @@ void Login::fail(const modules::ReasonText& reason, std::string detail) {
 void Login::from_client(Bytes buffer) {
   if (!keys_) return;
   if (++tokens_ > kMostTokens || buffer.size() > kMostTokenBytes)
-    return fail(reasons::smb_login, "the login has too many or too long tokens");
+    return fail(reasons::smb_login, "the login has too many tokens or a token that is too long");
   const MechanismToken token = unwrap(buffer);
   if (token.kind == Kind::none) return;  // the last message, which only confirms
   // Only the mechanism that the client finally uses counts, and not what it has sent before.
-  fail(reasons::smb_login, "the client's login was not finished");
+  fail(reasons::smb_login, "the client did not complete the login");
   switch (token.kind) {
     case Kind::none:
       return;
@@ -90,7 +90,8 @@ void Login::from_server(Bytes buffer) {
     if (token.kind != Kind::kerberos || kerberos_token_type(token.token) != KerberosToken::reply)
       return refuse({});
     const auto reply = open_reply(*ticket_, token.token);
-    if (!reply) return fail(reasons::smb_login, "the server's answer to the client's ticket does not open");
+    if (!reply)
+      return fail(reasons::smb_login, "the server's reply to the client's ticket cannot be decrypted");
     if (reply->acceptor) found_->key = copy_of(reply->acceptor->key);
   }
 }
@@ -100,11 +101,12 @@ void Login::from_server(Bytes buffer) {
 void Login::refuse(std::optional<std::int32_t> error) {
   const std::string user = ticket_->user;
   if (error == kClockSkewTooGreat) {
-    fail(reasons::smb_clock, "the server refused the ticket of " + user + " for its time");
+    fail(reasons::smb_clock,
+         "the server refused the ticket of " + user + " because the clocks differ too much");
   } else if (error == kTicketNotYetValid) {
-    fail(reasons::smb_clock, "for the server, the ticket of " + user + " is not valid yet");
+    fail(reasons::smb_clock, "by the server's clock, the ticket of " + user + " is not valid yet");
   } else if (error == kTicketExpired) {
-    fail(reasons::smb_clock, "for the server, the ticket of " + user + " has expired");
+    fail(reasons::smb_clock, "by the server's clock, the ticket of " + user + " has expired");
   } else {
     fail(reasons::smb_login, "the server refused the client's ticket" +
                                  (error ? ": Kerberos error " + std::to_string(*error) : ""));
@@ -128,7 +130,7 @@ void Login::read_ntlm(Bytes token) {
   if (ntlm_message_type(token) == 1) return;  // NEGOTIATE
   const auto message = parse_ntlm_authenticate(token);
   if (!message) return fail(reasons::smb_login, "the client sent a malformed NTLM message");
-  if (message->is_anonymous()) return fail(reasons::smb_anonymous, "the client logged in without a name");
+  if (message->is_anonymous()) return fail(reasons::smb_anonymous, "the client logged in anonymously");
   const std::u16string user = message->user_name(), domain = message->domain_name();
   const std::string shown = (domain.empty() ? "" : printable_name(domain) + "\\") + printable_name(user);
   if (message->is_version1()) return fail(reasons::smb_old_ntlm, shown + " logged in with NTLMv1 or LM");
@@ -170,9 +172,9 @@ config::TextResult<std::string> test_keytab(const modules::ServerFile& keytab, B
   const Found* found = login.found();
   if (!found)
     return config::TextError{keytab.name + " does not match the server: " + login.missing().detail + "."};
-  return {boost::system::in_place_value, keytab.name + " matches the server: its ticket opens with the " +
-                                             std::string(to_text(found->etype)) + " key of version " +
-                                             std::to_string(found->kvno) + "."};
+  return {boost::system::in_place_value,
+          keytab.name + " matches the server: its ticket can be decrypted with the " +
+              std::string(to_text(found->etype)) + " key of version " + std::to_string(found->kvno) + "."};
 }
 
 }  // namespace longhaul::smb::seal

@@ -167,8 +167,9 @@ std::vector<std::string> ServerKeys::warnings(const std::string& keytab) const {
   std::vector<std::string> warnings;
   if (keytab.empty()) {
     warnings.push_back(
-        "There is no keytab, so sessions that log in with Kerberos are not opened: only NTLM users with a "
-        "hash are.");
+        "There is no keytab, so sessions with a Kerberos login cannot be opened, only those of NTLM users "
+        "with a "
+        "hash.");
     return warnings;
   }
   bool aes = false, file_service = false;
@@ -181,15 +182,14 @@ std::vector<std::string> ServerKeys::warnings(const std::string& keytab) const {
     warnings.push_back(
         keytab +
         " has no key of a file server: neither cifs/HOST, host/HOST nor a machine account (HOST$). "
-        "Tickets for the server will not open.");
+        "Tickets for the server cannot be decrypted.");
   else if (!aes)
     warnings.push_back(
         keytab +
         " has only RC4 keys (arcfour-hmac) of the file server, but domains issue AES tickets; export "
         "the AES keys as well.");
   for (const std::string& name : skipped_)
-    warnings.push_back(keytab + ": the key of " + name +
-                       " has a type that is not supported, and is not used.");
+    warnings.push_back(keytab + ": the key of " + name + " has an unsupported type and is not used.");
   return warnings;
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("tls downstream: the client waits for a key in another device, for fiv
   }
   SECTION("it does not") {
     CHECK(one.downstream->on_timeout(one.now + std::chrono::seconds(5)) == Downstream::Next::no_key);
-    CHECK(one.downstream->why() == "its key is not available: it has not signed within five seconds");
+    CHECK(one.downstream->why() == "its key is not available: the token has not signed within five seconds");
     CHECK_FALSE(one.downstream->is_waiting());
     held->sign();  // nobody waits for it any more
   }
@@ -188,7 +188,7 @@ TEST_CASE("tls downstream: a handshake for which the key has no place does not w
   held->is_full = true;
   Serving one(held);
   CHECK(one.downstream->shake_hands(one.now) == Downstream::Next::no_key);
-  CHECK(one.downstream->why() == "its key is not available: too many handshakes wait for it");
+  CHECK(one.downstream->why() == "its key is not available: too many handshakes are waiting for the token");
 }
 
 }  // namespace

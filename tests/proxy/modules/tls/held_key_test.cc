@@ -138,7 +138,7 @@ TEST_CASE("tls held key: a table says what its key can be used for") {
   CHECK(error(world.shown, false).empty());
   CHECK(error(issue("a.corp", &world.authority, {.key = "RSA"}), false).empty());
   CHECK(error(issue("a.corp", &world.authority, {.key = "ED25519"}), false) ==
-        "pkcs11:token=t;object=o: a PKCS#11 token can sign for a certificate with an RSA or EC key only.");
+        "pkcs11:token=t;object=o: a PKCS#11 token can sign only for certificates with an RSA or EC key.");
   CHECK(error(world.authority, true).empty());
   const auto device = std::make_shared<Device>(world.shown.key);
   device->failure = "the token is gone";

@@ -105,8 +105,8 @@ TEST_CASE("tls held mint: without the authority's key the client is served by th
     CHECK(play.redials == 1);
     CHECK(play.twins.far.module.reason() == modules::Reason(reasons::tls_key_unavailable));
     const std::string why = how == "gone"   ? "the token is gone"
-                            : how == "full" ? "too many handshakes wait for it"
-                                            : "it has not signed within five seconds";
+                            : how == "full" ? "too many handshakes are waiting for the token"
+                                            : "the token has not signed within five seconds";
     CHECK(std::string(play.twins.far.module.detail()).find(why) != std::string::npos);
     mint.device->later.clear();  // which has the policy, which has the device
   }

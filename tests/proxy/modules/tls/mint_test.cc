@@ -181,25 +181,31 @@ TEST_CASE("tls mint: where no leaf can be made it says why") {
   const Issued free = issue("mint");
   CHECK(why_not({&free}, server, listed({"a.corp"})).empty());
   const Issued expired = issue("mint", nullptr, {.begins = -7200, .ends = -3600}), future = issue("mint", nullptr, {.begins = 3600});
-  CHECK(why_not({&expired}, server, listed({"a.corp"})).starts_with("the authority that makes certificates has expired on "));
-  CHECK(why_not({&future}, server, listed({"a.corp"})).starts_with("the authority that makes certificates is not valid before "));
+  CHECK(why_not({&expired}, server, listed({"a.corp"})).starts_with("the minting CA expired on "));
+  CHECK(why_not({&future}, server, listed({"a.corp"})).starts_with("the minting CA is not valid before "));
   const Issued elsewhere = issue("mint", nullptr, {.constraints = "permitted;DNS:com"});
-  CHECK(why_not({&elsewhere}, server, listed({"a.corp"})) == "the authority's name constraints do not permit it");
+  CHECK(why_not({&elsewhere}, server, listed({"a.corp"})) ==
+        "the minting CA's name constraints do not permit it");
   const Issued except = issue("mint", nullptr, {.constraints = "permitted;DNS:corp,excluded;DNS:a.corp"});
-  CHECK(why_not({&except}, server, listed({"a.corp"})) == "the authority's name constraints do not permit it");
+  CHECK(why_not({&except}, server, listed({"a.corp"})) ==
+        "the minting CA's name constraints do not permit it");
   // Of the one above it, too.
   const Issued between = issue("mint", &elsewhere, {.is_authority = true});
-  CHECK(why_not({&between, &elsewhere}, server, listed({"a.corp"})) == "the authority's name constraints do not permit it");
+  CHECK(why_not({&between, &elsewhere}, server, listed({"a.corp"})) ==
+        "the minting CA's name constraints do not permit it");
   // What OpenSSL verifies, and clients may refuse: a leaf would hide it.
-  const std::string no_name = "the server's certificate has no alternative name (SAN) for it that may be copied";
+  const std::string no_name =
+      "the server's certificate has no subject alternative name (SAN) for it that may be copied";
   const Issued partly = issue("b.corp", &real, {.names = {"a*.corp.com", "b.corp.com"}});
   CHECK(why_not({&free}, partly, listed({"*.corp.com"}), "a1.corp.com") == no_name);
   const Issued old = issue("a.corp", &real, {.has_alternative_names = false});
-  CHECK(why_not({&free}, old, listed({"a.corp"})) == "the server's certificate has no alternative name (SAN) that may be copied");
+  CHECK(why_not({&free}, old, listed({"a.corp"})) ==
+        "the server's certificate has no subject alternative name (SAN) that may be copied");
   Profile many;
   for (std::size_t i = 0; i <= Mint::kMostNames; ++i) many.names.push_back("n" + std::to_string(i) + ".corp");
   const Issued crowd = issue("a.corp", &real, many);
-  CHECK(why_not({&free}, crowd, listed({"*.corp"}), "n0.corp") == "the server's certificate has too many names that the table lists");
+  CHECK(why_not({&free}, crowd, listed({"*.corp"}), "n0.corp") ==
+        "the server's certificate has too many of the names in [[tls_server]]");
   CHECK(why_not({&free}, crowd, listed({"n0.corp"}), "n0.corp").empty());
 }
 

@@ -68,10 +68,10 @@ TEST_CASE("tls policy: files that do not fit are named") {
     const auto read = Policy::read(tables);
     return read ? std::string() : read.error().message;
   };
-  CHECK(error(0, "nothing") == "certificate.pem: it has no certificate in PEM form.");
-  CHECK(error(1, "nothing") == "key.pem: it has no private key in PEM form without a passphrase.");
+  CHECK(error(0, "nothing") == "certificate.pem: it contains no certificate in PEM format.");
+  CHECK(error(1, "nothing") == "key.pem: it contains no private key in PEM format without a passphrase.");
   CHECK(error(1, other.key_pem()) == "key.pem: it is not the key of certificate.pem.");
-  CHECK(error(2, "") == "ca.pem: it has no certificate in PEM form.");
+  CHECK(error(2, "") == "ca.pem: it contains no certificate in PEM format.");
   CHECK(error(1, server.key_pem()).empty());
 }
 
@@ -89,9 +89,12 @@ TEST_CASE("tls policy: where certificates are minted, the certificate is an auth
   };
   const Issued limited = issue("mint", nullptr, {.constraints = "permitted;DNS:a.corp"});
   const Issued for_mail = issue("mint", nullptr, {.purposes = "emailProtection"});
-  CHECK(error(server, server) == "certificate.pem: its first certificate is not that of an authority (CA:TRUE), which mode = \"mint\" needs.");
+  CHECK(error(server, server) ==
+        "certificate.pem: its first certificate is not that of a CA (CA:TRUE), which mode = \"mint\" "
+        "requires.");
   CHECK(error(limited, other) == "key.pem: it is not the key of certificate.pem.");
-  CHECK(error(for_mail, for_mail) == "certificate.pem: its first certificate may not sign for servers (extendedKeyUsage).");
+  CHECK(error(for_mail, for_mail) ==
+        "certificate.pem: its first certificate is not allowed to sign for servers (extendedKeyUsage).");
 
   const auto warnings = [&](const Issued& mint, const std::string& name = "a.corp") { return (*read(mint, mint, name))->warnings(); };
   CHECK(warnings(limited).empty());
@@ -102,14 +105,15 @@ TEST_CASE("tls policy: where certificates are minted, the certificate is an auth
   CHECK(warnings(by_address).size() == 1);
   REQUIRE(warnings(limited, "*.b.corp").size() == 1);
   CHECK(warnings(limited, "*.b.corp")[0] ==
-        "certificate.pem may not sign for *.b.corp (nameConstraints): connections to it stay encrypted.");
+        "certificate.pem is not allowed to sign for *.b.corp (nameConstraints): connections to it stay "
+        "encrypted.");
   const Issued expired = issue("mint", nullptr, {.constraints = "permitted;DNS:a.corp", .begins = -7200, .ends = -3600});
   REQUIRE(warnings(expired).size() == 1);
-  CHECK(warnings(expired)[0].starts_with("certificate.pem: the authority that makes certificates has expired on "));
+  CHECK(warnings(expired)[0].starts_with("certificate.pem: the minting CA expired on "));
 
   const auto lines = (*read(limited, limited))->lines();
   REQUIRE(lines.size() == 1);
-  CHECK(lines[0].starts_with("TLS of a.corp at any: certificates minted by an authority valid until "));
+  CHECK(lines[0].starts_with("TLS of a.corp at any: certificates minted by a CA that is valid until "));
   // Sessions of one mode are not valid in the other.
   std::vector<modules::ServerFiles> plain;
   plain.push_back(table("a.corp", limited, authority));

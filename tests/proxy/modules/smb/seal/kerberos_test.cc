@@ -231,9 +231,9 @@ TEST_CASE("a server that refuses a ticket says why, and a client may try once mo
                   .session = made_key(EncryptionType::aes128_sha1, 't')};
   Login login(keys_of({{.key = made.service}}));
   for (const auto& [code, detail] : std::vector<std::pair<unsigned, std::string>>{
-           {37, "the server refused the ticket of bob@A.TEST for its time"},
-           {33, "for the server, the ticket of bob@A.TEST is not valid yet"},
-           {32, "for the server, the ticket of bob@A.TEST has expired"},
+           {37, "the server refused the ticket of bob@A.TEST because the clocks differ too much"},
+           {33, "by the server's clock, the ticket of bob@A.TEST is not valid yet"},
+           {32, "by the server's clock, the ticket of bob@A.TEST has expired"},
            {41, "the server refused the client's ticket: Kerberos error 41"}}) {
     login.from_client(as_bytes(made.request()));
     REQUIRE(login.found());

@@ -64,9 +64,9 @@ TEST_CASE("a login that does not open says what is missing") {
   const Missing no_key = missing(server_keys(kCapturedUserKeytab), "smbclient_kerberos");
   CHECK(no_key.reason == reasons::smb_ticket);
   CHECK(no_key.detail ==
-        "the ticket for cifs/files.longhaul.test@LONGHAUL.TEST (aes256-cts-hmac-sha1-96, key version 1) fits "
-        "no key of "
-        "the keytab, which has key version 2 of that type");
+        "the ticket for cifs/files.longhaul.test@LONGHAUL.TEST (aes256-cts-hmac-sha1-96, key version 1) "
+        "matches "
+        "no key of the keytab, which has key version 2 of that type");
 }
 
 TEST_CASE("a login with a changed ticket, authenticator or answer yields no key") {
@@ -133,7 +133,8 @@ TEST_CASE("a list of hashes with a mistake names its line and nothing of its con
   for (const std::string& wrong : std::initializer_list<std::string>{
            "bob", "bob:", ":" + digits, "bob:" + digits + "a", "a\\b\\c:" + digits})
     CHECK(message("x:" + digits + "\n" + wrong + "\n") ==
-          "h has in line 2 neither user:hash nor domain\\user:hash, with a hash of 32 hexadecimal digits.");
+          "h has an invalid line 2: it must be user:hash or domain\\user:hash, with a hash of 32 hexadecimal "
+          "digits.");
 }
 
 TEST_CASE("the key ring gives the keys of the narrowest network") {

@@ -34,7 +34,7 @@ TEST_CASE("what a keytab holds is listed without its keys, and what it lacks is 
   const auto users = read_keytab(kCapturedUserKeytab);
   CHECK(users->lines() == Sentences{"3 keys of users"});
   CHECK(users->warnings("k").at(0).starts_with("k has no key of a file server: neither cifs/HOST"));
-  CHECK(users->warnings("").at(0).starts_with("There is no keytab, so sessions that log in with Kerberos"));
+  CHECK(users->warnings("").at(0).starts_with("There is no keytab, so sessions with a Kerberos login"));
 }
 
 TEST_CASE("holes in a keytab are skipped, and keys of other types are named") {
@@ -47,7 +47,7 @@ TEST_CASE("holes in a keytab are skipped, and keys of other types are named") {
   const auto other = read_keytab(des3);
   CHECK(other->all_keys().empty());
   CHECK(other->warnings("k").back() ==
-        "k: the key of FILES$@LONGHAUL.TEST (etype 16) has a type that is not supported, and is not used.");
+        "k: the key of FILES$@LONGHAUL.TEST (etype 16) has an unsupported type and is not used.");
 }
 
 TEST_CASE("the hash of a user is found whatever the case, with the user's domain first") {
