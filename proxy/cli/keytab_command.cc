@@ -13,11 +13,11 @@
 namespace longhaul::cli {
 namespace {
 
-struct Typed {
+struct TypedKeytab {
   std::string file, server;
 };
 
-int test(const Typed& typed, std::ostream& out, std::ostream& errors) {
+int test(const TypedKeytab& typed, std::ostream& out, std::ostream& errors) {
   const auto listed = modules::descriptors();
   const auto found =
       std::ranges::find_if(listed, [](const auto* module) { return module->servers.opens != nullptr; });
@@ -40,7 +40,7 @@ void add_keytab_command(CLI::App& app, std::ostream& out, std::ostream& errors, 
   CLI::App* tests = command->add_subcommand("test",
                                             "Ask the domain for a ticket for a server, with the tickets of "
                                             "the caller (kinit), and open it with a keytab");
-  const auto typed = std::make_shared<Typed>();
+  const auto typed = std::make_shared<TypedKeytab>();
   tests->add_option("FILE", typed->file, "the keytab")->required();
   tests->add_option("SERVER", typed->server, "the file server's name, as clients use it")->required();
   tests->callback([typed, &out, &errors, &exit_code] { exit_code = test(*typed, out, errors); });

@@ -40,8 +40,7 @@ Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& 
 
 Session::~Session() = default;
 
-// -----------------------------------------------------------------------------------------------------
-// carriers
+// -------------------------------------------------------------------------------------------- carriers
 
 void Session::attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_send) {
   context_.now = now;
@@ -234,8 +233,7 @@ std::optional<Event> Session::poll_event() {
   }
 }
 
-// -----------------------------------------------------------------------------------------------------
-// streams
+// --------------------------------------------------------------------------------------------- streams
 
 Stream& Session::open(OpenRequest request, TimePoint now) {
   context_.now = now;
@@ -253,8 +251,7 @@ std::uint64_t Session::waiting_allowance() const {
   return std::min(pool.cap_bytes(), granted - std::min(granted, credit.unread) + slack);
 }
 
-// -----------------------------------------------------------------------------------------------------
-// features
+// -------------------------------------------------------------------------------------------- features
 
 void Session::allow(const config::Features& features) {
   config_.allowed = features;

@@ -100,8 +100,7 @@ void TcpCarrier::close(CloseCode code, std::string text) {
   }
 }
 
-// -------------------------------------------------------------------------------------------------------
-// reading
+// --------------------------------------------------------------------------------------------- reading
 
 void TcpCarrier::wait_readable() {
   connection_.socket().async_wait(asio::ip::tcp::socket::wait_read,
@@ -143,8 +142,7 @@ void TcpCarrier::on_readable() {
   if (*self) flush();
 }
 
-// -------------------------------------------------------------------------------------------------------
-// writing
+// --------------------------------------------------------------------------------------------- writing
 
 void TcpCarrier::kick() {
   if (waiting_writable_ || std::exchange(kicked_, true)) return;

@@ -72,8 +72,7 @@ void UdpCarrier::on_too_large(std::size_t datagram_bytes, TimePoint now) {
   tell_line_rate();
 }
 
-// ----------------------------------------------------------------------------------------------- whether it
-// works
+// ------------------------------------------------------------------------------------ whether it works
 
 void UdpCarrier::probe(TimePoint now) {
   last_now_ = now;
@@ -160,8 +159,7 @@ void UdpCarrier::on_stall(Duration stall, TimePoint now) {
   overdue_.leave_out(stall, now);
 }
 
-// ----------------------------------------------------------------------------------------------- what
-// arrives
+// ---------------------------------------------------------------------------------------- what arrives
 
 Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint now,
                                  std::optional<TimePoint> arrived) {

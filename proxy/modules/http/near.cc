@@ -181,8 +181,7 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
   to_server_.end();
 }
 
-// ---------------------------------------------------------------------------------------------------
-// responses
+// ------------------------------------------------------------------------------------------- responses
 
 void Near::from_twin(TimePoint now, Slice message) {
   if (!receiving_.from_twin(now, message.bytes())) return abort();

@@ -161,8 +161,7 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
   proceed(plaintext_->client_ended(now, close_notify()));
 }
 
-// -------------------------------------------------------------------------------------------------
-// handshakes
+// ------------------------------------------------------------------------------------------ handshakes
 
 void Far::shake_hands(std::unique_ptr<Leg> hello) {
   decision_.reset();
@@ -207,8 +206,7 @@ bool Far::proceed(FarPlaintext::Outcome outcome) {
   return false;
 }
 
-// --------------------------------------------------------------------------------------------- from the
-// server
+// ------------------------------------------------------------------------------------- from the server
 
 void Far::from_lan(TimePoint now, Slice bytes) {
   now_ = now;

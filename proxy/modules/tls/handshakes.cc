@@ -31,8 +31,7 @@ Handshakes::Handshakes(Site& site, std::shared_ptr<const Policy> policy, const m
   if (!wanted.entry->mint) server_->verify_alternative_names();
 }
 
-// --------------------------------------------------------------------------------------------- with the
-// server
+// ------------------------------------------------------------------------------------- with the server
 
 Handshakes::Next Handshakes::begin(TimePoint now) { return shake_with_server(now); }
 
@@ -83,8 +82,7 @@ Handshakes::Next Handshakes::mint(TimePoint now) {
   return refuse(now, reasons::tls_not_minted);
 }
 
-// --------------------------------------------------------------------------------------------- with the
-// client
+// ------------------------------------------------------------------------------------- with the client
 
 Handshakes::Next Handshakes::answer(TimePoint now, Certificate leaf) {
   if (is_resumed_) return answer_resumed();
@@ -137,8 +135,7 @@ Handshakes::Next Handshakes::give_keys(Bytes last_said) {
   return Next::done;
 }
 
-// ---------------------------------------------------------------------------------------------------
-// failures
+// -------------------------------------------------------------------------------------------- failures
 
 // The client has heard nothing, unless it had been asked for another key share.
 Handshakes::Next Handshakes::lack_key(TimePoint now, const std::string& why) {
