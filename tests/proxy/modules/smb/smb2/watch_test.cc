@@ -195,6 +195,30 @@ TEST_CASE("a file that the client does not use is looked at no more, and nothing
   CHECK(version_read(client, file, 131072) == 3);
 }
 
+TEST_CASE("a file whose oplock is being broken is not looked at, and nothing of it is kept") {
+  Pair pair(1, strict());
+  pair.server.watches = true;
+  pair.server.reports = false;
+  pair.server.files["F"] = {1, 1'000'000};
+  Client client(pair);
+  client.begin();
+  const FileId file = client.opened(client.open("F", OplockLevel::batch));
+  CHECK(version_read(client, file, 0) == 1);
+  pair.pass(std::chrono::seconds(1));
+  const std::size_t looks = pair.server.looks;
+  CHECK(looks > 0);
+  pair.server.write_from_outside("F");
+  pair.run();
+  REQUIRE(client.breaks.size() == 1);
+  for (int second = 0; second < 5; ++second) pair.pass(std::chrono::seconds(1));
+  CHECK(pair.server.looks == looks);
+  // A change beside the server is seen all the same.
+  pair.server.change_beside("F");
+  CHECK(version_read(client, file, 65536) == 2);
+  CHECK(pair.server.violations.empty());
+  CHECK(client.violations.empty());
+}
+
 TEST_CASE("a client that was silent for long is answered, and sees what changed meanwhile") {
   // The client's ids hold the server's window: ours, which it asks for with each look, use up the rest.
   constexpr int kFiles = 5;
