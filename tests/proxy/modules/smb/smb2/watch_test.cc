@@ -64,6 +64,34 @@ TEST_CASE("data read ahead is dropped when the file is changed directly at the s
   }
 }
 
+TEST_CASE("a folder without an open file is no longer watched when another client removes files there") {
+  Pair pair(1, strict());
+  pair.server.watches = true;
+  pair.server.files["f"] = pair.server.files["other"] = {1, 100'000};
+  Client client(pair);
+  client.begin();
+  const FileId file = client.opened(client.open("f"));
+  CHECK(version_read(client, file, 0) == 1);
+  pair.run();
+  pair.server.change_beside("other");
+  settle(pair);
+  pair.server.remove_beside("other");
+  settle(pair);
+  CHECK(pair.server.watched_folders() == 1);  // of use to the open file
+  client.wait(client.ask(Command::close, close_request_body(file)));
+  pair.run();
+  CHECK(pair.server.watched_folders() == 1);  // for the next
+  pair.server.files["other"] = {1, 100'000};
+  pair.server.change_beside("f");
+  settle(pair);
+  CHECK(pair.server.watched_folders() == 1);
+  pair.server.remove_beside("f");
+  pair.run();
+  CHECK(pair.server.watched_folders() == 0);
+  CHECK(pair.server.violations.empty());
+  CHECK(client.violations.empty());
+}
+
 TEST_CASE("a READ sent after the far half saw a change returns it, in any order of events") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Pair pair(seed, strict());
