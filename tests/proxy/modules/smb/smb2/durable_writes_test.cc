@@ -85,7 +85,8 @@ TEST_CASE("durability that a server ignores without an oplock is not requested w
   CHECK(world.server.files["a"].size() == 4 * kBlock);
 }
 
-TEST_CASE("a request by which a server recognises its replay reaches the server as it is, without an oplock") {
+TEST_CASE(
+    "a request by which a server recognises its replay reaches the server as it is, without an oplock") {
   World world(6);
   REQUIRE(world.connect());
   const auto file = open_durable(world, "a", {.oplock = OplockLevel::none});
