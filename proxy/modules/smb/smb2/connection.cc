@@ -147,11 +147,6 @@ void Connection::void_file(const FileGroupRef& file, Pending& request, Changes& 
   changes.push_back({.kind = Change::Kind::voided, .by = request.id, .file = file});
 }
 
-void Connection::cannot_be_replayed(MessageId create) {
-  const Pending* request = pending_.find(create);
-  if (request && request->opening) request->opening->may_be_replayed = false;
-}
-
 // ---- current state
 
 bool Connection::being_opened(const FileGroup& file, MessageId except) const {

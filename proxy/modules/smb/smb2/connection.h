@@ -44,9 +44,6 @@ class Connection {
   // The near half answered this request itself; a CLOSE answered here closes the file.
   Outcome answered_here(MessageId id);
 
-  // This CREATE is sent without the GUID by which the server would recognise it.
-  void cannot_be_replayed(MessageId create);
-
   // Returns nullopt if the frame is encrypted, compressed or cannot be parsed: it passes, and from then on
   // the connection is not changed.
   std::optional<Message> parse(const Frame& frame);

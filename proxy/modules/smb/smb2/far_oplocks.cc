@@ -20,6 +20,9 @@ bool FarOplocks::ask_for(const Message& message, const Features& features) {
   auto create = parse_create_request(message.first().bytes);
   if (!create || create->oplock != OplockLevel::none || create->lease || create->name.empty()) return false;
   if (create->persistent || open.reconnected || open.replayed) return false;
+  // 3.3.5.9.10: by its id a server recognises a replay, whether it grants durability or not. So it stays in
+  // the request, and with an oplock it would be granted.
+  if (create->durable == Durable::request_v2) return false;
   // 2.2.13.2.13: an application that moves between machines finds its durable handles by such a context.
   const auto is_long = [](const CreateContext& context) { return context.name.size() != 4; };
   if (create->durable != Durable::none && std::ranges::any_of(create->contexts, is_long)) return false;
@@ -38,8 +41,7 @@ bool FarOplocks::ask_for(const Message& message, const Features& features) {
 Slice FarOplocks::without_durability(const Message& create) {
   const auto request = parse_create_request(create.first().bytes);
   if (!request || request->durable == Durable::none) return create.frame.bytes;
-  connection_.cannot_be_replayed(create.header().message_id);
-  constexpr std::array kDurable{create_context::durable, create_context::durable_v2};
+  constexpr std::array kDurable{create_context::durable};
   return without_contexts(create.first().bytes, kDurable);
 }
 

@@ -20,9 +20,9 @@ class FarOplocks {
   // be passed to asked_for().
   bool ask_for(const Message& message, const Features& features);
   // Such a request without its request for a durable handle. A server ignores that request if no batch oplock
-  // and no lease is requested (3.3.5.9.6, 3.3.5.9.10). With the added oplock it would grant a handle that the
-  // client could reconnect after a reset, without being informed that promised writes are lost.
-  Slice without_durability(const Message& create);
+  // and no lease is requested (3.3.5.9.6). With the added oplock it would grant a handle that the client
+  // could reconnect after a reset, without being informed that promised writes are lost.
+  static Slice without_durability(const Message& create);
   // The response to such a request, which must show "no oplock" to the client; the near half receives the
   // granted one (level 0: none).
   std::optional<Held> asked_for(const Connection::Outcome& outcome);

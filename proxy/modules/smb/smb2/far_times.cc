@@ -64,6 +64,11 @@ void FarTimes::on_timeout(TimePoint now) {
       due_.pop_front();
       continue;
     }
+    if (const Open* open = side_.connection().open(key); open && open->break_pending) {
+      due_.pop_front();
+      rest(now, key);
+      continue;
+    }
     if (next_look_ > now) break;
     if (!look(key, files_.at(key))) {
       wants_ids_ = true;

@@ -7,7 +7,9 @@
 // and to a CREATE, but not to a CLOSE.
 //
 // Files that the client has not used for long, or longer than many others, are no longer queried: then
-// nothing of them may be cached. So cached data is never older than a period.
+// nothing of them may be cached. So cached data is never older than a period. The same while a break is
+// pending: smbd answers an open that waits for it anew after each look, and if the connection of that open is
+// gone, no longer recognises its replay on another one.
 #pragma once
 #include <deque>
 #include <functional>

@@ -122,6 +122,9 @@ void FarWatch::changed(TimePoint now, Number folder, std::optional<Bytes> names)
   const WatchedOpens::Concerned concerned = opens_.concerned_by(folder, names, side_.connection());
   for (const OpenKey& key : concerned.changed) notice(now, key);
   for (const OpenKey& key : concerned.gone) gone(now, key);
+  // A client that removes files may delete their folder next. The server could not report that before the
+  // next CHANGE_NOTIFY, and our handle would leave the folder there, with its deletion pending.
+  if (concerned.removes && opens_.is_unused(folder)) release(now, folder);
 }
 
 void FarWatch::gone(TimePoint now, const OpenKey& key) {

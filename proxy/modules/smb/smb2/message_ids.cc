@@ -125,16 +125,18 @@ std::uint16_t MessageIds::credits_to_ask(std::uint16_t charge) const {
   return static_cast<std::uint16_t>(std::min<std::uint64_t>(charge + lacking, kTargetWindow + charge));
 }
 
-std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits, std::uint16_t most_charge) {
+std::optional<MessageIds::Burn> MessageIds::burn(Waits waits, std::uint16_t most_charge) {
   Interval first;
   if (!bank_.empty()) {
     first = bank_.intervals().front();
     // The client is ahead of the grants, or the window's low end lags: both end when the bank is used up.
     bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
-    if (!client_waits && !lags) return std::nullopt;
+    if (waits == Waits::no && !lags) return std::nullopt;
   } else {
-    // The free ids are in runs too short for the waiting request.
-    if (!client_waits || low() + kMostLag >= top()) return std::nullopt;
+    // The free ids are in runs too short for the waiting request. The last run is not given away: a server
+    // that grants less than requested would be sent one ECHO after the other.
+    const bool in_vain = waits == Waits::in_vain && free_.intervals().size() > 1;
+    if (!in_vain && (waits == Waits::no || low() + kMostLag >= top())) return std::nullopt;
     first = free_.intervals().front();
   }
   auto charge = static_cast<std::uint16_t>(

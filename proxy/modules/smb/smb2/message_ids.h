@@ -54,9 +54,12 @@ class MessageIds {
   // How many credits a request of ours should request, so that the server's window reaches kTargetWindow and
   // stays there.
   std::uint16_t credits_to_ask(std::uint16_t charge) const;
+  // Whether a request of the client waits for ids; in_vain: and no response is due that may bring any.
+  enum class Waits : std::uint8_t { no, yes, in_vain };
   // Ids that hold back the server's window, or a client's waiting request; to be used for an ECHO. They are
-  // the bank's; and the client's own if its request waits while the window's low end is far behind, because
-  // then no grants will arrive.
+  // the bank's; and the client's own if its request waits and no grants will arrive: the window's low end is
+  // far behind, or no response is due. A request of many ids then waits because our own have left free ones
+  // only in short runs: those granted to the ECHO follow each other.
   struct Burn {
     MessageId id{};
     std::uint16_t charge = 0;
@@ -66,7 +69,7 @@ class MessageIds {
   // servers limit the total.
   std::uint16_t lacking(MessageId end, std::uint64_t charge) const;
   // At most `most_charge` ids at once: a server without multi-credit uses one for each request.
-  std::optional<Burn> burn(bool client_waits, std::uint16_t most_charge = kMostBurnCharge);
+  std::optional<Burn> burn(Waits waits, std::uint16_t most_charge = kMostBurnCharge);
 
   // ---- the server
   void granted(std::uint16_t credits);

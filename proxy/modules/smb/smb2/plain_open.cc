@@ -24,12 +24,9 @@ bool only_asks(const CreateContext& context) {
   return context.data.empty() && (name == create_context::maximal_access || name == create_context::file_id);
 }
 
-// 3.3.5.9.6, 3.3.5.9.10: without an oplock or a lease no durable handle is granted, and the response does not
-// mention it. A persistent one would be granted.
-bool is_ignored(const CreateContext& context, const CreateRequest& request) {
-  const std::string_view name = as_text(context.name);
-  return name == create_context::durable || (name == create_context::durable_v2 && !request.persistent);
-}
+// 3.3.5.9.6: without an oplock or a lease no durable handle is granted, and the response does not mention it.
+// One of version 2 may be persistent, and in any case the server needs its id to recognise a replay.
+bool is_ignored(const CreateContext& context) { return as_text(context.name) == create_context::durable; }
 
 std::size_t behind_last_backslash(std::string_view name) {
   for (std::size_t at = name.size(); at >= 2; at -= 2)
@@ -75,7 +72,7 @@ std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& r
   if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes)
     return std::nullopt;
   for (const CreateContext& context : request.contexts) {
-    if (is_ignored(context, request)) continue;
+    if (is_ignored(context)) continue;
     if (!only_asks(context)) return std::nullopt;
     writer.bytes(context.name);  // four letters
   }

@@ -268,17 +268,17 @@ std::uint16_t ServerLeg::lacking() const {
 void ServerLeg::burn() {
   if (is_burning_ || connection_.sessions().ids_are_fixed() || is_opaque_ || client_ == Client::is_told)
     return;
-  auto burnt = ids_.burn(!waiting_.empty(), connection_.negotiated().multi_credit() ? MessageIds::kMostBurnCharge : 1);
+  using Waits = MessageIds::Waits;
+  const Waits waits = waiting_.empty() ? Waits::no : may_free_ids() ? Waits::yes : Waits::in_vain;
+  auto burnt = ids_.burn(waits, connection_.negotiated().multi_credit() ? MessageIds::kMostBurnCharge : 1);
   if (!burnt) return;
   is_burning_ = true;
   RequestHead head{.message_id = burnt->id, .credit_charge = burnt->charge};
   if (!connection_.negotiated().multi_credit()) head.credit_charge = 0;
   head.credit_request = static_cast<std::uint16_t>(burnt->charge + lacking());
   out_.to_lan(build_echo_request(head));
-  own_.emplace(burnt->id, [this](TimePoint, const Frame&, const Element&) {
-    is_burning_ = false;
-    burn();
-  });
+  // The next one follows, if it is needed, when the waiting requests have got what this one brought.
+  own_.emplace(burnt->id, [this](TimePoint, const Frame&, const Element&) { is_burning_ = false; });
   ++counters_.injected;
 }
 

@@ -97,6 +97,7 @@ WatchedOpens::Concerned WatchedOpens::concerned_by(Number number, std::optional<
   if (!entries || !*entries) {
     const auto all = opens_in(number);
     concerned.changed.insert(all.begin(), all.end());
+    concerned.removes = true;
     return concerned;
   }
   concerned.changed = folder.listings;
@@ -104,6 +105,7 @@ WatchedOpens::Concerned WatchedOpens::concerned_by(Number number, std::optional<
   if (const auto any = folder.of_file.find(connection.any_file().get()); any != folder.of_file.end())
     concerned.changed.insert(any->second.begin(), any->second.end());
   for (const NotifyEntry& entry : **entries) {
+    concerned.removes |= entry.action == NotifyAction::removed;
     CreateRequest named;
     named.name = entry.name;
     const FileGroupRef file = connection.group_of(file_name_of(folder.path.tree, named, Header{}));

@@ -49,12 +49,14 @@ class WatchedOpens {
   struct Concerned {
     Keys changed;
     std::vector<OpenKey> gone;  // of these: their new names and folders are unknown
+    bool removes = false;       // names, or it is unknown
   };
   // The opens concerned by changes of these names ([MS-FSCC] 2.7.1); all, if `names` is missing or cannot be
   // parsed.
   Concerned concerned_by(Number number, std::optional<Bytes> names, Connection& connection) const;
 
   // ---- folders without opens
+  bool is_unused(Number number) const { return folders_.at(number).opens == 0; }
   std::optional<Number> unused_folder() const;
   // Unused folders that have this name or are below it, or may be.
   std::vector<Number> unused_below(const FileName& name) const;

@@ -72,8 +72,8 @@ TEST_CASE("durability that a server ignores without an oplock is not requested w
   World world(2);
   world.switch_write_behind_cached(false);
   REQUIRE(world.connect());
-  const auto context = GENERATE(create_context::durable, create_context::durable_v2);
-  const auto file = open_durable(world, "a", {.context = context, .oplock = OplockLevel::none});
+  const auto file =
+      open_durable(world, "a", {.context = create_context::durable, .oplock = OplockLevel::none});
   REQUIRE(file);
   CHECK_FALSE(file->durable);
   CHECK(file->oplock == OplockLevel::none);
@@ -81,6 +81,21 @@ TEST_CASE("durability that a server ignores without an oplock is not requested w
   world.settle();
   write_one_by_one(world, file->file, 4 * kBlock);
   CHECK(world.near_counters().promises_made == 4);
+  CHECK(world.status(world.send_close(file->file)) == Status::success);
+  CHECK(world.server.files["a"].size() == 4 * kBlock);
+}
+
+TEST_CASE(
+    "a request by which a server recognises its replay reaches the server as it is, without an oplock") {
+  World world(6);
+  REQUIRE(world.connect());
+  const auto file = open_durable(world, "a", {.oplock = OplockLevel::none});
+  REQUIRE(file);
+  CHECK_FALSE(file->durable);  // as without the module
+  CHECK(world.server.durable_asked.back() == Durable::request_v2);
+  world.settle();
+  write_one_by_one(world, file->file, 4 * kBlock);
+  CHECK(world.near_counters().promises_made == 0);
   CHECK(world.status(world.send_close(file->file)) == Status::success);
   CHECK(world.server.files["a"].size() == 4 * kBlock);
 }

@@ -123,6 +123,39 @@ TEST_CASE("an id that we used is replaced when the client reaches it, and its an
   CHECK(ids.forward(8_message, 1, Renumber::forbidden).refusal == Refusal::impossible);
 }
 
+TEST_CASE("a request of more ids than are free in a row gets them when no response can bring any") {
+  using Waits = MessageIds::Waits;
+  MessageIds ids = with(4);
+  // Ours go to the top of what is granted: three free ones, then one used.
+  for (int i = 0; i < 10; ++i) {
+    REQUIRE(ids.take(1, 0));
+    ids.granted(4);
+  }
+  REQUIRE(ids.free_ids() == 34);
+  REQUIRE(ids.forward(1_message, 8, Renumber::allowed).refusal == Refusal::wait);
+  CHECK_FALSE(ids.burn(Waits::no));
+  CHECK_FALSE(ids.burn(Waits::yes));  // a response may bring them
+  const auto burnt = ids.burn(Waits::in_vain);
+  REQUIRE(burnt);
+  CHECK(burnt->id == 1_message);
+  CHECK(burnt->charge == 3);
+  ids.granted(static_cast<std::uint16_t>(burnt->charge + ids.lacking(9_message, 8)));
+  CHECK(sent(ids.forward(1_message, 8, Renumber::allowed)));
+}
+
+TEST_CASE("a server that grants less than requested is not sent one ECHO after the other") {
+  using Waits = MessageIds::Waits;
+  MessageIds ids = with(4);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(ids.take(1, 0));
+    ids.granted(4);
+  }
+  unsigned echoes = 0;
+  while (ids.burn(Waits::in_vain) && ++echoes < 100) ids.granted(1);
+  CHECK(echoes == 3);
+  CHECK(ids.forward(1_message, 100, Renumber::allowed).refusal == Refusal::wait);
+}
+
 TEST_CASE("a client and a proxy never use an id twice or without a grant, and neither starves") {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
@@ -170,8 +203,12 @@ TEST_CASE("a client and a proxy never use an id twice or without a grant, and ne
         waiting.pop_front();
       }
     };
+    using Waits = MessageIds::Waits;
+    const auto waits = [&] {
+      return waiting.empty() ? Waits::no : at_server.empty() ? Waits::in_vain : Waits::yes;
+    };
     const auto burn = [&] {
-      while (const auto burnt = ids.burn(!waiting.empty(), most_charge)) {
+      while (const auto burnt = ids.burn(waits(), most_charge)) {
         REQUIRE(burnt->charge >= 1);
         REQUIRE(burnt->charge <= most_charge);
         REQUIRE(server.take(burnt->id, burnt->charge));

@@ -79,6 +79,14 @@ class ModelServer {
       tell_changes(folder);
     }
   }
+  void remove_beside(const std::string& name) {
+    files.erase(name);
+    removed_.insert(name);
+    for (auto& [id, folder] : folders_) {
+      folder.changed.insert(name);
+      tell_changes(folder);
+    }
+  }
   std::size_t watched_folders() const { return folders_.size(); }
   bool outside_waits() const { return !outside_.empty(); }
   unsigned version(const std::string& name) const { return files.at(name).version; }
@@ -128,7 +136,7 @@ class ModelServer {
       for (const char letter : name) entry += {letter, '\0'};
       entry.resize((entry.size() + 3) / 4 * 4);
       entry[0] = last ? '\0' : static_cast<char>(entry.size());
-      entry[4] = 3;
+      entry[4] = removed_.contains(name) ? 2 : 3;  // 2.7.1
       entry[8] = static_cast<char>(2 * name.size());
       told += entry;
     }
@@ -321,6 +329,7 @@ class ModelServer {
   std::map<FileId, Folder> folders_;
   std::map<FileId, std::string> looks_;
   std::map<std::string, int> outside_;
+  std::set<std::string> removed_;
   std::map<std::string, unsigned> settled_;
   std::set<std::uint64_t> free_{0};
   std::uint64_t top_ = 1;

@@ -194,6 +194,36 @@ TEST_CASE("SMB2: requests without ids wait in order, their CANCELs behind them")
   CHECK(alone.leg.queued_bytes() == 0);
 }
 
+TEST_CASE("SMB2: a request of more ids than our own have left in a row goes after an ECHO") {
+  LegAlone alone(8);  // ids up to 8
+  const auto answer_own = [&](MessageId id, Command command, std::uint16_t credits) {
+    const Message answered = answer(command, id, empty_body(), Status::success, {.charge = credits});
+    alone.leg.granted(answered);
+    CHECK(alone.leg.answers_own({}, answered));
+    return alone.leg.send_waiting();
+  };
+  for (int i = 0; i < 4; ++i) {
+    REQUIRE(alone.inject());
+    CHECK(answer_own(alone.sent().at(0).header().message_id, Command::close, 8));
+  }
+  REQUIRE(alone.inject());
+  const MessageId last = alone.sent().at(0).header().message_id;
+  alone.leg.send(request(Command::flush, 1, flush_request_body({1, 2}), {.charge = 16}));
+  CHECK(alone.sent().empty());  // the answer to our own may bring ids
+  CHECK_FALSE(answer_own(last, Command::close, 1));
+  const auto echo = alone.sent();
+  REQUIRE(echo.size() == 1);
+  CHECK(echo[0].header().command == Command::echo);
+  CHECK(echo[0].header().message_id == 1_message);
+  CHECK(echo[0].header().credits == 7 + 16);
+  CHECK(answer_own(1_message, Command::echo, echo[0].header().credits));
+  const auto sent = alone.sent();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].header().command == Command::flush);
+  CHECK(alone.arrive(answer(Command::flush, sent[0].header().message_id, empty_body())).header().message_id ==
+        1_message);
+}
+
 TEST_CASE("SMB2: a request that the server answers later begins with its interim answer, once") {
   LegAlone alone;
   int begun = 0;

@@ -64,6 +64,34 @@ TEST_CASE("data read ahead is dropped when the file is changed directly at the s
   }
 }
 
+TEST_CASE("a folder without an open file is no longer watched when another client removes files there") {
+  Pair pair(1, strict());
+  pair.server.watches = true;
+  pair.server.files["f"] = pair.server.files["other"] = {1, 100'000};
+  Client client(pair);
+  client.begin();
+  const FileId file = client.opened(client.open("f"));
+  CHECK(version_read(client, file, 0) == 1);
+  pair.run();
+  pair.server.change_beside("other");
+  settle(pair);
+  pair.server.remove_beside("other");
+  settle(pair);
+  CHECK(pair.server.watched_folders() == 1);  // of use to the open file
+  client.wait(client.ask(Command::close, close_request_body(file)));
+  pair.run();
+  CHECK(pair.server.watched_folders() == 1);  // for the next
+  pair.server.files["other"] = {1, 100'000};
+  pair.server.change_beside("f");
+  settle(pair);
+  CHECK(pair.server.watched_folders() == 1);
+  pair.server.remove_beside("f");
+  pair.run();
+  CHECK(pair.server.watched_folders() == 0);
+  CHECK(pair.server.violations.empty());
+  CHECK(client.violations.empty());
+}
+
 TEST_CASE("a READ sent after the far half saw a change returns it, in any order of events") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Pair pair(seed, strict());
@@ -193,6 +221,30 @@ TEST_CASE("a file that the client does not use is looked at no more, and nothing
   for (int second = 0; second < 2; ++second) pair.pass(std::chrono::seconds(1));
   CHECK(pair.server.looks > looks);
   CHECK(version_read(client, file, 131072) == 3);
+}
+
+TEST_CASE("a file whose oplock is being broken is not looked at, and nothing of it is kept") {
+  Pair pair(1, strict());
+  pair.server.watches = true;
+  pair.server.reports = false;
+  pair.server.files["F"] = {1, 1'000'000};
+  Client client(pair);
+  client.begin();
+  const FileId file = client.opened(client.open("F", OplockLevel::batch));
+  CHECK(version_read(client, file, 0) == 1);
+  pair.pass(std::chrono::seconds(1));
+  const std::size_t looks = pair.server.looks;
+  CHECK(looks > 0);
+  pair.server.write_from_outside("F");
+  pair.run();
+  REQUIRE(client.breaks.size() == 1);
+  for (int second = 0; second < 5; ++second) pair.pass(std::chrono::seconds(1));
+  CHECK(pair.server.looks == looks);
+  // A change beside the server is seen all the same.
+  pair.server.change_beside("F");
+  CHECK(version_read(client, file, 65536) == 2);
+  CHECK(pair.server.violations.empty());
+  CHECK(client.violations.empty());
 }
 
 TEST_CASE("a client that was silent for long is answered, and sees what changed meanwhile") {

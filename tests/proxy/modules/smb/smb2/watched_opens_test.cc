@@ -67,6 +67,8 @@ TEST_CASE("a change concerns the opens of its name and the listings of its folde
   CHECK(renamed.changed == WatchedOpens::Keys{b.key, listing.key});
   CHECK(renamed.gone == std::vector{b.key});
   CHECK(table.concerned(folder, NotifyAction::added, "c").changed == WatchedOpens::Keys{listing.key});
+  CHECK_FALSE(renamed.removes);
+  CHECK(table.concerned(folder, NotifyAction::removed, "c").removes);
 }
 
 TEST_CASE("without readable names a change concerns every open of its folder") {
@@ -79,6 +81,7 @@ TEST_CASE("without readable names a change concerns every open of its folder") {
   const std::string torn = "torn";
   CHECK(table.opens.concerned_by(folder, as_bytes(torn), table.connection).changed ==
         WatchedOpens::Keys{a.key});
+  CHECK(table.opens.concerned_by(folder, std::nullopt, table.connection).removes);
 }
 
 TEST_CASE("an open that was removed is concerned by nothing, and its folder expires without opens") {
@@ -92,7 +95,9 @@ TEST_CASE("an open that was removed is concerned by nothing, and its folder expi
   CHECK_FALSE(table.opens.folder_of(a.key));
   CHECK_FALSE(table.opens.next_expiry());
   CHECK_FALSE(table.opens.unused_folder());
+  CHECK_FALSE(table.opens.is_unused(folder));
   table.opens.remove(kClosed, b.key);
+  CHECK(table.opens.is_unused(folder));
   CHECK(table.opens.unused_folder() == folder);
   CHECK(table.opens.next_expiry() == kClosed + WatchedOpens::kLinger);
   CHECK(table.opens.expired(kClosed + WatchedOpens::kLinger - std::chrono::milliseconds(1)).empty());
