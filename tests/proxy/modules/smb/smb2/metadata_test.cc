@@ -71,6 +71,24 @@ TEST_CASE("queries are answered locally under an oplock until the file is writte
   CHECK(size() == 1);
 }
 
+TEST_CASE("a query after a FLUSH goes to the server, which may have updated the file's times only then") {
+  World world(7);
+  world.server.files["a"] = "12345";
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::open, kBatch);
+  const auto reaches_server = [&] {
+    const int before = world.server.done[Command::query_info];
+    REQUIRE(world.status(world.send_query_info(*file, file_info::basic)) == Status::success);
+    return world.server.done[Command::query_info] != before;
+  };
+  REQUIRE(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  CHECK(reaches_server());
+  CHECK_FALSE(reaches_server());
+  REQUIRE(world.status(world.send_flush(*file)) == Status::success);
+  CHECK(reaches_server());
+  CHECK_FALSE(reaches_server());
+}
+
 TEST_CASE("a size fetched with the open is not returned when it is known to be old") {
   const auto check = [](World& world, const FileId& file, std::size_t size) {
     const int asked = world.server.done[Command::query_info];
