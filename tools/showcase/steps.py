@@ -46,7 +46,7 @@ def _http(pool, line, share):
     new = corpus.archive(files)
     what = f"{_mb(old)} archive over HTTP"
     yield Step("http", "archive over HTTP, first time", f"{what}: the first time",
-               "Programs, documents and source text of this system. None of it has crossed the line before, so the gain comes "
+               "Programs, documents and source text of this system. They have not crossed the line before, so the gain comes "
                "from compression and from repeats within the archive.", line.loss,
                lambda lane: workloads.HttpDownload(lane, "archive", old))
     yield Step("http", "... again", f"{what}: again",
