@@ -10,9 +10,9 @@ import tempfile
 
 import features
 import lab as labs
+import namespaces
 from pair import Pair
 
-CLONE_NEWNET = 0x40000000
 ADDRESSES = (labs.CLIENT, labs.BRANCH, labs.BRANCH_WAN, labs.DATACENTER_WAN, labs.DATACENTER, labs.SERVER)
 ENDS = (labs.BRANCH, labs.SERVER)  # what clients and the far proxy dial; on the link the daemon chooses for itself
 CONGESTION_CONTROL = "cubic"
@@ -27,13 +27,7 @@ class Loopback(labs.Lab):
         self.most_buffer_bytes = most_buffer_bytes
 
     def __enter__(self):
-        with open("/proc/thread-self/ns/net", "rb") as home:
-            if labs.LIBC.unshare(CLONE_NEWNET) != 0:
-                raise AssertionError("unshare: a network namespace cannot be made (not root?)")
-            try:
-                self.namespace = open("/proc/thread-self/ns/net", "rb")
-            finally:
-                labs.enter(home)
+        self.namespace = namespaces.new()
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"longhaul-{self.name}-"))
         self.scratch.chmod(0o711)  # daemons run as a user of their own, who passes through it
         labs.Lab.running.append(self)
@@ -76,16 +70,7 @@ class Loopback(labs.Lab):
                 "setpriv", "--pdeathsig", "KILL", *map(str, words)]
 
     def inside(self, node):
-        return self._inside()
-
-    @labs.contextlib.contextmanager
-    def _inside(self):
-        with open("/proc/thread-self/ns/net", "rb") as home:
-            labs.enter(self.namespace)
-            try:
-                yield
-            finally:
-                labs.enter(home)
+        return namespaces.inside_open(self.namespace)
 
 
 def forwarding_pair(lab, ports, chosen=features.TCP_ONLY, **both):

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import tempfile
 
-from lab import BUILD, LIBC, Lab, enter
+from lab import BUILD, Lab  # before the next line: it adds the folder of namespaces.py
+import namespaces
 
 NODES = ("client", "near", "far", "server")
 NEAR, FAR, SERVER = "10.20.1.2", "10.20.2.2", "10.20.3.2"  # as the client's packets meet them
@@ -76,7 +77,7 @@ class Hops:
             self.stack.callback(sweeper.stdin.close)
             Lab.running.append(self)
             self.stack.callback(Lab.running.remove, self)
-            self.spaces = {node: self.stack.enter_context(new_namespace()) for node in (*NODES, "line")}
+            self.spaces = {node: self.stack.enter_context(namespaces.new()) for node in (*NODES, "line")}
             self.stack.callback(lambda: [process.stop() for process in reversed(self.processes)])
             self.make()
         except BaseException:
@@ -163,23 +164,6 @@ class Hops:
     def sysctl(self, node, **values):
         self.run(node, "sysctl", "-q", "-w", *(f"{name}={value}" for name, value in values.items()))
 
-    @contextlib.contextmanager
     def inside(self, node):
         """Sockets that this thread makes in the block are in the node."""
-        with open("/proc/thread-self/ns/net", "rb") as home:
-            enter(self.spaces[node])
-            try:
-                yield
-            finally:
-                enter(home)
-
-
-def new_namespace():
-    """An open file that keeps it alive."""
-    with open("/proc/thread-self/ns/net", "rb") as home:
-        if LIBC.unshare(0x40000000) != 0:
-            raise OSError(ctypes.get_errno(), "unshare")
-        try:
-            return open("/proc/thread-self/ns/net", "rb")
-        finally:
-            enter(home)
+        return namespaces.inside_open(self.spaces[node])

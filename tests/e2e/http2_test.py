@@ -223,7 +223,7 @@ class Http2Prefetch(Http2):
 
     def test_what_a_page_embeds_is_fetched_ahead_on_a_decrypted_connection(self):
         names = [f"ahead-{number}.js" for number in range(OBJECTS)]
-        # Together below 256 KiB: more is fetched ahead only once the line's rate is known.
+        # Together they are below 256 KiB: more is fetched ahead only once the line's rate is known.
         for number, name in enumerate(names):
             (self.nginx.files / name).write_text(f"(window.got ??= []).push({number});//" + f"{number}" * 1500)
         (self.nginx.files / "ahead.html").write_text("<!DOCTYPE html><title>page</title>" +

@@ -3,16 +3,20 @@
 its nodes. The other modules use those sockets."""
 
 import contextlib
-import ctypes
 import itertools
 import json
 import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "tools" / "sites"))  # at the end: it has a lab.py, too
+
+import namespaces  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("LONGHAUL_BUILD") or REPOSITORY / "build" / "release")
 PYTHON = pathlib.Path(os.environ.get("LONGHAUL_PYTHON") or REPOSITORY / "build" / "python") / "bin" / "python"  # PyPI's packages
 
@@ -136,7 +140,7 @@ class Lab:
 
     def __enter__(self):
         self.command("up", *self.words)
-        # For files; goes with the lab. Known from the lab's own note, since its status takes 20 commands of its nodes.
+        # For files; removed with the lab. Read from the lab's own file, because its status runs 20 commands in the nodes.
         self.scratch = pathlib.Path(pathlib.Path("/run/longhaul-lab", self.name, "scratch").read_text(encoding="utf-8"))
         Lab.running.append(self)
         return self
@@ -198,24 +202,9 @@ class Lab:
         self.processes.append(process)
         return process
 
-    @contextlib.contextmanager
     def inside(self, node):
         """Sockets that this thread makes in the block are in the node, and stay there after it."""
-        with open("/proc/thread-self/ns/net", "rb") as home, open(f"/run/netns/{self.name}-{node}", "rb") as there:
-            enter(there)
-            try:
-                yield
-            finally:
-                enter(home)
-
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNET = 0x40000000
-
-
-def enter(namespace_file):
-    if LIBC.setns(namespace_file.fileno(), CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
+        return namespaces.inside(f"/run/netns/{self.name}-{node}")
 
 
 def logs_of_running_labs(most_bytes=200_000):

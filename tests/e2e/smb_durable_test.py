@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that request a durable handle with every open. A client that is granted one keeps it and gets no promises,
 however much it writes; a client that requests it without an oplock is granted none, as at the server, and is
-answered early, unless it is of version 2, by which the server recognises replays."""
+answered early, unless the request is of version 2, which the server needs to recognise replays."""
 
 import os
 import unittest

@@ -145,7 +145,7 @@ class Lab:
         return self.folder.stat().st_ino
 
     def _keep(self, pid, generation, log_fd):
-        """The keeper's life, in a process of its own that has nothing of the one that made it: no terminal, no lock."""
+        """What the keeper does, in a process of its own that shares neither terminal nor lock with the one that started it."""
         try:
             os.setsid()
             os.chdir("/")
@@ -154,7 +154,10 @@ class Lab:
                 os.dup2(nothing.fileno(), 0)
             os.dup2(log_fd, 1)
             os.dup2(log_fd, 2)
-            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            for fd in map(int, os.listdir("/proc/self/fd")):
+                if fd > 2:
+                    with contextlib.suppress(OSError):  # the listing's own
+                        os.close(fd)
             with contextlib.suppress(ProcessLookupError):  # already gone: so is the reason for the lab
                 wait_for_end(os.pidfd_open(pid))
             with self._locked():

@@ -3,11 +3,11 @@
 and when all this goes away again, is in lab.py."""
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
 
+import namespaces
 from failure import Failure, run
 
 NODES = ("client", "branch", "wan", "datacenter", "server")
@@ -60,20 +60,6 @@ SECOND_ROUTES = (
 )
 PROXY_BUFFER_BYTES = 64 << 20  # most that one connection of a proxy may use; the kernel grows to it as needed
 
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNET = 0x40000000
-
-
-def enter(namespace_file):
-    if LIBC.setns(namespace_file.fileno(), CLONE_NEWNET) != 0:
-        raise Failure(f"cannot enter {namespace_file.name}: {os.strerror(ctypes.get_errno())}")
-
-
-def identity(path):
-    """Of the namespace that the file stands for."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
-
 
 class Network:
     def __init__(self, name):
@@ -82,24 +68,27 @@ class Network:
     def namespace(self, node):
         return f"{self.name}-{node}"
 
+    def _file(self, node):
+        return pathlib.Path("/run/netns", self.namespace(node))
+
     def inside(self, node, *words):
         """A command in a node; with its own /sys, so that tools which look there see the node's interfaces."""
         return ("ip", "netns", "exec", self.namespace(node), *words)
 
     def nodes(self):
         """Those that exist: a network whose making was cut off has not all of them."""
-        return [node for node in NODES if pathlib.Path("/run/netns", self.namespace(node)).exists()]
+        return [node for node in NODES if self._file(node).exists()]
 
     def pids(self):
         """Every process inside."""
         ours = set()
         for node in self.nodes():
             with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                ours.add(identity(f"/run/netns/{self.namespace(node)}"))
+                ours.add(namespaces.identity(self._file(node)))
         found = set()
         for pid in filter(str.isdigit, os.listdir("/proc") if ours else ()):
             with contextlib.suppress(OSError):  # it has ended
-                if identity(f"/proc/{pid}/ns/net") in ours:
+                if namespaces.identity(f"/proc/{pid}/ns/net") in ours:
                     found.add(int(pid))
         return found
 
@@ -181,17 +170,13 @@ class Network:
                        "net.ipv4.tcp_wmem": f"{least} {min(16384, buffers)} {buffers}"}
         with self._in(node):
             for name, value in values.items():
-                pathlib.Path("/proc/sys", *name.split(".")).write_text(value, encoding="ascii")
+                try:
+                    pathlib.Path("/proc/sys", *name.split(".")).write_text(value, encoding="ascii")
+                except OSError as error:
+                    raise Failure(f"cannot set {name} to {value} in {node}: {error.strerror}") from None
 
-    @contextlib.contextmanager
     def _in(self, node):
-        """This process, and what it starts, see the node's network in the block."""
-        with open("/proc/self/ns/net", "rb") as home, open(f"/run/netns/{self.namespace(node)}", "rb") as there:
-            enter(there)
-            try:
-                yield
-            finally:
-                enter(home)
+        return namespaces.inside(self._file(node))
 
     # -- looking at it
 

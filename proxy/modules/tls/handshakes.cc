@@ -50,7 +50,7 @@ Handshakes::Next Handshakes::shake_with_server(TimePoint now) {
     return wanted_.entry->mint ? mint(now) : answer(now, nullptr);
   }
   note_refusal(server_->why());
-  // Another client may offer one.
+  // Another client may offer a common protocol, so this is not remembered.
   if (next == Upstream::Next::no_protocol) return pass(reasons::tls_server_refused);
   return refuse(now, next == Upstream::Next::wants_certificate ? reasons::tls_client_certificate
                                                                : reasons::tls_server_refused);
@@ -63,7 +63,7 @@ Handshakes::Next Handshakes::server_ended(TimePoint now, modules::Ending ending)
   return is_reset ? Next::failed : Next::more;
 }
 
-// Also for a client that has resumed: what it would not be shown today, it does not get.
+// A client that has resumed is held to the same: it gets only what a full handshake would show it today.
 Handshakes::Next Handshakes::mint(TimePoint now) {
   Mint& mint = *wanted_.entry->mint;
   const X509* const certificate = server_->certificate();
@@ -91,7 +91,7 @@ Handshakes::Next Handshakes::answer(TimePoint now, Certificate leaf) {
   return client_shook(now, client_->shake_hands(now));
 }
 
-// By the near half, with the protocol that the session had.
+// The near half answers the client, with the protocol of the resumed session.
 Handshakes::Next Handshakes::answer_resumed() {
   const Bytes expected = Bytes(wanted_.protocols).subspan(wanted_.protocols.empty() ? 0 : 1);
   if (!std::ranges::equal(server_->protocol(), expected)) return Next::failed;
@@ -115,7 +115,7 @@ Handshakes::Next Handshakes::client_shook(TimePoint now, Downstream::Next next) 
   if (next == Downstream::Next::waits) return Next::more;
   if (next == Downstream::Next::no_key) return lack_key(now, client_->why());
   const Slice bytes = client_->leg().drain();
-  // It has no curve or signature in common with our certificate, and does not receive our alert.
+  // The client shares no curve or signature algorithm with our certificate, and does not receive our alert.
   if (next == Downstream::Next::failed && !has_answered_) return pass(reasons::tls_version);
   has_answered_ = true;
   if (bytes.size() > 0) out_.pass_on(bytes);
@@ -137,7 +137,7 @@ Handshakes::Next Handshakes::give_keys(Bytes last_said) {
 
 // -------------------------------------------------------------------------------------------- failures
 
-// The client has heard nothing, unless it had been asked for another key share.
+// The client has received nothing, unless it was asked for another key share.
 Handshakes::Next Handshakes::lack_key(TimePoint now, const std::string& why) {
   note_refusal(why);
   site_.remembered.note(Remembered::of_server(ends_, wanted_.name), reasons::tls_key_unavailable,

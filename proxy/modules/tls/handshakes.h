@@ -18,7 +18,7 @@ namespace longhaul::tls {
 class Handshakes {
  public:
   using TimePoint = modules::TimePoint;
-  // What a server says before the client is known.
+  // Kept of the server's data until the client's handshake is done.
   static constexpr std::size_t kMostEarlyBytes = 256 * 1024;
 
   // `hello`: the client's leg as Decision leaves it; null: the client has resumed, and only the server's

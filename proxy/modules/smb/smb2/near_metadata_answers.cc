@@ -34,7 +34,7 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
           each.element->header.status == Status::success)
         flushed->second.since.flushed(sent);
     }
-    // A server that puts off the times of WRITEs brings them up to date with the FLUSH.
+    // A server may delay the update of a file's times after WRITEs until a FLUSH.
     if (each.request.command == Command::flush)
       if (const Open* open = side_.connection().open(each.request.file)) open->doubted();
     const auto found = asked_.find(each.request.id);

@@ -56,7 +56,10 @@ class WatchedOpens {
   Concerned concerned_by(Number number, std::optional<Bytes> names, Connection& connection) const;
 
   // ---- folders without opens
-  bool is_unused(Number number) const { return folders_.at(number).opens == 0; }
+  bool is_unused(Number number) const {
+    const auto found = folders_.find(number);
+    return found != folders_.end() && found->second.opens == 0;
+  }
   std::optional<Number> unused_folder() const;
   // Unused folders that have this name or are below it, or may be.
   std::vector<Number> unused_below(const FileName& name) const;
