@@ -104,6 +104,7 @@ TEST_CASE("an open that was removed is concerned by nothing, and its folder expi
   CHECK(table.opens.expired(kClosed + WatchedOpens::kLinger) == std::vector{folder});
   table.opens.remove_folder(folder);
   CHECK(table.opens.folders() == 0);
+  CHECK_FALSE(table.opens.is_unused(folder));  // gone
   CHECK(table.add(a) != folder);  // numbers are used once
 }
 
