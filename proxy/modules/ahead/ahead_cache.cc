@@ -64,7 +64,7 @@ void AheadCache::pushed(const Ahead& ahead, const Slice& bytes, link::TimePoint 
   }
   if (ahead.end_of_file) {
     if (!open.end_of_file) open.end_came = now;
-    open.end_of_file = ahead.end_of_file;
+    open.end_of_file = std::min(*ahead.end_of_file, open.end_of_file.value_or(~0ull));
   }
   insert(open, ahead.offset, bytes, now);
   for (const Ready& ready : waiting_.ready()) {

@@ -8,9 +8,13 @@
 namespace longhaul::ahead {
 namespace {
 
+// Where its data ends, as far as is known.
+std::uint64_t known_end(const WaitingReads::Read& read) {
+  return read.end_of_file ? std::min(read.end, std::max(*read.end_of_file, read.offset)) : read.end;
+}
+
 std::uint64_t lacking_bytes(const WaitingReads::Read& read) {
-  const std::uint64_t end =
-      read.end_of_file ? std::min(read.end, std::max(*read.end_of_file, read.offset)) : read.end;
+  const std::uint64_t end = known_end(read);
   std::uint64_t bytes = end - read.offset;
   for (const auto& [begin, piece] : read.pieces)
     if (begin < end) bytes -= std::min<std::uint64_t>(piece.size(), end - begin);
@@ -51,22 +55,29 @@ void WaitingReads::take(MessageNumber number, Waiting& waiting, const Ahead& ahe
     for (auto& [at, gap] : gaps) {
       waiting.held += gap.size();
       held_bytes_ += gap.size();
-      const std::uint64_t end_of_it = read.end_of_file.value_or(read.end);
-      if (at < end_of_it) waiting.lacking -= std::min<std::uint64_t>(gap.size(), end_of_it - at);
+      if (at < known_end(read)) waiting.lacking -= std::min<std::uint64_t>(gap.size(), known_end(read) - at);
       read.pieces.emplace(at, std::move(gap));
     }
   }
-  // Each carries the end of the file, which changes once or twice at most under one stamp.
-  constexpr unsigned kMostEnds = 8;
-  const bool ends = ahead.end_of_file && ahead.end_of_file != read.end_of_file && waiting.ends < kMostEnds;
-  if (ends) {
-    ++waiting.ends;
-    read.end_of_file = ahead.end_of_file;
-    waiting.lacking = lacking_bytes(read);
-  }
+  if (ahead.end_of_file) shorten(waiting, *ahead.end_of_file);
   if (waiting.lacking != 0) return;
   if (auto data = gather(read.pieces, read.offset, read.end, read.end_of_file))
     ready_.push_back({number, read.open, read.offset, std::move(*data)});
+}
+
+// A file does not change under one stamp, so of several ends the least is right: a response without data shows
+// only that the file ends there or before. What a READ lacks never grows by that, and each of its bytes is
+// counted off once, whatever the far half sends.
+void WaitingReads::shorten(Waiting& waiting, std::uint64_t end_of_file) {
+  Read& read = waiting.read;
+  const std::uint64_t before = known_end(read);
+  if (read.end_of_file && *read.end_of_file <= end_of_file) return;
+  read.end_of_file = end_of_file;
+  const std::uint64_t after = known_end(read);
+  if (after == before) return;
+  waiting.lacking -= before - after;
+  for (auto piece = first_behind(read.pieces, after); piece != read.pieces.end() && piece->first < before; ++piece)
+    waiting.lacking += std::min(before, end_of(piece->first, piece->second)) - std::max(after, piece->first);
 }
 
 void WaitingReads::stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting) {

@@ -60,10 +60,10 @@ class WaitingReads {
     Read read;
     bool forwarded = false;
     std::uint64_t lacking = 0;  // missing bytes, up to the end of the file
-    unsigned ends = 0;          // how often the end changed
     std::uint64_t held = 0;     // bytes of its pieces
   };
   void take(MessageNumber number, Waiting& waiting, const Ahead& ahead, const Slice& bytes);
+  static void shorten(Waiting& waiting, std::uint64_t end_of_file);
   void stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting);
 
   KeyedMap<MessageNumber, Waiting> waiting_;

@@ -247,13 +247,14 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
 
 void FarReads::push(const OpenKey& key, File& file, Interval range, Bytes data,
                     std::optional<std::uint64_t> end) {
-  file.pushes.add(range, file.stamp, end);
-  file.pushes.keep_at_most(kMaxPushes);
   if (end) {
+    end = std::min(*end, file.end_of_file.value_or(~0ull));  // no data: it ends here or before
     file.end_of_file = end;
     file.policy.on_end_of_file(*end);
     std::erase_if(file.wanted, [&](const Interval& wanted) { return wanted.begin >= *end; });
   }
+  file.pushes.add(range, file.stamp, end);
+  file.pushes.keep_at_most(kMaxPushes);
   Ahead ahead{.open = key,
               .stamp = file.stamp,
               .offset = range.begin,

@@ -65,6 +65,14 @@ TEST_CASE("a READ is shortened at the end of the file, and empty behind it") {
   CHECK(c.cache.poll_ready()->data.length == 5);
 }
 
+TEST_CASE("a response that came from behind the end does not move the end that is known") {
+  Cache c;
+  c.push(0, 10, 10), c.push(500, 0, 500);
+  CHECK(text(std::get<ReadData>(c.ask(5, 40))) == content(5, 5));
+  c.push(8, 0, 8);
+  CHECK(text(std::get<ReadData>(c.ask(5, 40))) == content(5, 3));
+}
+
 TEST_CASE("after a drop by either side, old data answers no later READ") {
   Cache c;
   c.push(0, 10);

@@ -41,6 +41,29 @@ TEST_CASE("SMB1: a READ beyond the end and a short one are answered correctly") 
   CHECK(data_of(pair.ask(read(fid, 0, 10, 14))) == "0123456789");
 }
 
+TEST_CASE("SMB1: a READ that waits while the far half reads far beyond an unknown end is answered") {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    Pair pair;
+    pair.line(80'000'000);
+    pair.server.files["F"] = "";
+    const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+    // Only the client knows where the file ends now, and by then the far half reads ahead a megabyte.
+    const std::string all = some_bytes(200'000 + random() % 800'000, seed);
+    std::uint16_t mid = 11;
+    for (std::size_t at = 0; at < all.size(); at += 30'000)
+      pair.ask(write(fid, at, as_bytes(all).subspan(at, std::min<std::size_t>(30'000, all.size() - at)), mid++));
+    for (std::size_t at = 0; at <= all.size(); at += 30'000) {
+      pair.client_sends(read(fid, at, 30'000, mid++));
+      for (auto steps = random() % 100; steps > 0; --steps) random() % 2 ? pair.move_up() : pair.server_answers();
+      pair.run_while([&] { return pair.at_client.empty(); });
+      REQUIRE(pair.at_client.size() == 1);
+      CHECK(data_of(*pair.answer()) == all.substr(at, 30'000));
+    }
+  }
+}
+
 TEST_CASE("SMB1: when another client breaks our oplock, promises are kept before the break is answered") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);

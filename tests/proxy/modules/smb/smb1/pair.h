@@ -35,19 +35,23 @@ class Pair {
                 std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
       : near(near_out, std::make_shared<AheadAccount>(), std::move(lost), {.client = {std::byte(client)}}),
         far(far_out, std::move(lost_at_far), {.client = {std::byte(client)}}) {
-    Surroundings surroundings;
-    surroundings.line_bytes_per_second = 1'000'000;
-    surroundings.round_trip = std::chrono::milliseconds(100);
-    surroundings.features.metadata_relaxed = true;  // this server cannot watch
-    surroundings.features.write_behind_cached = true;
-    near.on_surroundings(now, surroundings);
-    far.on_surroundings(now, surroundings);
+    line(1'000'000);
     for (Slice frame : {negotiate(), session_setup(), tree_connect()}) {
       client_sends(frame);
       run();
       REQUIRE(at_client.size() == 1);
       at_client.clear();
     }
+  }
+
+  void line(std::uint64_t bytes_per_second) {
+    Surroundings surroundings;
+    surroundings.line_bytes_per_second = bytes_per_second;
+    surroundings.round_trip = std::chrono::milliseconds(100);
+    surroundings.features.metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.write_behind_cached = true;
+    near.on_surroundings(now, surroundings);
+    far.on_surroundings(now, surroundings);
   }
 
   void client_sends(const Slice& frame) {
@@ -85,7 +89,12 @@ class Pair {
   }
   // Until nothing moves.
   void run() {
-    while (move_up() || server_answers() || move_down()) {
+    run_while([] { return true; });
+  }
+  // Or until then.
+  template <class Condition>
+  void run_while(Condition holds) {
+    while (holds() && (move_up() || server_answers() || move_down())) {
     }
   }
   void run_random(std::mt19937& random, int steps) {
