@@ -49,10 +49,10 @@ class Stream:
         return 8 * 0.7 * self.bytes / ((self.marks_ns[10] - self.marks_ns[3]) / 1e9)
 
 
-def transfer(lab, to, port, size=0, seconds=60.0, flows=1):
+def transfer(lab, to, port, size=0, seconds=60.0, flows=1, node="client"):
     """Streams of `size` bytes each, or of `seconds`. What is under way when the source ends still has to arrive."""
     patience = seconds * 2 + 60
-    return [Stream(found) for found in run(lab, "source", patience, to=to, port=port, size=size, seconds=seconds,
+    return [Stream(found) for found in run(lab, "source", patience, node, to=to, port=port, size=size, seconds=seconds,
                                            flows=flows)]
 
 
