@@ -117,11 +117,14 @@ class Faults(unittest.TestCase):
 
     def test_clear_cache_empties_the_disks_of_both_sides(self):
         self.start()
-        for site, other in (self.pair.sites, reversed(self.pair.sites)):
+        sent = 0  # since the disks were emptied
+        for site, other in self.pair.sites, self.pair.sites[::-1]:
             with self.subTest(site.name):
                 data = noise(9 * MB, seed=site.name)
                 self.check(data)
-                wait_stored(self.pair, len(data))
+                sent += len(data)
+                wait_stored(self.pair, sent)
+                until(lambda site=site, other=other: stored(site) == stored(other), what="both disks have the same")
                 said = site.longhaul("clear-cache")
                 # Both have the same: they held it for each other.
                 self.assertRegex(said, rf"and (\d+\.\d+ MiB) on disk\n{other.name} cleared \1 on its disk")
@@ -132,6 +135,7 @@ class Faults(unittest.TestCase):
                 self.pair.start()
                 self.pair.wait_link()
                 self.assertGreater(self.check(data), len(data))
+                sent = len(data)
 
 
 if __name__ == "__main__":
