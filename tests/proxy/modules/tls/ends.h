@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 
 #include <catch2/catch.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,14 @@ class End {
   }
   void say(const std::string& text) { REQUIRE(leg_.write(std::as_bytes(std::span(text)))); }
   void close() { leg_.close(); }
+  // Of a record that does not decrypt, it says so: with the alert bad_record_mac.
+  static constexpr std::uint8_t kFails = SSL_AD_BAD_RECORD_MAC;
+  void fail() {
+    std::string forged("\x17\x03\x03\x00\x20" + std::string(32, 'x'));
+    take(forged);
+    REQUIRE(failed);
+  }
+  std::optional<std::uint8_t> heard_alert() const { return leg_.fatal_alert(); }
   void speaks(const std::string& protocol) { asked_.protocol = protocol; }
   void have_status(const std::string& status) { asked_.status = status; }
   std::string got_status() {
