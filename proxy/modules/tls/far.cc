@@ -231,8 +231,8 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
   now_ = now;
   lan_ended_ = true;
   if (state_ == State::shaking) return after(handshakes_->server_ended(now, ending));
-  const bool is_told = plaintext_ && plaintext_->server_has_failed();
-  if (ending == modules::Ending::reset && !is_told) return out_.abort();
+  // After a fatal alert of the server, the stream has ended, and that still arrives.
+  if (ending == modules::Ending::reset) return out_.abort();
   if (state_ == State::hello) splice(reasons::tls_not_understood);
   if (state_ == State::aside) return out_.end_stream();
   if (state_ == State::joined || state_ == State::open) proceed(plaintext_->server_ended(now));

@@ -76,7 +76,6 @@ FarPlaintext::Outcome FarPlaintext::from_server(TimePoint now) {
     flush(server_, out_);
     if (is_end) end_stream();
   }
-  if (server_has_failed()) out_.end_lan();
   return read;
 }
 

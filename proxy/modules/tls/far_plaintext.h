@@ -36,8 +36,6 @@ class FarPlaintext {
   Outcome from_server(TimePoint now);
   // The server's connection has ended, with or without close_notify.
   Outcome server_ended(TimePoint now);
-  // The server has sent a fatal alert, which the client gets: that its connection is reset says nothing more.
-  bool server_has_failed() const { return server_.leg().fatal_alert().has_value(); }
   Outcome on_room(TimePoint now, const modules::Room& room);
   Outcome give_up_memory(TimePoint now);
 
@@ -47,6 +45,8 @@ class FarPlaintext {
 
  private:
   Outcome read_outputs();
+  // After its fatal alert, it reads nothing.
+  bool server_has_failed() const { return server_.leg().fatal_alert().has_value(); }
   bool write(Bytes plain);
   void end_stream();
 
