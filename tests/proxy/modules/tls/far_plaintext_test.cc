@@ -158,7 +158,7 @@ TEST_CASE("tls far plaintext: no proper end is invented") {
 TEST_CASE("tls far plaintext: records that do not decrypt end the connection") {
   const bool is_read = GENERATE(false, true);
   Conversation one(is_read);
-  const std::string forged("\x17\x03\x03\x00\x20" + std::string(32, 'x'));
+  const std::string forged = forged_record();
   one.shaken.upstream.leg().feed(std::as_bytes(std::span(forged)));
   CHECK(one.plaintext.from_server({}) == Outcome::failed);
   CHECK_FALSE(one.shaken.upstream.leg().is_flooded());
