@@ -28,7 +28,7 @@ class Token {
 
   // Returns the reason of a failure; empty on success: then the first `size` bytes of `out` are the
   // signature.
-  std::string sign(CK_MECHANISM_TYPE mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size);
+  std::string sign(CK_MECHANISM mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size);
 
  private:
   struct Modules;

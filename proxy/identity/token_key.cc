@@ -21,14 +21,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::minutes kTryOut{1};
 
-CK_MECHANISM_TYPE mechanism_of(Signer::Kind kind) {
+std::string sign_pss(Token& token, Bytes digest, std::span<unsigned char> out, std::size_t& size) {
+  CK_RSA_PKCS_PSS_PARAMS padding{CKM_SHA256, CKG_MGF1_SHA256, digest.size()};
+  if (digest.size() == 48) padding = {CKM_SHA384, CKG_MGF1_SHA384, digest.size()};
+  if (digest.size() == 64) padding = {CKM_SHA512, CKG_MGF1_SHA512, digest.size()};
+  return token.sign({CKM_RSA_PKCS_PSS, &padding, sizeof padding}, digest, out, size);
+}
+
+std::string sign_with(Token& token, Signer::Kind kind, Bytes data, std::span<unsigned char> out,
+                      std::size_t& size) {
   switch (kind) {
     case Signer::Kind::rsa_pkcs1:
-      return CKM_RSA_PKCS;
+      return token.sign({CKM_RSA_PKCS, nullptr, 0}, data, out, size);
     case Signer::Kind::rsa_padded:
-      return CKM_RSA_X_509;
+      return token.sign({CKM_RSA_X_509, nullptr, 0}, data, out, size);
+    case Signer::Kind::rsa_pss:
+      return sign_pss(token, data, out, size);
     default:
-      return CKM_ECDSA;
+      return token.sign({CKM_ECDSA, nullptr, 0}, data, out, size);
   }
 }
 
@@ -66,7 +76,7 @@ struct TokenKey::Shared final : Signer {
   std::string logged;                      // the failure last logged
 
   bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) override {
-    failure.why = token ? token->sign(mechanism_of(kind), data, out, size) : "the token is not open";
+    failure.why = token ? sign_with(*token, kind, data, out, size) : "the token is not open";
     return failure.why.empty();
   }
 
@@ -79,8 +89,8 @@ struct TokenKey::Shared final : Signer {
     key.reset();
     token = Token::open(uri, pin, failure);
     if (!token) return;
-    key = key_of(*this, public_key.get());
-    const bool is_right = key && fits(key.get(), public_key.get());
+    // Tokens that pad themselves often refuse to sign padded data, and the other way round.
+    const bool is_right = makes_key(PssPadding::signer) || makes_key(PssPadding::openssl);
     if (!is_right)
       failure.why = "it is not the key of the certificate" +
                     (failure.why.empty() ? std::string() : ", or not one for TLS: " + failure.why);
@@ -88,6 +98,11 @@ struct TokenKey::Shared final : Signer {
       failure = {};
     else
       key.reset(), token.reset();
+  }
+
+  bool makes_key(PssPadding padding) {
+    key = key_of(*this, public_key.get(), padding);
+    return key && fits(key.get(), public_key.get());
   }
 
   void note() {

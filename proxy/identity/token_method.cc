@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but still has: a provider would need
-// several times as much code. OpenSSL does the padding of RSA-PSS, so a token must sign padded data
-// (CKM_RSA_X_509).
+// several times as much code. A method of RSA gets data that OpenSSL has padded for RSA-PSS; the digest is
+// seen only by the method of the EVP_PKEY, which is replaced by an engine for a signer that pads itself.
 #include "proxy/identity/token_method.h"
 
 #include <openssl/ec.h>
+#include <openssl/engine.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -37,6 +39,71 @@ int sign_rsa(int size, const unsigned char* from, unsigned char* to, RSA* rsa, i
                    std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
   return done && made == most ? static_cast<int>(made) : -1;
 }
+
+// ---- RSA-PSS padded by the signer
+
+using Sign = int (*)(EVP_PKEY_CTX*, unsigned char*, std::size_t*, const unsigned char*, std::size_t);
+struct OpensslSigning {
+  int (*init)(EVP_PKEY_CTX*) = nullptr;
+  Sign sign = nullptr;
+  OpensslSigning() { EVP_PKEY_meth_get_sign(EVP_PKEY_meth_find(EVP_PKEY_RSA), &init, &sign); }
+};
+const OpensslSigning& openssl_signing() {
+  static const OpensslSigning signing;
+  return signing;
+}
+
+bool is_pss_of_tls(EVP_PKEY_CTX* how, std::size_t digest_size) {
+  int padding = 0, salt = 0;
+  const EVP_MD *hash = nullptr, *of_mask = nullptr;
+  if (EVP_PKEY_CTX_get_rsa_padding(how, &padding) != 1 || padding != RSA_PKCS1_PSS_PADDING ||
+      EVP_PKEY_CTX_get_signature_md(how, &hash) != 1 || EVP_PKEY_CTX_get_rsa_mgf1_md(how, &of_mask) != 1 ||
+      EVP_PKEY_CTX_get_rsa_pss_saltlen(how, &salt) != 1 || !hash || !of_mask)
+    return false;
+  const int type = EVP_MD_get_type(hash);
+  const auto size = static_cast<std::size_t>(EVP_MD_get_size(hash));
+  return (type == NID_sha256 || type == NID_sha384 || type == NID_sha512) && size == digest_size &&
+         EVP_MD_get_type(of_mask) == type &&
+         (salt == RSA_PSS_SALTLEN_DIGEST || salt == static_cast<int>(digest_size));
+}
+
+// OpenSSL has checked that `to` is as large as the modulus (EVP_PKEY_FLAG_AUTOARGLEN).
+int sign_digest(EVP_PKEY_CTX* how, unsigned char* to, std::size_t* size, const unsigned char* digest,
+                std::size_t digest_size) {
+  if (!is_pss_of_tls(how, digest_size)) return openssl_signing().sign(how, to, size, digest, digest_size);
+  const RSA* const rsa = EVP_PKEY_get0_RSA(EVP_PKEY_CTX_get0_pkey(how));
+  auto* const signer = static_cast<Signer*>(RSA_get_ex_data(rsa, rsa_index()));
+  const auto most = static_cast<std::size_t>(RSA_size(rsa));
+  return signer->sign(Signer::Kind::rsa_pss, std::as_bytes(std::span(digest, digest_size)), {to, most},
+                      *size) &&
+         *size == most;
+}
+
+int find_method(ENGINE*, EVP_PKEY_METHOD** method, const int** kinds, int kind) {
+  static const int rsa = EVP_PKEY_RSA;
+  static EVP_PKEY_METHOD* const only = [] {
+    EVP_PKEY_METHOD* const made = EVP_PKEY_meth_new(EVP_PKEY_RSA, EVP_PKEY_FLAG_AUTOARGLEN);
+    EVP_PKEY_meth_copy(made, EVP_PKEY_meth_find(EVP_PKEY_RSA));
+    EVP_PKEY_meth_set_sign(made, openssl_signing().init, sign_digest);
+    return made;
+  }();
+  if (!method) return *kinds = &rsa, 1;
+  *method = kind == EVP_PKEY_RSA ? only : nullptr;
+  return *method ? 1 : 0;
+}
+
+// Not in OpenSSL's list: only keys that refer to it use it.
+ENGINE* padding_engine() {
+  static ENGINE* const engine = [] {
+    ENGINE* const made = ENGINE_new();
+    ENGINE_set_id(made, "longhaul"), ENGINE_set_name(made, "longhaul token");
+    ENGINE_set_pkey_meths(made, find_method);
+    return made;
+  }();
+  return engine;
+}
+
+// ---- methods of RSA and EC_KEY
 
 int decrypt_nothing(int, const unsigned char*, unsigned char*, RSA*, int) { return -1; }
 
@@ -83,10 +150,32 @@ const EC_KEY_METHOD* ec_method() {
   return method;
 }
 
+// `padding`: of RSA.
+bool signs(EVP_PKEY* key, EVP_PKEY* public_key, const EVP_MD* hash, int padding) {
+  std::array<unsigned char, 32> text{};
+  if (RAND_bytes(text.data(), static_cast<int>(text.size())) != 1) return false;
+  const bool is_rsa = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> signing(EVP_MD_CTX_new(), EVP_MD_CTX_free),
+      verifying(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  EVP_PKEY_CTX *how = nullptr, *how_verified = nullptr;
+  std::vector<unsigned char> signature(static_cast<std::size_t>(std::max(EVP_PKEY_get_size(key), 1)));
+  std::size_t size = signature.size();
+  const auto pad = [&](EVP_PKEY_CTX* of) {
+    return !is_rsa || (EVP_PKEY_CTX_set_rsa_padding(of, padding) == 1 &&
+                       (padding != RSA_PKCS1_PSS_PADDING ||
+                        EVP_PKEY_CTX_set_rsa_pss_saltlen(of, RSA_PSS_SALTLEN_DIGEST) == 1));
+  };
+  return EVP_DigestSignInit(signing.get(), &how, hash, nullptr, key) == 1 && pad(how) &&
+         EVP_DigestSign(signing.get(), signature.data(), &size, text.data(), text.size()) == 1 &&
+         EVP_DigestVerifyInit(verifying.get(), &how_verified, hash, nullptr, public_key) == 1 &&
+         pad(how_verified) &&
+         EVP_DigestVerify(verifying.get(), signature.data(), size, text.data(), text.size()) == 1;
+}
+
 }  // namespace
 
 // The method must be set before the EVP_PKEY gets the key, so that OpenSSL does not try to export the key.
-EvpKey key_of(Signer& signer, const EVP_PKEY* public_key) {
+EvpKey key_of(Signer& signer, const EVP_PKEY* public_key, PssPadding padding) {
   EvpKey made(EVP_PKEY_new());
   if (!made) return nullptr;
   if (EVP_PKEY_is_a(public_key, "RSA")) {
@@ -98,8 +187,8 @@ EvpKey key_of(Signer& signer, const EVP_PKEY* public_key) {
     if (!is_made) return BN_free(n), BN_free(e), RSA_free(rsa), nullptr;
     RSA_set_flags(rsa, RSA_FLAG_EXT_PKEY);
     RSA_set_ex_data(rsa, rsa_index(), &signer);
-    if (EVP_PKEY_assign_RSA(made.get(), rsa) == 1) return made;
-    RSA_free(rsa);
+    if (EVP_PKEY_assign_RSA(made.get(), rsa) != 1) return RSA_free(rsa), nullptr;
+    if (padding == PssPadding::openssl || EVP_PKEY_set1_engine(made.get(), padding_engine()) == 1) return made;
   } else if (EVP_PKEY_is_a(public_key, "EC")) {
     const EC_KEY* const known = EVP_PKEY_get0_EC_KEY(const_cast<EVP_PKEY*>(public_key));
     EC_KEY* const key = known ? EC_KEY_new() : nullptr;
@@ -116,27 +205,18 @@ EvpKey key_of(Signer& signer, const EVP_PKEY* public_key) {
 }
 
 bool fits(EVP_PKEY* key, EVP_PKEY* public_key) {
-  std::array<unsigned char, 32> text{};
-  if (RAND_bytes(text.data(), static_cast<int>(text.size())) != 1) return false;
-  const bool is_rsa = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
-  // TLS 1.2 has both kinds of RSA signatures, TLS 1.3 only PSS.
-  for (const int padding : is_rsa ? std::vector{RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING} : std::vector{0}) {
-    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> signing(EVP_MD_CTX_new(), EVP_MD_CTX_free),
-        verifying(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-    EVP_PKEY_CTX *how = nullptr, *how_verified = nullptr;
-    std::vector<unsigned char> signature(static_cast<std::size_t>(std::max(EVP_PKEY_get_size(key), 1)));
-    std::size_t size = signature.size();
-    const bool done =
-        EVP_DigestSignInit(signing.get(), &how, EVP_sha256(), nullptr, key) == 1 &&
-        (!is_rsa || EVP_PKEY_CTX_set_rsa_padding(how, padding) == 1) &&
-        EVP_DigestSign(signing.get(), signature.data(), &size, text.data(), text.size()) == 1 &&
-        EVP_DigestVerifyInit(verifying.get(), &how_verified, EVP_sha256(), nullptr, public_key) == 1 &&
-        (!is_rsa || EVP_PKEY_CTX_set_rsa_padding(how_verified, padding) == 1) &&
-        EVP_DigestVerify(verifying.get(), signature.data(), size, text.data(), text.size()) == 1;
-    ERR_clear_error();
-    if (!done) return false;
-  }
-  return true;
+  struct Way {
+    const EVP_MD* hash;
+    int padding;
+  };
+  std::vector<Way> ways{{EVP_sha256(), RSA_PKCS1_PADDING}};
+  // TLS 1.2 has both kinds of RSA signatures, TLS 1.3 only PSS; the client chooses the hash.
+  if (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA)
+    for (const EVP_MD* const hash : {EVP_sha256(), EVP_sha384(), EVP_sha512()})
+      ways.push_back({hash, RSA_PKCS1_PSS_PADDING});
+  const bool all = std::ranges::all_of(ways, [&](Way way) { return signs(key, public_key, way.hash, way.padding); });
+  ERR_clear_error();
+  return all;
 }
 
 }  // namespace longhaul::identity

@@ -21,15 +21,20 @@ class Signer {
   enum class Kind : std::uint8_t {
     rsa_pkcs1,   // data: a DigestInfo (RFC 8017, section 9.2)
     rsa_padded,  // data: as large as the modulus
+    rsa_pss,     // data: a digest of SHA-256, -384 or -512, to be padded as in TLS (RFC 8446, section 4.2.3):
+                 // MGF1 with the same hash, a salt as long as the digest
     ecdsa,       // data: a digest; out: r and s, each as large as the curve's order
   };
   // Whether the first `size` bytes of `out` are a signature.
   virtual bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) = 0;
 };
 
+// By whom data is padded for RSA-PSS. Only the second needs a signer of Kind::rsa_padded.
+enum class PssPadding : std::uint8_t { signer, openssl };
+
 // The private key for `public_key`; null if that is neither RSA nor EC. The signer outlives every use of the
 // key.
-EvpKey key_of(Signer& signer, const EVP_PKEY* public_key);
+EvpKey key_of(Signer& signer, const EVP_PKEY* public_key, PssPadding padding);
 // Whether the signer has the private key for `public_key`: signs as TLS does, and verifies the signature.
 bool fits(EVP_PKEY* key, EVP_PKEY* public_key);
 

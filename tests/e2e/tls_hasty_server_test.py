@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A listed server that says something and closes as soon as its own handshake is over, while the client's, which takes a round trip
-of the line longer, is not: the client gets what it would get from the server itself."""
+"""A listed server that ends its connection in one of several ways, also as soon as its own handshake is over, while the client's,
+which takes a round trip of the line longer, is not: the client gets what it would get from the server itself."""
 
 import contextlib
+import fcntl
 import socket
 import ssl
+import struct
+import termios
 import threading
 
 import tcp
 import tls
-from lab import SERVER
+from lab import SERVER, until
 from pair import PairTest
 
 SAID = b"the last words of a server that does not wait " * 1000
+ASKED = b"question"
+# A record of that length that nobody can decrypt: who gets it reports bad_record_mac.
+FORGED = b"\x17\x03\x03\x00\x20" + bytes(32)
+VERSIONS = (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2)
 
 
 class HastyServer:
-    """Of TLS, on port 443 of the node `server`. Without close_notify if `cuts` says so."""
+    """Of TLS, on port 443 of the node `server`. `ends` says how: "properly", "cut" (without close_notify), "failed" (with a fatal
+    alert), or "reset" (the same, and then a TCP reset). With `waits` not before it has heard a question."""
 
     def __init__(self, lab, certificate, key):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
-        self.cuts = False
+        self.ends, self.waits = "properly", False
         with lab.inside("server"):
             self.listener = socket.create_server((SERVER, 443))
         self.thread = threading.Thread(target=self.serve, daemon=True)
@@ -48,11 +56,33 @@ class HastyServer:
                 if not received:
                     return
                 heard.write(received)
+        if self.waits:
+            accepted.sendall(says.read())
+            self.hear(accepted, connection, heard)
         connection.write(SAID)
-        if not self.cuts:
+        if self.ends == "properly":
             with contextlib.suppress(ssl.SSLWantReadError):
                 connection.unwrap()
+        elif self.ends in ("failed", "reset"):
+            heard.write(FORGED)
+            with contextlib.suppress(ssl.SSLError):
+                connection.read()
         accepted.sendall(says.read())
+        if self.ends == "reset":
+            until(lambda: not fcntl.ioctl(accepted, termios.TIOCOUTQ, bytes(4)).strip(b"\0"), tcp.PATIENCE, what="all has arrived")
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    @staticmethod
+    def hear(accepted, connection, heard):
+        got = b""
+        while got != ASKED:
+            try:
+                got += connection.read()
+            except ssl.SSLWantReadError:
+                received = accepted.recv(65536)
+                if not received:
+                    raise OSError("the client has not asked") from None
+                heard.write(received)
 
     def stop(self):
         self.listener.shutdown(socket.SHUT_RDWR)
@@ -73,32 +103,65 @@ class TlsHastyServer(PairTest):
             {"addresses": [SERVER], "names": ["hasty.corp"], "certificate": str(cls.at_pair[0]), "key": str(cls.at_pair[1]),
              "ca": str(cls.authority.certificate)}]
 
-    def heard(self, version):
-        """All bytes until the end, and whether that was a proper one. The client says nothing."""
+    def connect(self, version):
+        """A connection, its two buffers and the connection below, after its handshake. It must be decrypted."""
         context = ssl.create_default_context(cafile=self.authority.certificate)
         context.minimum_version = context.maximum_version = version
         # Python's default hides with OpenSSL 3 what is looked for here.
         context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
+        arrives, says = ssl.MemoryBIO(), ssl.MemoryBIO()
+        connection = context.wrap_bio(arrives, says, server_hostname="hasty.corp")
         plain = tcp.connect(self.lab, SERVER, 443).socket
-        got = b""
-        with context.wrap_socket(plain, server_hostname="hasty.corp", suppress_ragged_eofs=False) as connection:
-            shown = ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
-            self.assertIn(shown.split(), [self.at_pair[0].read_text().split()], "it is decrypted")
-            while True:
-                try:
-                    received = connection.recv(65536)
-                except ssl.SSLError as error:
-                    self.assertTrue(isinstance(error, ssl.SSLEOFError) or error.reason == "UNEXPECTED_EOF_WHILE_READING", error)
-                    return got, False
-                if not received:
-                    return got, True
-                got += received
+        self.addCleanup(plain.close)
+        while True:
+            try:
+                connection.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(says.read())
+                arrives.write(plain.recv(65536))
+        plain.sendall(says.read())
+        shown = ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
+        self.assertIn(shown.split(), [self.at_pair[0].read_text().split()], "it is decrypted")
+        return connection, arrives, says, plain
 
-    def test_what_it_has_said_arrives_and_so_does_the_way_in_which_it_has_ended(self):
-        for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
-            for cuts in (False, True):
-                with self.subTest(version=version, cuts=cuts):
-                    self.server.cuts = cuts
-                    self.assertEqual(self.heard(version), (SAID, not cuts))
+    def heard(self, version, asked=b""):
+        """All bytes until the end of the TCP connection, which must not be reset, and how that of TLS has ended."""
+        connection, arrives, says, plain = self.connect(version)
+        if asked:
+            connection.write(asked)
+            plain.sendall(says.read())
+        while received := plain.recv(65536):
+            arrives.write(received)
+        arrives.write_eof()
+        plain.close()
+        got = b""
+        while True:
+            try:
+                piece = connection.read(65536)
+            except ssl.SSLZeroReturnError:
+                return got, "properly"
+            except ssl.SSLError as error:
+                if isinstance(error, ssl.SSLEOFError) or error.reason == "UNEXPECTED_EOF_WHILE_READING":
+                    return got, "cut"
+                self.assertEqual(error.reason, "SSLV3_ALERT_BAD_RECORD_MAC")
+                return got, "failed"
+            if not piece:
+                return got, "properly"
+            got += piece
+
+    def check(self, asked, ways):
+        self.server.waits = bool(asked)
+        for version in VERSIONS:
+            for how in ways:
+                with self.subTest(version=version, how=how):
+                    self.server.ends = how
+                    self.assertEqual(self.heard(version, asked), (SAID, how.replace("reset", "failed")))
         self.pair.wait_flows(0)
         self.assertEqual(set(self.datacenter.reasons()) - {"optimised"}, set())
+
+    def test_what_it_has_said_arrives_and_so_does_the_way_in_which_it_has_ended(self):
+        self.check(b"", ("properly", "cut", "failed"))
+
+    def test_the_same_after_a_question(self):
+        self.check(ASKED, ("properly", "cut", "failed", "reset"))

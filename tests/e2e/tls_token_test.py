@@ -16,7 +16,21 @@ from smb_test import made
 NAMES = ("ec.corp", "rsa.corp")
 
 
-@unittest.skipUnless(tokens.MODULE.exists() and shutil.which("softhsm2-util"), "SoftHSM is not installed (softhsm2)")
+HAS_SOFTHSM = tokens.MODULE.exists() and shutil.which("softhsm2-util")
+
+
+def issue_rsa(authority, name):
+    """(certificate, key) for a host."""
+    key, request, certificate = (authority.folder / f"{name}-token{end}" for end in (".key", ".csr", ".crt"))
+    for words in (("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request,
+                   "-addext", f"subjectAltName=DNS:{name}"),
+                  ("x509", "-req", "-in", request, "-CA", authority.certificate, "-CAkey", authority.key,
+                   "-CAcreateserial", "-days", 30, "-copy_extensions", "copy", "-out", certificate)):
+        subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True, timeout=60)
+    return certificate, key
+
+
+@unittest.skipUnless(HAS_SOFTHSM, "SoftHSM is not installed (softhsm2)")
 class TlsToken(PairTest):
     line = ("51.84mbit,20",)
 
@@ -26,7 +40,7 @@ class TlsToken(PairTest):
         cls.token = tokens.Token(cls.lab.scratch / "token")
         cls.at_server = {name: cls.authority.issue(name) for name in (*NAMES, "minted.corp")}
         cls.mint = tls.Authority(cls.lab.scratch / "mint", "Mint CA", "permitted;DNS:corp")
-        cls.at_pair = {"ec.corp": cls.authority.issue("ec.corp"), "rsa.corp": cls.issue_rsa("rsa.corp")}
+        cls.at_pair = {"ec.corp": cls.authority.issue("ec.corp"), "rsa.corp": issue_rsa(cls.authority, "rsa.corp")}
         for number, (name, (_, key)) in enumerate(cls.at_pair.items(), 1):
             cls.token.take(key, name, number)
             key.rename(key.with_suffix(".away"))  # nothing has it but the token
@@ -46,16 +60,6 @@ class TlsToken(PairTest):
     def mint_table(cls):
         return {"addresses": [SERVER], "names": ["minted.corp"], "mode": "mint", "certificate": str(cls.mint.certificate),
                 "key": cls.token.uri("mint"), "ca": str(cls.authority.certificate)}
-
-    @classmethod
-    def issue_rsa(cls, name):
-        key, request, certificate = (cls.authority.folder / f"{name}-token{end}" for end in (".key", ".csr", ".crt"))
-        for words in (("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request,
-                       "-addext", f"subjectAltName=DNS:{name}"),
-                      ("x509", "-req", "-in", request, "-CA", cls.authority.certificate, "-CAkey", cls.authority.key,
-                       "-CAcreateserial", "-days", 30, "-copy_extensions", "copy", "-out", certificate)):
-            subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True, timeout=60)
-        return certificate, key
 
     def fetch(self, name, path, *options):
         target = self.lab.scratch / "fetched"
@@ -178,3 +182,58 @@ class TlsToken(PairTest):
         # The library sees a token that has returned once nothing uses it any more, perhaps only after the first reload.
         until(self.is_decrypted_again, 90, what="the token is used again")
         self.assertEqual(self.fetch("rsa.corp", "plain"), data)
+
+
+class OneWay(PairTest):
+    """Many hardware security modules do not sign what somebody else has padded; others, older ones, do nothing else."""
+    line = ("51.84mbit,20",)
+    mechanisms = ()
+
+    @classmethod
+    def prepare(cls):
+        cls.authority = tls.Authority(cls.lab.scratch / "ca")
+        token = tokens.Token(cls.lab.scratch / "token", mechanisms=cls.mechanisms)
+        at_server, cls.at_pair = cls.authority.issue("rsa.corp"), issue_rsa(cls.authority, "rsa.corp")
+        token.take(cls.at_pair[1], "rsa.corp", 1)
+        cls.at_pair[1].unlink()
+        cls.nginx = tls.Nginx(cls.lab, [("rsa.corp", at_server, "")])
+        cls.datacenter.environment = token.environment
+        cls.datacenter.settings["process"]["writable"] = [str(token.tokens)]
+        cls.datacenter.settings["tls_server"] = [{
+            "addresses": [SERVER], "names": ["rsa.corp"], "certificate": str(cls.at_pair[0]), "key": token.uri("rsa.corp"),
+            "ca": str(cls.authority.certificate)}]
+
+    def check_all_signatures(self):
+        data = made(100_000, 1)
+        (self.nginx.files / "page").write_bytes(data)
+        target = self.lab.scratch / "fetched"
+        for options in (("--tlsv1.3",), ("--tls-max", "1.2")):
+            target.unlink(missing_ok=True)
+            self.lab.run("client", *tls.curl_words("rsa.corp", "page", "--cacert", self.authority.certificate, "--max-time", 60,
+                                                   "--output", target, *options))
+            self.assertEqual(target.read_bytes(), data)
+        for version, kind in (("-tls1_3", "rsa_pss_rsae_"), ("-tls1_2", "rsa_pss_rsae_"), ("-tls1_2", "rsa_pkcs1_")):
+            for digest in ("sha256", "sha384", "sha512"):
+                with self.subTest(version=version, kind=kind, digest=digest):
+                    said = self.lab.run("client", "openssl", "s_client", "-connect", f"{SERVER}:443", "-servername", "rsa.corp", version,
+                                        "-sigalgs", f"{kind}{digest}:ecdsa_secp256r1_sha256", "-CAfile", self.authority.certificate,
+                                        "-verify_return_error")
+                    self.assertEqual([line.partition(": ")[2] for line in said.splitlines() if line.startswith("Peer sign")],
+                                     [digest.upper(), "RSA-PSS" if "pss" in kind else "RSA"])
+        self.assertEqual(set(self.datacenter.reasons()) - {"optimised"}, set())
+
+
+@unittest.skipUnless(HAS_SOFTHSM, "SoftHSM is not installed (softhsm2)")
+class TokenWithoutRawRsa(OneWay):
+    mechanisms = ("CKM_RSA_PKCS", "CKM_RSA_PKCS_PSS")
+
+    def test_it_pads_itself(self):
+        self.check_all_signatures()
+
+
+@unittest.skipUnless(HAS_SOFTHSM, "SoftHSM is not installed (softhsm2)")
+class TokenWithoutPss(OneWay):
+    mechanisms = ("CKM_RSA_PKCS", "CKM_RSA_X_509")
+
+    def test_openssl_pads_for_it(self):
+        self.check_all_signatures()

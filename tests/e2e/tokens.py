@@ -11,14 +11,15 @@ PIN, WRONG_PIN = "246810", "111111"
 
 
 class Token:
-    """`label` is its name; `environment` is what programs need that use it."""
+    """`label` is its name; `environment` is what programs need that use it; `mechanisms` (CKM_…): the only ones that it has."""
 
-    def __init__(self, folder, label="test"):
+    def __init__(self, folder, label="test", mechanisms=()):
         self.folder, self.label = folder, label
         self.tokens = folder / "tokens"
         self.tokens.mkdir(parents=True)
         configuration = folder / "softhsm2.conf"
-        configuration.write_text(f"directories.tokendir = {self.tokens}\nlog.level = ERROR\n", encoding="ascii")
+        configuration.write_text(f"directories.tokendir = {self.tokens}\nlog.level = ERROR\n" +
+                                 (f"slots.mechanisms = {','.join(mechanisms)}\n" if mechanisms else ""), encoding="ascii")
         self.environment = {"SOFTHSM2_CONF": str(configuration)}
         self.pin_file = folder / "pin"
         self.set_pin(PIN)

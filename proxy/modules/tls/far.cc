@@ -231,6 +231,7 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
   now_ = now;
   lan_ended_ = true;
   if (state_ == State::shaking) return after(handshakes_->server_ended(now, ending));
+  // After a fatal alert of the server, the stream has ended, and that still arrives.
   if (ending == modules::Ending::reset) return out_.abort();
   if (state_ == State::hello) splice(reasons::tls_not_understood);
   if (state_ == State::aside) return out_.end_stream();

@@ -42,15 +42,14 @@ FarPlaintext::Outcome FarPlaintext::give_up_memory(TimePoint now) {
 FarPlaintext::Outcome FarPlaintext::read_outputs() {
   while (auto output = reader_->poll_output()) {
     if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
-      if (!server_.leg().write(server->bytes.bytes())) return Outcome::failed;
+      if (!write(server->bytes.bytes())) return Outcome::failed;
     } else if (auto* client = std::get_if<modules::ToStream>(&*output)) {
       out_.pass_on(std::move(client->bytes));
     } else if (auto* message = std::get_if<modules::ToTwin>(&*output)) {
       out_.tell(OfReader{.bytes = static_cast<std::uint32_t>(message->message.size())},
                 std::move(message->message));
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
-      if (server_was_cut_) out_.tell(Truncated{});
-      out_.end_stream();
+      end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
       if (client_was_orderly_) server_.leg().close();
       flush(server_, out_);
@@ -66,29 +65,39 @@ FarPlaintext::Outcome FarPlaintext::read_outputs() {
 FarPlaintext::Outcome FarPlaintext::from_server(TimePoint now) {
   Buffer plain;
   const auto got = server_.leg().read(plain);
-  const Outcome read = got == Leg::Read::failed ? Outcome::failed : Outcome::goes_on;
+  const bool is_end = got == Leg::Read::closed || server_has_failed();
+  const Outcome read = got == Leg::Read::failed && !is_end ? Outcome::failed : Outcome::goes_on;
   if (reader_) {
     if (!plain.empty()) reader_->from_lan(now, Slice::copy_of(plain));
-    if (got == Leg::Read::closed && !std::exchange(server_done_, true))
-      reader_->lan_ended(now, modules::Ending::closed);
-    return read_outputs() == Outcome::failed ? Outcome::failed : read;
+    if (is_end && !std::exchange(server_done_, true)) reader_->lan_ended(now, modules::Ending::closed);
+    if (read_outputs() == Outcome::failed) return Outcome::failed;
+  } else {
+    if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
+    flush(server_, out_);
+    if (is_end) end_stream();
   }
-  if (!plain.empty()) out_.pass_on(Slice::copy_of(plain));
-  flush(server_, out_);
-  if (got == Leg::Read::closed) out_.end_stream();
   return read;
 }
 
+// After its close_notify, how the server's connection ends means nothing.
+void FarPlaintext::end_stream() {
+  if (const auto alert = server_.leg().fatal_alert())
+    out_.tell(Alerted{.description = *alert});
+  else if (server_was_cut_)
+    out_.tell(Truncated{});
+  out_.end_stream();
+}
+
+bool FarPlaintext::write(Bytes plain) { return server_has_failed() || server_.leg().write(plain); }
+
 FarPlaintext::Outcome FarPlaintext::server_ended(TimePoint now) {
+  if (std::exchange(server_done_, true)) return Outcome::goes_on;
+  server_was_cut_ = true;
   if (reader_) {
-    if (std::exchange(server_done_, true)) return Outcome::goes_on;
-    server_was_cut_ = true;
     reader_->lan_ended(now, modules::Ending::closed);
     return read_outputs();
   }
-  // After its close_notify, this is dropped.
-  out_.tell(Truncated{});
-  out_.end_stream();
+  end_stream();
   return Outcome::goes_on;
 }
 
@@ -98,7 +107,7 @@ FarPlaintext::Outcome FarPlaintext::from_client(TimePoint now, Bytes plain) {
     if (!plain.empty()) reader_->from_stream(now, Slice::copy_of(plain));
     return read_outputs();
   }
-  if (!server_.leg().write(plain)) return Outcome::failed;
+  if (!write(plain)) return Outcome::failed;
   flush(server_, out_);
   return Outcome::goes_on;
 }

@@ -45,6 +45,10 @@ class FarPlaintext {
 
  private:
   Outcome read_outputs();
+  // After its fatal alert, it reads nothing.
+  bool server_has_failed() const { return server_.leg().fatal_alert().has_value(); }
+  bool write(Bytes plain);
+  void end_stream();
 
   twin::Outputs<Message>& out_;
   Upstream& server_;

@@ -28,6 +28,13 @@ int give_certificate_status(SSL* ssl, void*) {
   return SSL_TLSEXT_ERR_OK;
 }
 
+// The description of the alert that the other end has sent (RFC 8446, section 6), if that is the error.
+std::optional<std::uint8_t> alert_of(unsigned long error) {
+  const int description = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL || description <= SSL_AD_CLOSE_NOTIFY || description > 255) return std::nullopt;
+  return static_cast<std::uint8_t>(description);
+}
+
 Context make(const SSL_METHOD* method) {
   Context context(SSL_CTX_new(method));
   if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) throw std::bad_alloc();
@@ -171,6 +178,7 @@ Leg::Read Leg::read(Buffer& plain) {
       case SSL_ERROR_ZERO_RETURN:
         return Read::closed;
       default:
+        if (!fatal_alert_) fatal_alert_ = alert_of(ERR_peek_error());
         return Read::failed;
     }
   }

@@ -4,7 +4,9 @@
 #pragma once
 #include <openssl/ssl.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -78,6 +80,8 @@ class Leg {
   Read read(Buffer& plain);  // appends all available plaintext
   // Whether read() has failed because there were too many handshake messages.
   bool is_flooded() const { return is_flooded_; }
+  // After read() has failed: the fatal alert of the other end, if there was one; never close_notify.
+  std::optional<std::uint8_t> fatal_alert() const { return fatal_alert_; }
   bool write(Bytes plain);
   void close();  // close_notify
 
@@ -92,6 +96,7 @@ class Leg {
   BIO* out_;
   std::uint64_t messages_ = 0, read_bytes_ = 0;  // after the handshake
   bool is_flooded_ = false;
+  std::optional<std::uint8_t> fatal_alert_;
 };
 
 }  // namespace longhaul::tls

@@ -162,7 +162,16 @@ void Near::from_twin(TimePoint now, Slice bytes) {
     truncated_ = true;
     return;
   }
+  if (message && is_plain)
+    if (const auto* alerted = std::get_if<Alerted>(&*message)) return take_alert(alerted->description);
   out_.abort();
+}
+
+// It stands for the end that follows.
+void Near::take_alert(std::uint8_t description) {
+  if (description == kCloseNotify || description == kUserCanceled || alert_) return out_.abort();
+  forget_sessions();
+  alert_ = description;
 }
 
 void Near::take_keys(TimePoint now, const Keys& keys) {
@@ -231,13 +240,20 @@ void Near::read_plaintext() {
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
       out_.end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
-      if (!truncated_) client_->close();
-      out_.end_lan();
+      end_client();
     } else {
       state_ = State::over;
       return out_.abort();
     }
   }
+}
+
+void Near::end_client() {
+  if (alert_)
+    client_->alert(*alert_);
+  else if (!truncated_)
+    client_->close();
+  out_.end_lan();
 }
 
 void Near::lan_ended(TimePoint now, modules::Ending ending) {
@@ -272,6 +288,9 @@ void Near::from_stream(TimePoint now, Slice bytes) {
 }
 
 void Near::stream_ended(TimePoint now, modules::Ending ending) {
+  // The far half no longer reads the client, whose connection ends with the alert.
+  const bool is_told = alert_ && std::exchange(server_ended_, true);
+  if (is_told && state_ == State::open) return;
   if (ending == modules::Ending::reset) forget_sessions();
   if (ending == modules::Ending::reset || state_ == State::resuming) return out_.abort();
   if (state_ != State::open) return out_.end_lan();

@@ -77,6 +77,8 @@ class Near final : public modules::Module {
   void open(TimePoint now, const std::string& name);
   void take_keys(TimePoint now, const Keys& keys);
   void take_said(TimePoint now, const Said& said);
+  void take_alert(std::uint8_t description);
+  void end_client();
   void open_records(TimePoint now);
   void read_plaintext();
   void step_aside(modules::Reason reason);
@@ -96,6 +98,8 @@ class Near final : public modules::Module {
   std::uint64_t unheard_ = 0;  // of these: with plaintext that this half does not know yet (Said)
   std::optional<SealedClient> client_;  // in State::open
   bool client_closed_ = false, lan_ended_ = false, truncated_ = false;
+  std::optional<std::uint8_t> alert_;  // of the server: how the connection ends
+  bool server_ended_ = false;          // with that alert
   modules::Reason reason_{};
   modules::Ends ends_;
   modules::PlaintextReaders readers_;

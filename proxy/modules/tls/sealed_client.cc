@@ -8,8 +8,7 @@ namespace longhaul::tls {
 namespace {
 
 // RFC 8446, section 6.
-constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
-constexpr std::uint8_t kUserCanceled = 90;
+constexpr std::uint8_t kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
 constexpr std::uint8_t kWarning = 1, kFatal = 2;
 // Limit of a client's records without data: that many, and one more for that many bytes of data.
 constexpr std::uint64_t kMostWithoutData = 32, kDataForOneWithout = 64 << 10;
@@ -69,9 +68,13 @@ SealedClient::Next SealedClient::on_handshake_message(Bytes message) {
   return Next::more;
 }
 
-SealedClient::Next SealedClient::fail(std::uint8_t alert) {
-  seal(ContentType::alert, std::array{std::byte{kFatal}, std::byte{alert}});
+SealedClient::Next SealedClient::fail(std::uint8_t description) {
+  alert(description);
   return Next::failed;
+}
+
+void SealedClient::alert(std::uint8_t description) {
+  seal(ContentType::alert, std::array{std::byte{kFatal}, std::byte{description}});
 }
 
 void SealedClient::update_keys() {

@@ -12,6 +12,9 @@
 
 namespace longhaul::tls {
 
+// Descriptions of alerts that do not report a failure (RFC 8446, section 6.1).
+inline constexpr std::uint8_t kCloseNotify = 0, kUserCanceled = 90;
+
 class SealedClient {
  public:
   // `secrets` must fit (Layer::fits()). `out` outlives this object.
@@ -29,10 +32,11 @@ class SealedClient {
   Next read(Records& records, Buffer& plain);
   void send(Bytes plain);
   void close();  // close_notify
+  void alert(std::uint8_t description);  // fatal
 
  private:
   void seal(ContentType type, Bytes plain);
-  Next fail(std::uint8_t alert);
+  Next fail(std::uint8_t description);
   Next on_alert(Bytes alert) const;
   Next on_handshake_message(Bytes message);
   void update_keys();

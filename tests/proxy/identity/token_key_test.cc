@@ -25,13 +25,18 @@ struct Folder {
   fs::path path = fs::temp_directory_path() / ("longhaul-token-" + std::to_string(::getpid()));
   Folder() {
     fs::create_directories(path / "tokens");
-    std::ofstream(path / "softhsm2.conf")
-        << "directories.tokendir = " << (path / "tokens").string() << "\nlog.level = ERROR\n";
+    configure("");
     ::setenv("SOFTHSM2_CONF", (path / "softhsm2.conf").c_str(), 1);
   }
   ~Folder() {
     (void)wait_for_token_threads(std::chrono::seconds(60));
     fs::remove_all(path);
+  }
+  // `more`: lines of SoftHSM's configuration, for what opens the library from now on.
+  void configure(const std::string& more) const {
+    std::ofstream(path / "softhsm2.conf")
+        << "directories.tokendir = " << (path / "tokens").string() << "\nlog.level = ERROR\n"
+        << more << '\n';
   }
   void run(const std::string& arguments) const {
     REQUIRE(std::system(("softhsm2-util " + arguments + " >" + (path / "said").string() + " 2>&1").c_str()) ==
@@ -116,6 +121,27 @@ TEST_CASE("token key: keys of a token sign, and what is wrong with others is sai
   CHECK(sign(*second, rsa.get()) == "signed");
   first.reset();
   CHECK(sign(*second, rsa.get()) == "signed");
+}
+
+// Many hardware security modules do not sign what somebody else has padded.
+TEST_CASE("token key: an RSA key pads for PSS itself, or signs padded data; one of both is enough") {
+  if (!has_softhsm()) return;
+  const Folder folder;
+  folder.make_token("one");
+  const EvpKey rsa(EVP_RSA_gen(2048));
+  folder.import("one", rsa.get(), "rsa", "01");
+  const auto try_out_with = [&](const std::string& mechanisms) {
+    REQUIRE(wait_for_token_threads(std::chrono::seconds(60)));  // so that the library is opened again
+    folder.configure("slots.mechanisms = CKM_RSA_" + mechanisms);
+    return open("token=one;object=rsa", rsa.get())->try_out();
+  };
+  CHECK(try_out_with("PKCS,CKM_RSA_PKCS_PSS").empty());
+  CHECK(try_out_with("PKCS,CKM_RSA_X_509").empty());
+  for (const char* const mechanisms : {"PKCS", "PKCS_PSS,CKM_RSA_X_509"}) {
+    const std::string said = try_out_with(mechanisms);
+    CAPTURE(said);
+    CHECK(said.starts_with("it is not the key of the certificate, or not one for TLS: the token failed to sign: "));
+  }
 }
 
 TEST_CASE("token key: a token that was deleted fails, and the PIN is not tried again after it was refused") {

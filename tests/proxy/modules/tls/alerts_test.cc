@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client ends a connection, with alerts of TLS 1.3 that libssl does not send (RFC 8446, section 6).
+// How a client or a server ends a connection with alerts (RFC 8446, section 6), some of which libssl does not send.
 #include <array>
 #include <catch2/catch.hpp>
 #include <optional>
 
 #include "crypto/tls_records.h"
+#include "proxy/modules/tls/messages.h"
 #include "tests/proxy/modules/tls/play.h"
 
 namespace longhaul::tls {
@@ -80,6 +81,73 @@ TEST_CASE("tls: a client that cancels alone has not closed, and one that reports
   fails.play.twins.run();
   CHECK_FALSE(fails.play.server->closed);
   CHECK(fails.play.twins.is_reset());
+}
+
+TEST_CASE("tls: a server's fatal alert reaches the client behind its data, and nobody is reset") {
+  const World world;
+  const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(version, seed);
+    Play play(world, world.real, "a.corp", seed, Play::Until::answered,
+              [&](Play& p) { SSL_set_max_proto_version(p.client.ssl(), version); });
+    REQUIRE(play.client.heard == play.answer);
+    play.server->say("goodbye");
+    play.server->fail();
+    play.twins.server_sends(play.server->out());
+    // What the client says meanwhile reaches nobody.
+    const std::string before = play.twins.at_server;
+    play.client.say("more");
+    play.twins.client_sends(play.client.out());
+    play.twins.run();
+    CHECK(play.twins.at_server == before);
+    CHECK(play.twins.near.lan_ended);
+    play.twins.server_ends();
+    play.twins.client_ends();
+    play.twins.run();
+    CHECK_FALSE(play.twins.is_reset());
+    CHECK(play.client.heard == play.answer + "goodbye");
+    CHECK(play.client.failed);
+    CHECK_FALSE(play.client.closed);
+    CHECK(play.client.heard_alert() == End::kFails);
+    for (const auto* half : {&play.twins.near, &play.twins.far}) {
+      CHECK(half->lan_ended);
+      CHECK(half->stream_ended);
+    }
+  }
+}
+
+TEST_CASE("tls: after the server's alert the near half waits for its client, whatever becomes of the stream") {
+  const World world;
+  for (const bool is_complete : {false, true}) {
+    CAPTURE(is_complete);
+    Play play(world, world.real, "a.corp", 1, Play::Until::answered);
+    kit::Watched& near = play.twins.near;
+    near.module.from_twin(play.twins.now, twin::encode(tls::Message(Alerted{.description = 80})));
+    near.collect();
+    CHECK_FALSE(near.lan_ended);  // what the server said before may be on its way
+    if (is_complete) near.module.stream_ended(play.twins.now, modules::Ending::closed);
+    near.module.stream_ended(play.twins.now, modules::Ending::reset);
+    near.collect();
+    CHECK(near.lan_ended == is_complete);
+    CHECK(near.aborted == !is_complete);
+  }
+}
+
+TEST_CASE("tls: an alert from the twin that would be a proper end, or a second one, resets") {
+  const World world;
+  for (const std::uint8_t wrong : {kCloses, kCancels}) {
+    Play play(world, world.real, "a.corp", 1, Play::Until::answered);
+    play.twins.near.module.from_twin(play.twins.now, twin::encode(tls::Message(Alerted{.description = wrong})));
+    play.twins.near.collect();
+    CHECK(play.twins.near.aborted);
+    CHECK(play.twins.near.to_lan.empty());
+  }
+  Play play(world, world.real, "a.corp", 1, Play::Until::answered);
+  for (const bool is_second : {false, true}) {
+    play.twins.near.module.from_twin(play.twins.now, twin::encode(tls::Message(Alerted{.description = kHasFailed})));
+    play.twins.near.collect();
+    CHECK(play.twins.near.aborted == is_second);
+  }
 }
 
 }  // namespace

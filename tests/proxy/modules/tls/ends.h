@@ -20,6 +20,9 @@ struct Asked final : LegUser {
   std::string protocol = "echo/1", status, secrets;
 };
 
+// Application data that nobody can decrypt.
+inline std::string forged_record() { return std::string{0x17, 3, 3, 0, 32} + std::string(32, 'x'); }
+
 // An end of the connection that uses libssl as any program does.
 class End {
  public:
@@ -59,6 +62,14 @@ class End {
   }
   void say(const std::string& text) { REQUIRE(leg_.write(std::as_bytes(std::span(text)))); }
   void close() { leg_.close(); }
+  // Of a record that does not decrypt, it says so: with the alert bad_record_mac.
+  static constexpr int kFails = SSL_AD_BAD_RECORD_MAC;
+  void fail() {
+    std::string forged = forged_record();
+    take(forged);
+    REQUIRE(failed);
+  }
+  int heard_alert() const { return leg_.fatal_alert().value_or(0); }
   void speaks(const std::string& protocol) { asked_.protocol = protocol; }
   void have_status(const std::string& status) { asked_.status = status; }
   std::string got_status() {

@@ -86,6 +86,7 @@ struct Conversation {
         REQUIRE(message.has_value());
         named += std::holds_alternative<Truncated>(*message)  ? "truncated "
                  : std::holds_alternative<OfReader>(*message) ? "of-reader "
+                 : std::holds_alternative<Alerted>(*message)  ? "alerted "
                                                               : "? ";
       } else if (std::holds_alternative<modules::EndStream>(*output)) {
         named += "end-stream ";
@@ -157,10 +158,33 @@ TEST_CASE("tls far plaintext: no proper end is invented") {
 TEST_CASE("tls far plaintext: records that do not decrypt end the connection") {
   const bool is_read = GENERATE(false, true);
   Conversation one(is_read);
-  const std::string forged("\x17\x03\x03\x00\x20" + std::string(32, 'x'));
+  const std::string forged = forged_record();
   one.shaken.upstream.leg().feed(std::as_bytes(std::span(forged)));
   CHECK(one.plaintext.from_server({}) == Outcome::failed);
   CHECK_FALSE(one.shaken.upstream.leg().is_flooded());
+  ERR_clear_error();
+}
+
+TEST_CASE("tls far plaintext: after the server's fatal alert nothing is sent to it") {
+  const bool is_read = GENERATE(false, true);
+  Conversation one(is_read);
+  one.shaken.server.fail();
+  CHECK(one.server_spoke() == Outcome::goes_on);
+  CHECK(one.outputs() == (is_read ? "" : "alerted end-stream "));
+  if (is_read) {  // which may have something to say to either end before it ends the stream
+    one.script.outputs.push_back(modules::ToLan{slice_of("its question")});
+    one.script.outputs.push_back(modules::ToStream{slice_of("its answer")});
+    one.script.outputs.push_back(modules::EndStream{});
+  }
+  CHECK(one.client_says("question") == Outcome::goes_on);
+  CHECK(one.outputs() == (is_read ? "stream:its answer alerted end-stream " : ""));
+  CHECK(one.plaintext.from_server({}) == Outcome::goes_on);
+  CHECK(one.plaintext.server_ended({}) == Outcome::goes_on);
+  if (is_read) one.script.outputs.push_back(modules::EndLan{});
+  CHECK(one.plaintext.client_ended({}, CloseNotify::came) == Outcome::goes_on);
+  CHECK(one.outputs() == "end-lan ");
+  CHECK_FALSE(one.shaken.server.closed);
+  if (is_read) CHECK(one.script.heard == "told server-end client:question client-end ");
   ERR_clear_error();
 }
 

@@ -57,7 +57,8 @@ struct Play {
     const bool is_time = greets ? server->is_up : server->heard == question;
     if (is_time && !std::exchange(answered, true)) {
       server->say(answer);
-      if (closes && !cuts) server->close();
+      if (closes && !cuts && !fails) server->close();
+      if (fails) server->fail();
     }
     if (client.closed && !std::exchange(closed, true)) client.close();
     twins.client_sends(client.out());
@@ -80,6 +81,7 @@ struct Play {
   bool closes;
   bool greets = false;  // the server says `answer` after its handshake, without a question
   bool cuts = false;    // its connection ends without close_notify
+  bool fails = false;   // the same with a fatal alert
   kit::Twins twins;
   Context client_context, server_context;
   End client;

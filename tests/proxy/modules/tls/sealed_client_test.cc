@@ -72,6 +72,9 @@ TEST_CASE("tls sealed client: data is opened and sealed, and closed by close_not
   CHECK(one.read() == std::pair(SealedClient::Next::closed, std::string("!")));
   one.client.close();
   CHECK(one.heard() == "(21,1,0)");
+  Sealing fails;
+  fails.client.alert(80);
+  CHECK(fails.heard() == "(21,2,80)");
 }
 
 TEST_CASE(

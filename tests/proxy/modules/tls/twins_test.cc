@@ -30,18 +30,19 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
 
 TEST_CASE("tls: a server that closes while the client still shakes hands is heard to the end") {
   const World world;
-  const bool cuts = GENERATE(false, true);
+  const auto [cuts, fails] = GENERATE(std::pair(false, false), std::pair(true, false), std::pair(false, true));
   for (unsigned seed = 0; seed < 60; ++seed) {
-    CAPTURE(seed, cuts);
-    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [cuts](Play& p) {
+    CAPTURE(seed, cuts, fails);
+    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [cuts = cuts, fails = fails](Play& p) {
       p.greets = true;
-      p.cuts = cuts;
+      p.cuts = cuts, p.fails = fails;
       p.asked = true;  // the client only listens
     });
     CHECK_FALSE(play.twins.is_reset());
     CHECK(play.client.is_up);
     CHECK(play.client.heard == play.answer);
-    CHECK(play.client.closed == !cuts);
+    CHECK(play.client.closed == (!cuts && !fails));
+    CHECK(play.client.heard_alert() == (fails ? End::kFails : 0));
     CHECK(play.twins.near.lan_ended);
     CHECK(play.redials == 0);
     CHECK(play.sees(world.shown));
