@@ -161,7 +161,8 @@ class Server {
           answer(cancelled, {});
         }
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
-        return answer(head, {});
+        answer(head, {});
+        return go_on_with_deferred();
       case 0x2C: {  // WRITE_AND_CLOSE: the data do not matter here
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, Fields{}.u16(load_le<std::uint16_t>(words, 2)).bytes);
@@ -200,9 +201,7 @@ class Server {
           handle->second.oplock = load_le<std::uint8_t>(words, 7) == 1 ? 3 : 0;
           handle->second.breaking = false;
         }
-        auto waiting = std::exchange(deferred, {});
-        for (const Slice& request : waiting) receive(request.bytes());
-        return;
+        return go_on_with_deferred();
       }
       case 0x32:
         return transaction(head, message, words);
@@ -213,6 +212,9 @@ class Server {
   }
 
  private:
+  void go_on_with_deferred() {
+    for (const Slice& request : std::exchange(deferred, {})) receive(request.bytes());
+  }
   static constexpr unsigned kUnicodeFlag = 0x8000;
   // Up to its end; letters beyond ASCII do not occur.
   static std::string text_of(const Head& head, Bytes bytes) {
