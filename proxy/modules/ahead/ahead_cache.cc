@@ -48,7 +48,7 @@ std::uint64_t AheadCache::seen(const OpenKey& key) const {
 }
 
 void AheadCache::pushed(const Ahead& ahead, const Slice& bytes, link::TimePoint now) {
-  if (ahead.offset >= kMostOffset) return;  // no file is that large
+  if (ahead.offset >= kMostOffset) return;
   waiting_.pushed(ahead, bytes);
 
   auto found = opens_.find(ahead.open);

@@ -33,6 +33,9 @@ struct AheadBounds {
 
 class AheadCache {
  public:
+  // No file is that large: a READ beyond it is not asked for here, because no data there is accepted.
+  static constexpr std::uint64_t kMostOffset = 1ull << 62;
+
   explicit AheadCache(std::shared_ptr<AheadAccount> account, AheadBounds bounds = {});
   ~AheadCache();
   AheadCache(const AheadCache&) = delete;
@@ -101,7 +104,6 @@ class AheadCache {
 
   // The bookkeeping of a piece costs memory too; the number of smaller pieces is limited.
   static constexpr std::size_t kMostSmallPieces = 1024, kUsualPieceBytes = 1024;
-  static constexpr std::uint64_t kMostOffset = 1ull << 62;
 
   void clear(Open& open);
   bool make_room(Open& open, std::uint64_t bytes);

@@ -17,7 +17,7 @@ class Channels;
 }
 
 // The version of the messages between the halves: a different one counts as another module.
-inline constexpr std::uint64_t kModuleVersion = 14;
+inline constexpr std::uint64_t kModuleVersion = 15;
 
 // State that the flows of a site share.
 struct Site {

@@ -123,7 +123,7 @@ struct Offer {
   static constexpr std::tuple kFields{&Offer::number, &Offer::open, &Offer::request, &Offer::questions,
                                       &Offer::response_bytes};
 };
-// far -> near: no client may receive it any more. GaveUp must follow, unless Took is under way.
+// far -> near: no client may receive it any more. GaveUp must follow, unless it or Took was sent before.
 struct Revoke {
   std::uint64_t number = 0;
   static constexpr std::tuple kFields{&Revoke::number};

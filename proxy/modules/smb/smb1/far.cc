@@ -151,8 +151,10 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message) {
-    // An unparsable answer still counts as one.
-    if (const auto header = parse_header(frame.message())) leg_.answered(number_of(*header));
+    // An unparsable answer still counts as one; but others wait for what one of ours says.
+    const auto header = parse_header(frame.message());
+    if (header && header->pid == kOwnPid) return out_.abort();
+    if (header) leg_.answered(number_of(*header));
     out_.pass_on(frame.bytes);
     return settle();
   }

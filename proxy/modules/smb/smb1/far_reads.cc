@@ -56,8 +56,7 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   if (found == files_.end() || !open) return read_through(asked.open, asked.message, frame);
   File& file = found->second;
   file.may_plan = true;
-  if (file.stamp != asked.stamp || !open->may_cache_reads() || !open->is_guarded(surroundings_.features) ||
-      stopped_ || asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
+  if (file.stamp != asked.stamp || !may_fetch(*open) || stopped_ || asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
       file.swallowed.size() >= kMostSwallowed) {
     file.policy.on_read(read.offset, read.length, limits());
     return read_through(asked.open, asked.message, frame);
@@ -154,19 +153,15 @@ void FarReads::give_up(const OpenKey& key, File& file) {
   for (Read& read : file.swallowed.take_all()) read_through(key, read.number, std::move(read.frame));
 }
 
+bool FarReads::may_fetch(const Open& open) const {
+  return open.may_cache_reads() && open.is_guarded(surroundings_.features);
+}
+
 std::optional<Interval> FarReads::next(const Open& open, File& file) {
-  if (!open.may_cache_reads() || !open.is_guarded(surroundings_.features) || leg_.is_busy(open.key))
+  if (!may_fetch(open) || leg_.is_busy(open.key) || !file.wanted.empty() || !open.may_read || !file.may_plan ||
+      stopped_ || !surroundings_.features.read_ahead)
     return std::nullopt;
   const ReadAheadLimits now = limits();
-  if (!file.wanted.empty()) {
-    Interval& first = file.wanted.front();
-    const Interval range{first.begin, std::min<std::uint64_t>(first.end, first.begin + now.largest_read)};
-    first.begin = range.end;
-    if (first.size() == 0) file.wanted.pop_front();
-    return range;
-  }
-  if (!open.may_read || !file.may_plan || stopped_ || !surroundings_.features.read_ahead)
-    return std::nullopt;
   if (ahead_bytes_ + now.largest_read > most_ahead_bytes_) return std::nullopt;
   auto range = file.policy.next(now);
   if (range && file.end_of_file) {
@@ -178,10 +173,10 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
 
 // Waiting READs come first, whatever their file; then a few files, the next few at the next call.
 void FarReads::pump() {
-  for (auto key = waiting_.begin(); key != waiting_.end() && leg_.has_room();) {
+  for (auto key = waiting_.begin(); key != waiting_.end() && leg_.has_room_for_client();) {
     const OpenKey open = *key++;
     File& file = files_.at(open);
-    pump(open, file);
+    fetch_wanted(open, file);
     if (file.wanted.empty()) waiting_.erase(open);
   }
   for (std::size_t n = std::min(files_.size(), kMostAtOnce); n > 0 && leg_.has_room(); --n) {
@@ -189,6 +184,21 @@ void FarReads::pump() {
     if (next == files_.end()) next = files_.begin();
     looked_at_ = next->first;
     pump(next->first, next->second);
+  }
+}
+
+// In the place of READs that the client has sent: they must not wait for requests of which it waits for none.
+void FarReads::fetch_wanted(const OpenKey& key, File& file) {
+  const Open* open = connection_.open(key);
+  // The client has locked it, for example: nothing is fetched any more, so the server answers.
+  if (!open || !may_fetch(*open)) return drop(key);
+  const std::uint32_t most = limits().largest_read;
+  while (!file.wanted.empty() && leg_.has_room_for_client() && !leg_.is_busy(key)) {
+    Interval& first = file.wanted.front();
+    const Interval range{first.begin, std::min<std::uint64_t>(first.end, first.begin + most)};
+    first.begin = range.end;
+    if (first.size() == 0) file.wanted.pop_front();
+    fetch(*open, file, range);
   }
 }
 

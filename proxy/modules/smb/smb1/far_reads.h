@@ -74,6 +74,8 @@ class FarReads {
   void give_up(const OpenKey& key, File& file);
   void read_through(const OpenKey& key, MessageNumber number, Slice frame);
   void make_void(File& file);
+  bool may_fetch(const Open& open) const;
+  void fetch_wanted(const OpenKey& key, File& file);
   std::optional<Interval> next(const Open& open, File& file);
   ReadAheadLimits limits() const;
 

@@ -32,7 +32,7 @@ Buffer find_next(std::uint16_t sid, const FindFirst& asked, std::uint32_t resume
 std::optional<Slice> FarSearches::request(const Message& message, const Slice& frame) {
   const Header& header = message.header;
   if (header.command == Command::find_close2 && message.first().words.size() >= 2)
-    erase(searches_.find(search_key(header.uid, header.tid, u16_at(message.first().words, 0))));
+    end(searches_.find(search_key(header.uid, header.tid, u16_at(message.first().words, 0))));
   if (header.command != Command::trans2) return frame;
   const auto part = parse_transaction(message, message.first());
   if (!part || !part->is_whole()) return frame;
@@ -52,7 +52,7 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   const auto next = parse_find_next(part->parameters);
   if (!next) return frame;
   const auto found = searches_.find(search_key(header.uid, header.tid, next->sid));
-  if (found == searches_.end()) return frame;
+  if (found == searches_.end() || found->second.ended) return frame;
   Search& search = found->second;
   // Pushed entries arrive before it, whatever was sent since.
   if (!search.plain && search.pushed != 0) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   }
   // The client continues on its own. If the server is further ahead, it must go back.
   if (search.is_ahead() && ask_again(search, *next, header, *part)) return std::nullopt;
-  erase(found);
+  end(found);
   return frame;
 }
 
@@ -183,6 +183,12 @@ void FarSearches::erase(Searches::iterator found) {
   searches_.erase(found);
 }
 
+// A client need not wait for its FIND_NEXT2: that is answered first, from the fetch.
+void FarSearches::end(Searches::iterator found) {
+  if (found == searches_.end() || !found->second.owed) return erase(found);
+  found->second.ended = true;
+}
+
 void FarSearches::answered(const Message& answer, const std::optional<Pending>& request) {
   const auto found = firsts_.find(number_of(answer.header));
   if (found == firsts_.end() || answer.header.command != Command::trans2) return;
@@ -262,6 +268,7 @@ ServerLeg::Parts FarSearches::fetched(const OpenKey& key, const Message& answer)
     const auto none = static_cast<std::uint32_t>(Status::no_more_files);
     push(key, search, answer.header.status != 0 ? answer.header.status : none);
   }
+  if (search.ended) erase(found);
   return Parts::last;
 }
 

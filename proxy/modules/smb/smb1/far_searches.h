@@ -68,6 +68,7 @@ class FarSearches {
     bool changed = false;  // nothing more is pushed, except for pending requests
     bool plain = false;    // the near half was informed of that
     bool astray = false;   // the server's position is not `server`
+    bool ended = false;    // by the client, while it was owed
     Assembly answer;
     bool is_ahead() const { return astray || fetching || !pages.empty(); }
   };
@@ -86,6 +87,7 @@ class FarSearches {
   Page take_page(Search& search);
   void finish(Searches::iterator search, std::uint16_t flags);
   void erase(Searches::iterator search);
+  void end(Searches::iterator search);
   bool ask_again(Search& search, const FindNext& next, const Header& header, const Transaction& part);
   ServerLeg::Parts asked_again(MessageNumber number, const Message& answer);
   void give_kept(Searches::iterator search, const Again& again);

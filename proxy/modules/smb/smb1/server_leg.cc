@@ -64,7 +64,7 @@ void ServerLeg::answered(MessageNumber number) {
 
 bool ServerLeg::may_go(const Waiting& waiting) const {
   if (raw_.under_way()) return false;
-  if (outstanding() >= max_mpx_ && !own_.empty() && waiting.has_answer) return false;
+  if (waiting.has_answer && !has_place()) return false;
   const Scope& scope = waiting.scope;
   if (scope.of == Scope::Of::nothing) return true;
   if (scope.of == Scope::Of::silence) return own_.empty() && listening_.empty();
@@ -78,6 +78,9 @@ bool ServerLeg::may_go(const Waiting& waiting) const {
            overlap(promise->range, scope.range);
   });
 }
+
+// If nothing of ours is pending, the client itself is responsible for the number of its requests.
+bool ServerLeg::has_place() const { return outstanding() < max_mpx_ || own_.empty(); }
 
 void ServerLeg::pump() {
   while (!queue_.empty() && may_go(queue_.front())) send_first();
@@ -147,6 +150,8 @@ bool ServerLeg::has_room() const {
   const std::size_t reserve = max_mpx_ > 8 ? 2 : 1;  // so that the client's next request need not wait
   return outstanding() + reserve < max_mpx_;
 }
+
+bool ServerLeg::has_room_for_client() const { return queue_.empty() && !raw_.under_way() && has_place(); }
 
 std::uint16_t ServerLeg::take_mid() {
   do {

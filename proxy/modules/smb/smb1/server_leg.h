@@ -51,6 +51,8 @@ class ServerLeg {
   // A request of our own, if there is room; during a raw transfer it waits. `names`: the open that it refers
   // to.
   bool has_room() const;
+  // The same for one in the place of a client's request that is not sent.
+  bool has_room_for_client() const;
   void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2, std::optional<OpenKey> names,
               const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
   // The same for a request that the server may answer at any later time: only raw transfers wait for it.
@@ -104,6 +106,7 @@ class ServerLeg {
   void send_first();
   void go(Waiting next);
   bool may_go(const Waiting& waiting) const;
+  bool has_place() const;
   std::size_t outstanding() const { return clients_.size() + own_.size() + listening_.size(); }
   std::uint16_t take_mid();
 

@@ -238,7 +238,7 @@ void Far::go_opaque(TimePoint now, Opaque opaque) {
 }
 
 void Far::settle(TimePoint) {
-  if (!order_.owes() && leg_.take_doom()) out_.abort();
+  if ((!order_.owes() && leg_.take_doom()) || leg_.is_stuck()) out_.abort();
   if (!stream_ended_ || end_told_ || !quiet()) return;
   end_told_ = true;
   leg_.set_client(ServerLeg::Client::is_told);

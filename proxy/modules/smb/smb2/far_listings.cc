@@ -215,7 +215,11 @@ void FarListings::fetch(TimePoint now, const OpenKey& key) {
   if (found == listings_.end()) return;
   Listing& listing = found->second;
   Open* open = side_.connection().open(key);
-  if (!open || !listing.begun || listing.asking || listing.ended) return;
+  if (!listing.begun || listing.asking || listing.ended) return;
+  if (!open) {  // one too many here, where earlier CLOSEs arrive later
+    push(key, listing.generation, Status::pending, {});
+    return erase(key);
+  }
   // A listing that was restarted can no longer be continued by the server.
   if (!side_.surroundings().features.metadata_relaxed && !listing.all) {
     const Watching watching = side_.watch(now, *open);

@@ -39,8 +39,11 @@ void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outco
     expected_.erase(found);
     const auto created = parse_create_response(each.element->bytes);
     if (each.element->header.status != Status::success || !created) continue;
-    if (Open* open = side_.connection().open(created->file))
+    if (Open* open = side_.connection().open(created->file)) {
       ask_when_watched(now, *open, std::move(questions));
+    } else {  // one too many here, where earlier CLOSEs arrive later
+      ask_not(key_of(each.request.session, each.request.tree, created->file), questions);
+    }
   }
 }
 

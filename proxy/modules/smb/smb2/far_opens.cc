@@ -306,8 +306,11 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     return Taken::yes;
   }
   if (const auto* given_up = std::get_if<GaveUp>(&message)) {
+    // If it is not found, a CREATE of the client crossed this message, and has got the open.
     const Ahead* found = opens_.find(given_up->number);
-    if (found && found->state != State::opening) close(now, given_up->number);
+    if (!found || found->state == State::opening) return Taken::yes;
+    if (found->state == State::offered) side_.out().tell(Revoke{given_up->number});
+    close(now, given_up->number);
     return Taken::yes;
   }
   if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) row_.read();

@@ -125,7 +125,18 @@ std::uint16_t MessageIds::credits_to_ask(std::uint16_t charge) const {
   return static_cast<std::uint16_t>(std::min<std::uint64_t>(charge + lacking, kTargetWindow + charge));
 }
 
+// It is too short for the waiting request.
+bool MessageIds::may_use_last_run() {
+  if (free_.empty()) return false;
+  if (free_ids() > last_run_) {
+    last_run_ = free_ids();
+    tries_ = 0;
+  }
+  return ++tries_ <= kMostTries;
+}
+
 std::optional<MessageIds::Burn> MessageIds::burn(Waits waits, std::uint16_t most_charge) {
+  if (waits == Waits::no) last_run_ = tries_ = 0;
   Interval first;
   if (!bank_.empty()) {
     first = bank_.intervals().front();
@@ -133,9 +144,8 @@ std::optional<MessageIds::Burn> MessageIds::burn(Waits waits, std::uint16_t most
     bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
     if (waits == Waits::no && !lags) return std::nullopt;
   } else {
-    // The free ids are in runs too short for the waiting request. The last run is not given away: a server
-    // that grants less than requested would be sent one ECHO after the other.
-    const bool in_vain = waits == Waits::in_vain && free_.intervals().size() > 1;
+    // The free ids are in runs too short for the waiting request.
+    const bool in_vain = waits == Waits::in_vain && (free_.intervals().size() > 1 || may_use_last_run());
     if (!in_vain && (waits == Waits::no || low() + kMostLag >= top())) return std::nullopt;
     first = free_.intervals().front();
   }

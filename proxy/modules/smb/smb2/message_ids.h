@@ -59,7 +59,8 @@ class MessageIds {
   // Ids that hold back the server's window, or a client's waiting request; to be used for an ECHO. They are
   // the bank's; and the client's own if its request waits and no grants will arrive: the window's low end is
   // far behind, or no response is due. A request of many ids then waits because our own have left free ones
-  // only in short runs: those granted to the ECHO follow each other.
+  // only in short runs, or one that is too short: those granted to the ECHO follow each other. A server that
+  // grants less than requested gets the last run a limited number of times: then hopeless() is true.
   struct Burn {
     MessageId id{};
     std::uint16_t charge = 0;
@@ -70,6 +71,7 @@ class MessageIds {
   std::uint16_t lacking(MessageId end, std::uint64_t charge) const;
   // At most `most_charge` ids at once: a server without multi-credit uses one for each request.
   std::optional<Burn> burn(Waits waits, std::uint16_t most_charge = kMostBurnCharge);
+  bool hopeless() const { return tries_ > kMostTries; }
 
   // ---- the server
   void granted(std::uint16_t credits);
@@ -88,6 +90,7 @@ class MessageIds {
   static constexpr std::uint64_t kTargetWindow = 512;
   static constexpr std::uint64_t kMostLag = 2048;
   static constexpr std::uint16_t kMostBurnCharge = 64;
+  static constexpr unsigned kMostTries = 32;  // of ECHOs with the last run that bring no more ids than before
   static constexpr std::size_t kMostRuns = 4096;
 
  private:
@@ -96,6 +99,7 @@ class MessageIds {
   std::optional<MessageId> find(std::uint16_t charge, std::uint64_t keep) const;
   std::optional<MessageId> find_banked(std::uint16_t charge) const;
   void use(Interval ids);
+  bool may_use_last_run();
 
   // IntervalSet has plain numbers, and so has everything that is compared with its runs.
   IntervalSet free_;     // below top_
@@ -103,6 +107,8 @@ class MessageIds {
   IntervalSet skipped_;  // from top_ on: used up by the client
   std::uint64_t top_ = 1;
   std::uint64_t client_next_ = 0;                     // one more than the highest id that the client used
+  std::uint64_t last_run_ = 0;  // the most ids that were left when one was needed, while a request waits
+  unsigned tries_ = 0;          // since then
   KeyedMap<MessageId, MessageId> sent_as_;            // client's id -> server's, if they differ
   KeyedMap<MessageId, MessageId> client_id_;          // the reverse
 };

@@ -21,6 +21,12 @@ std::string asked_in(SessionId session, TreeId tree, const Slice& request) {
   return std::string(as_text(key));
 }
 
+template <class Offer>
+void note(Offer& offer, const TwinMessage& message) {
+  if (std::holds_alternative<Ahead>(message)) ++offer.pushes;
+  if (const auto* dropped = std::get_if<Drop>(&message)) offer.dropped = *dropped;
+}
+
 // A message about an open that the client may not know yet.
 const OpenKey* open_of(const TwinMessage& message) {
   if (const auto* ahead = std::get_if<Ahead>(&message)) return &ahead->open;
@@ -72,7 +78,7 @@ Taken NearOpens::on_request(TimePoint now, const Message& message, const Changes
   side_.out().tell(Took{number});
   side_.answer_create(now, message, build_message(answer_to(header, Status::success), offer.response.bytes()),
                       offer.questions);
-  tell_known(now, offer.known);
+  tell_known(now, offer);
   return Taken::yes;
 }
 
@@ -83,16 +89,18 @@ Taken NearOpens::on_response(TimePoint now, const Message& message, const Connec
     const auto found = by_open_.find(change.open->key);
     if (found == by_open_.end()) continue;
     const Offered offer = take(offers_.find(found->second));
-    ++side_.counters().opens_ahead_used;
+    if (!offer.given_up) ++side_.counters().opens_ahead_used;
     side_.out().to_lan(message.frame.bytes);
-    tell_known(now, offer.known);
+    tell_known(now, offer);
     return Taken::yes;
   }
   return Taken::no;
 }
 
-void NearOpens::tell_known(TimePoint now, const Known& known) {
-  for (const auto& [message, attached] : known) side_.again(now, message, attached);
+void NearOpens::tell_known(TimePoint now, const Offered& offer) {
+  for (std::uint64_t i = 0; i < offer.pushes; ++i) side_.again(now, Ahead{.open = offer.open}, {});
+  if (offer.dropped) side_.again(now, *offer.dropped, {});
+  for (const auto& [message, attached] : offer.known) side_.again(now, message, attached);
 }
 
 // ---- messages of the twin
@@ -104,7 +112,10 @@ Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& att
   }
   if (const auto* revoked = std::get_if<Revoke>(&message)) {
     // If it was given to the client, Took is under way.
-    if (const auto found = offers_.find(revoked->number); found != offers_.end()) give_up(found);
+    if (const auto found = offers_.find(revoked->number); found != offers_.end()) {
+      if (!found->second.given_up) give_up(found);
+      take(found);
+    }
     return Taken::yes;
   }
   const OpenKey* open = open_of(message);
@@ -118,18 +129,17 @@ void NearOpens::offered(const Offer& offer, const Slice& response) {
                 .questions = questions_in(offer.questions.bytes()),
                 .response = response,
                 .known = {}};
-  const bool fresh = !nothing_ && offers_.size() < kMostOffers && !offers_.contains(offer.number) &&
-                     !by_request_.contains(entry.request) && !by_open_.contains(entry.open);
-  if (!fresh) {
+  if (offers_.size() >= kMostOffers || offers_.contains(offer.number) || by_open_.contains(entry.open)) {
     ++side_.counters().opens_ahead_wasted;
     side_.out().tell(GaveUp{offer.number});
     return;
   }
   entry.state_bytes = kOfferBytes + entry.request.size() + response.size();
   state_bytes_ += entry.state_bytes;
-  by_request_.emplace(entry.request, offer.number);
+  const bool fresh = by_request_.emplace(entry.request, offer.number).second && !nothing_;
   by_open_.emplace(entry.open, offer.number);
-  offers_.emplace(offer.number, std::move(entry));
+  const auto added = offers_.emplace(offer.number, std::move(entry)).first;
+  if (!fresh) give_up(added);
 }
 
 Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Slice& attached) {
@@ -137,11 +147,18 @@ Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Sli
   if (found == by_open_.end()) return Taken::no;
   const auto offer = offers_.find(found->second);
   const std::uint64_t bytes = attached.size();
+  if (offer->second.given_up) {
+    side_.counters().ahead_bytes += bytes;
+    side_.wasted(bytes);
+    note(offer->second, message);
+    return Taken::yes;
+  }
   if (held_bytes_ + bytes > kMostBytes || offer->second.known.size() >= kMostKnown ||
       account_->held_bytes + bytes > account_->most_bytes) {
     side_.counters().ahead_bytes += bytes;
     side_.wasted(bytes);
     give_up(offer);
+    note(offer->second, message);
     return Taken::yes;
   }
   held_bytes_ += bytes;
@@ -154,26 +171,41 @@ Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Sli
 }
 
 void NearOpens::give_up_all() {
-  while (!offers_.empty()) give_up(offers_.begin());
+  for (auto offer = offers_.begin(); offer != offers_.end(); ++offer)
+    if (!offer->second.given_up) give_up(offer);
+}
+
+// What it occupies here.
+void NearOpens::release(Offered& offer) {
+  held_bytes_ -= offer.bytes;
+  account_->held_bytes -= offer.bytes;
+  offer.bytes = 0;
+  state_bytes_ -= std::exchange(offer.state_bytes, 0);
 }
 
 NearOpens::Offered NearOpens::take(Offers::iterator offer) {
   Offered taken = std::move(offer->second);
-  held_bytes_ -= taken.bytes;
-  account_->held_bytes -= taken.bytes;
-  state_bytes_ -= taken.state_bytes;
-  by_request_.erase(taken.request);
+  release(taken);
+  if (!taken.given_up) by_request_.erase(taken.request);
   by_open_.erase(taken.open);
   offers_.erase(offer);
   return taken;
 }
 
-void NearOpens::give_up(Offers::iterator offer) {
-  side_.out().tell(GaveUp{offer->first});
-  const Offered taken = take(offer);
+void NearOpens::give_up(Offers::iterator found) {
+  Offered& offer = found->second;
+  side_.out().tell(GaveUp{found->first});
   ++side_.counters().opens_ahead_wasted;
-  side_.counters().ahead_bytes += taken.bytes;
-  side_.wasted(taken.bytes);
+  side_.counters().ahead_bytes += offer.bytes;
+  side_.wasted(offer.bytes);
+  release(offer);
+  const auto by_request = by_request_.find(offer.request);
+  if (by_request->second == found->first) by_request_.erase(by_request);
+  offer.given_up = true;
+  for (const auto& [message, attached] : std::exchange(offer.known, {})) note(offer, message);
+  offer.request.clear();
+  offer.questions.clear();
+  offer.response = {};
 }
 
 }  // namespace longhaul::smb::smb2

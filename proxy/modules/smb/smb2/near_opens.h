@@ -49,6 +49,11 @@ class NearOpens final : public NearPart {
     Known known;     // about the open, in order
     std::uint64_t bytes = 0;
     std::size_t state_bytes = 0;  // additional memory
+    // Given up here, and perhaps already given to the client there, by a CREATE that crossed the offer: until the
+    // far half has told which, the count of pushes and the last Drop are kept, for data pushed later.
+    bool given_up = false;
+    std::uint64_t pushes = 0;
+    std::optional<Drop> dropped;
   };
   using Offers = std::map<std::uint64_t, Offered>;
 
@@ -56,7 +61,8 @@ class NearOpens final : public NearPart {
   Taken keep(const OpenKey& open, const TwinMessage& message, const Slice& attached);
   Offered take(Offers::iterator offer);
   void give_up(Offers::iterator offer);
-  void tell_known(TimePoint now, const Known& known);
+  void release(Offered& offer);
+  void tell_known(TimePoint now, const Offered& offer);
 
   // More than the far half ever offers at a time; the bytes are those that it may have sent ahead of a flow.
   static constexpr std::size_t kMostOffers = 512;

@@ -28,11 +28,11 @@ void NotifyHandles::go_on(TimePoint now, Number number) {
   if (found == handles_.end() || ended_) return;
   Handle& handle = found->second;
   wanting_ids_.erase(number);
-  if (handle.state == Handle::State::to_open) send_create(number, handle);
+  if (handle.state == Handle::State::to_open) send_create(now, number, handle);
   if (handle.state == Handle::State::to_listen && now >= handle.due) listen(now, number, handle);
 }
 
-void NotifyHandles::send_create(Number number, Handle& handle) {
+void NotifyHandles::send_create(TimePoint now, Number number, Handle& handle) {
   const Slice name = utf16_of(handle.path.path);
   const bool sent = side_.server().inject_awaited(
       handle.path.session, handle.path.tree,
@@ -61,7 +61,7 @@ void NotifyHandles::send_create(Number number, Handle& handle) {
   if (sent) {
     handle.state = Handle::State::opening;
   } else {
-    wanting_ids_.insert(number);
+    wait_for_id(now, number);
   }
 }
 
@@ -84,8 +84,14 @@ void NotifyHandles::listen(TimePoint now, Number number, Handle& handle) {
     handle.state = Handle::State::listening;
     handle.due = now + kPatience;
   } else {
-    wanting_ids_.insert(number);
+    wait_for_id(now, number);
   }
+}
+
+// Others wait for the outcome, so it must be told if no request of ours is sent any more.
+void NotifyHandles::wait_for_id(TimePoint now, Number number) {
+  if (side_.connection().sessions().any_untouchable()) return fail(now, number);
+  wanting_ids_.insert(number);
 }
 
 void NotifyHandles::answered(TimePoint now, Number number, const Element& answer) {

@@ -66,8 +66,9 @@ class NotifyHandles {
     return handle.state == Handle::State::listening && !handle.watches;
   }
   void go_on(TimePoint now, Number number);
-  void send_create(Number number, Handle& handle);
+  void send_create(TimePoint now, Number number, Handle& handle);
   void listen(TimePoint now, Number number, Handle& handle);
+  void wait_for_id(TimePoint now, Number number);
   void answered(TimePoint now, Number number, const Element& answer);
   void fail(TimePoint now, Number number);
   void close_file(TimePoint now, const FolderPath& path, const FileId& file);

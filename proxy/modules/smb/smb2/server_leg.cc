@@ -264,6 +264,13 @@ std::uint16_t ServerLeg::lacking() const {
   return ids_.lacking(end, charge);
 }
 
+// If no ECHO can be sent, the end of a request that the server has left pending might still bring some ids.
+bool ServerLeg::is_stuck() const {
+  if (waiting_.empty() || may_free_ids()) return false;
+  const bool may_burn = !connection_.sessions().ids_are_fixed() && ids_.free_ids() != 0;
+  return ids_.hopeless() || (!may_burn && pended_.empty() && listening_.empty());
+}
+
 // One at a time: unused ids are returned to the server's window.
 void ServerLeg::burn() {
   if (is_burning_ || connection_.sessions().ids_are_fixed() || is_opaque_ || client_ == Client::is_told)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/pair.h"
 
 namespace longhaul::smb::smb1::testing {
@@ -61,6 +62,48 @@ TEST_CASE("SMB1: a READ that waits while the far half reads far beyond an unknow
       REQUIRE(pair.at_client.size() == 1);
       CHECK(data_of(*pair.answer()) == all.substr(at, 30'000));
     }
+  }
+}
+
+TEST_CASE("SMB1: a READ is answered although the client's other requests use all that the server allows") {
+  Pair pair(std::make_shared<LostWrites>(), 1, std::make_shared<LostWrites>(), 4);
+  pair.server.files["F"] = some_bytes(300'000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  pair.run();
+  for (std::uint16_t i = 0; i < 3; ++i)  // none of which is answered now
+    pair.client_sends(notify_change_request({0x1234, kUid, kTid, static_cast<std::uint16_t>(100 + i), 0x4001},
+                                            static_cast<std::uint16_t>(0x9000 + i), 1, 64));
+  pair.run();
+  CHECK(data_of(pair.ask(read(fid, 200'000, 10'000, 11))) == pair.server.files["F"].substr(200'000, 10'000));
+}
+
+TEST_CASE("SMB1: a READ is answered although its file is locked, or may not be read ahead any more, meanwhile") {
+  for (const bool locks : {false, true}) {
+    Pair pair(std::make_shared<LostWrites>(), 1, std::make_shared<LostWrites>(), 1);
+    pair.server.files["F"] = some_bytes(300'000);
+    const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+    pair.run();
+    pair.server_waits = true;
+    pair.client_sends(read(fid, 0, 30'000, 11));
+    pair.client_sends(read(fid, 200'000, 10'000, 12));  // waits at the far half until the first one is answered
+    pair.run();
+    if (locks) {
+      // Of another tree, so that the near half does not know the file by it.
+      pair.client_sends(make_frame({.command = 0x24, .tid = kTid + 1, .uid = kUid, .mid = 13},
+                                   Fields{}.andx().u16(fid).u8(0x10).u8(0).u32(0).u16(0).u16(1).bytes, Buffer(20)));
+    } else {
+      Surroundings strict;
+      strict.line_bytes_per_second = 1'000'000;
+      pair.near.on_surroundings(pair.now, strict);
+      pair.far.on_surroundings(pair.now, strict);
+    }
+    pair.server_waits = false;
+    pair.run();
+    std::map<std::uint16_t, std::string> answers;
+    while (const auto answer = pair.answer())
+      if (parsed(*answer).header.command == Command::read_andx) answers[mid_of(*answer)] = data_of(*answer);
+    CHECK(answers[11] == pair.server.files["F"].substr(0, 30'000));
+    CHECK(answers[12] == pair.server.files["F"].substr(200'000, 10'000));
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings that are fetched ahead while their folder is watched: what changes ends it, and nothing is missing
 // or told twice.
+#include <set>
+
 #include "proxy/modules/smb/smb1/pair.h"
 
 namespace longhaul::smb::smb1::testing {
@@ -218,6 +220,31 @@ TEST_CASE("SMB1: after a silence of the far half, listing data fetched ahead is 
   lister.take_all();
   CHECK(lister.names.size() == 95);
   CHECK(lister.is_in_order());
+}
+
+TEST_CASE("SMB1: a FIND_NEXT2 is answered although the client ends its search meanwhile") {
+  Lister lister;
+  Pair& pair = lister.pair;
+  pair.line(1'000'000);  // relaxed: the next page is fetched at once
+  pair.client_sends(lister.first());
+  while (pair.move_up()) {
+  }
+  pair.server_answers();
+  pair.server_waits = true;
+  pair.run();
+  lister.take(*pair.answer(), true);
+  pair.client_sends(lister.next());
+  pair.client_sends(
+      make_frame({.command = 0x34, .tid = kTid, .uid = kUid, .mid = 9}, Fields{}.u16(0x55).bytes, {}));
+  pair.run();
+  CHECK(pair.at_client.empty());
+  pair.server_waits = false;
+  pair.run();
+  std::set<std::uint16_t> answered;
+  while (const auto answer = pair.answer()) answered.insert(mid_of(*answer));
+  CHECK(answered == std::set<std::uint16_t>{9, lister.mid});
+  CHECK(pair.far.quiet());
+  CHECK(pair.near.quiet());
 }
 
 TEST_CASE("SMB1: with any crossing of messages each entry is listed once and each request answered once") {

@@ -32,10 +32,12 @@ class Pair {
   TimePoint now{};
 
   explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1,
-                std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
+                std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>(),
+                std::uint16_t max_mpx = 50)
       : near(near_out, std::make_shared<AheadAccount>(), std::move(lost), {.client = {std::byte(client)}}),
         far(far_out, std::move(lost_at_far), {.client = {std::byte(client)}}) {
     line(1'000'000);
+    server.max_mpx = max_mpx;
     for (Slice frame : {negotiate(), session_setup(), tree_connect()}) {
       client_sends(frame);
       run();

@@ -28,6 +28,7 @@ class Server {
   std::uint64_t free_bytes = 1ull << 40;
   std::size_t page_entries = 10;  // of one answer to a search
   bool signing = false;
+  std::uint16_t max_mpx = 50;  // unanswered requests at a time
   bool refuses_oplocks = false;
   bool refuses_folders = false;       // to be opened
   std::size_t folders_at_rename = 0;  // that were open
@@ -111,7 +112,7 @@ class Server {
         return answer(head, Fields{}
                                 .u16(1)
                                 .u8(signing ? 0xF : 3)
-                                .u16(50)
+                                .u16(max_mpx)
                                 .u16(1)
                                 .u32(16644)
                                 .u32(65536)
@@ -160,7 +161,8 @@ class Server {
           answer(cancelled, {});
         }
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
-        return answer(head, {});
+        answer(head, {});
+        return go_on_with_deferred();
       case 0x2C: {  // WRITE_AND_CLOSE: the data do not matter here
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, Fields{}.u16(load_le<std::uint16_t>(words, 2)).bytes);
@@ -193,14 +195,13 @@ class Server {
       case 0x34:
         return answer(head, {});
       case 0x24: {
+        if (load_le<std::uint32_t>(words, 12) != 0) return answer(head, Fields{}.andx().bytes);  // byte ranges
         auto handle = handles.find(load_le<std::uint16_t>(words, 4));
         if (handle != handles.end()) {
           handle->second.oplock = load_le<std::uint8_t>(words, 7) == 1 ? 3 : 0;
           handle->second.breaking = false;
         }
-        auto waiting = std::exchange(deferred, {});
-        for (const Slice& request : waiting) receive(request.bytes());
-        return;
+        return go_on_with_deferred();
       }
       case 0x32:
         return transaction(head, message, words);
@@ -211,6 +212,9 @@ class Server {
   }
 
  private:
+  void go_on_with_deferred() {
+    for (const Slice& request : std::exchange(deferred, {})) receive(request.bytes());
+  }
   static constexpr unsigned kUnicodeFlag = 0x8000;
   // Up to its end; letters beyond ASCII do not occur.
   static std::string text_of(const Head& head, Bytes bytes) {

@@ -143,17 +143,48 @@ TEST_CASE("a request of more ids than are free in a row gets them when no respon
   CHECK(sent(ids.forward(1_message, 8, Renumber::allowed)));
 }
 
-TEST_CASE("a server that grants less than requested is not sent one ECHO after the other") {
+TEST_CASE("a request of more ids than the only run has gets them for an ECHO") {
+  using Waits = MessageIds::Waits;
+  MessageIds ids = with(4);
+  REQUIRE(ids.take(1, 0));
+  REQUIRE(ids.free_ids() == 3);
+  REQUIRE(ids.forward(1_message, 8, Renumber::allowed).refusal == Refusal::wait);
+  const auto burnt = ids.burn(Waits::in_vain);
+  REQUIRE(burnt);
+  CHECK(burnt->charge == 3);
+  CHECK_FALSE(ids.hopeless());
+  ids.granted(static_cast<std::uint16_t>(burnt->charge + ids.lacking(9_message, 8)));
+  CHECK(sent(ids.forward(1_message, 8, Renumber::allowed)));
+}
+
+TEST_CASE("a server that grants less than requested is sent a limited number of ECHOs") {
   using Waits = MessageIds::Waits;
   MessageIds ids = with(4);
   for (int i = 0; i < 3; ++i) {
     REQUIRE(ids.take(1, 0));
     ids.granted(4);
   }
+  REQUIRE(ids.forward(1_message, 100, Renumber::allowed).refusal == Refusal::wait);
   unsigned echoes = 0;
-  while (ids.burn(Waits::in_vain) && ++echoes < 100) ids.granted(1);
-  CHECK(echoes == 3);
-  CHECK(ids.forward(1_message, 100, Renumber::allowed).refusal == Refusal::wait);
+  for (; const auto burnt = ids.burn(Waits::in_vain); ++echoes) {
+    REQUIRE(echoes < 1000);
+    CHECK_FALSE(ids.hopeless());
+    ids.granted(burnt->charge);
+  }
+  CHECK(echoes > MessageIds::kMostTries);
+  CHECK(ids.hopeless());
+
+  // A slow one is asked for as long as it grants more than before.
+  MessageIds slow = with(4);
+  REQUIRE(slow.take(1, 0));
+  REQUIRE(slow.forward(1_message, 100, Renumber::allowed).refusal == Refusal::wait);
+  for (echoes = 0; !sent(slow.forward(1_message, 100, Renumber::allowed)); ++echoes) {
+    const auto burnt = slow.burn(Waits::in_vain);
+    REQUIRE(burnt);
+    slow.granted(static_cast<std::uint16_t>(burnt->charge + 1));
+  }
+  CHECK(echoes > MessageIds::kMostTries);
+  CHECK_FALSE(slow.hopeless());
 }
 
 TEST_CASE("a client and a proxy never use an id twice or without a grant, and neither starves") {

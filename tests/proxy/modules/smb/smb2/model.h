@@ -58,6 +58,13 @@ class World {
   bool link_cut = false;     // nothing crosses between the halves while true
   bool client_acknowledges = true;   // what is sent to the client's host is known to have arrived there
   std::uint32_t request_flags = 0;   // of the headers of requests
+  // What goes first where something can: any, or what comes down to the near half last, or first.
+  enum class Order : std::uint8_t { any, down_last, down_first } order = Order::any;
+  std::int64_t credits = 1;  // of the client: what it was granted and has not used
+  void line(std::uint64_t bytes_per_second) {
+    surroundings.line_bytes_per_second = bytes_per_second;
+    tell_features();
+  }
   // What both halves are told of each other from now on.
   void tell(const link::Contact& contact) {
     surroundings.contact = contact;
@@ -94,6 +101,8 @@ class World {
     if (server.busy() && !server_idle) can.push_back(2);
     if (server.has_output()) can.push_back(3);
     if (can.empty()) return false;
+    if (order == Order::down_first && !down_.empty() && !link_cut) can = {1};
+    if (order == Order::down_last && can.size() > 1) std::erase(can, 1);
     now += std::chrono::milliseconds(1);
     switch (can[random_() % can.size()]) {
       case 0:
@@ -124,6 +133,7 @@ class World {
   MessageId send(Header header, const std::function<void(LittleEndianWriter&)>& body) {
     header.message_id = next_id_;
     next_id_ += header.charge();
+    credits -= header.charge();
     header.credits = static_cast<std::uint16_t>(header.charge() + 4);
     header.flags |= request_flags;
     if (header.command > Command::session_setup) header.session_id = kSession;
@@ -404,6 +414,7 @@ class World {
       auto message = parse_message(frame);
       REQUIRE(message.has_value());
       const Header& header = message->header();
+      for (const Element& element : message->elements) credits += element.header.credits;
       if (header.is_unsolicited()) {
         unsolicited.push_back(*message);
       } else if (!header.is_interim()) {

@@ -128,6 +128,21 @@ TEST_CASE("a CLOSE that can never be sent keeps no request waiting") {
   CHECK(folder.side.owed == 1);
 }
 
+TEST_CASE("a folder fails if no request of ours is sent any more before it is watched") {
+  for (const bool is_open : {false, true}) {
+    WatchedFolder folder;
+    folder.side.free_ids = is_open ? 1 : 0;
+    folder.open();
+    if (is_open) folder.opened();
+    CHECK(folder.events.empty());
+    folder.side.connection().sessions().leave_alone(reasons::smb_signed);
+    folder.handles.on_ids_freed(folder.now);
+    CHECK(folder.events == std::vector<std::string>{"failed"});
+    CHECK(folder.side.held.empty());
+    CHECK(folder.side.owed == (is_open ? 1 : 0));
+  }
+}
+
 TEST_CASE("a folder that found no ids is opened and heard when there are some") {
   WatchedFolder folder;
   folder.side.free_ids = 0;

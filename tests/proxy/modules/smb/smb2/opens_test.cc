@@ -407,6 +407,37 @@ TEST_CASE("files opened ahead are unusable after a long silence between the halv
   }
 }
 
+TEST_CASE("a file whose offer is given up while its open crosses it is read like any other") {
+  bool crossed = false;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    Folder folder(seed, 40);
+    folder.list();
+    folder.read_in_order(0, 8);
+    folder.order = World::Order::down_last;
+    // What the far half opens next is on its way down when the client opens it.
+    std::vector<MessageId> opens;
+    for (int i = 8; i < 30; ++i) {
+      opens.push_back(folder.open(i));
+      for (int step = 0; step < 20; ++step) folder.step();
+    }
+    // The near half uses none that comes now.
+    const auto heard = folder.now - link::kApart - 1s;
+    folder.tell({.since = TimePoint{} + 1ms, .confirmed = heard, .heard = folder.now});
+    folder.order = World::Order::any;
+    for (std::size_t i = 0; i < opens.size(); ++i) {
+      const auto file = folder.opened(opens[i]);
+      REQUIRE(file);
+      CHECK(folder.read(*file) == folder.server.files[folder.path(static_cast<int>(i) + 8)]);
+      REQUIRE(folder.status(folder.send_close(*file)) == Status::success);
+    }
+    crossed = crossed || folder.near_counters().opens_ahead_wasted > 0;
+    folder.tell({.since = folder.now, .confirmed = folder.now, .heard = folder.now});
+    folder.end();
+  }
+  CHECK(crossed);
+}
+
 TEST_CASE("a session that starts signing gets no files that were opened ahead") {
   Folder world(5, 30);
   world.list();

@@ -224,6 +224,30 @@ TEST_CASE("SMB2: a request of more ids than our own have left in a row goes afte
         1_message);
 }
 
+TEST_CASE("SMB2: a connection ends if its server never grants the ids that a request waits for") {
+  LegAlone alone(8);  // ids up to 8
+  REQUIRE(alone.inject());
+  const MessageId own = alone.sent().at(0).header().message_id;
+  alone.leg.send(request(Command::flush, 1, flush_request_body({1, 2}), {.charge = 16}));
+  CHECK_FALSE(alone.leg.is_stuck());  // the answer to our own may bring ids
+  const auto answer_own = [&](MessageId id, Command command, std::uint16_t credits) {
+    const Message answered = answer(command, id, empty_body(), Status::success, {.charge = credits});
+    alone.leg.granted(answered);
+    CHECK(alone.leg.answers_own({}, answered));
+    CHECK_FALSE(alone.leg.send_waiting());
+  };
+  answer_own(own, Command::close, 0);
+  unsigned echoes = 0;
+  for (; !alone.leg.is_stuck(); ++echoes) {
+    const auto echo = alone.sent();
+    REQUIRE(echo.size() == 1);
+    REQUIRE(echo[0].header().command == Command::echo);
+    answer_own(echo[0].header().message_id, Command::echo, echo[0].header().charge());
+  }
+  CHECK(echoes >= MessageIds::kMostTries);
+  CHECK(alone.sent().empty());
+}
+
 TEST_CASE("SMB2: a request that the server answers later begins with its interim answer, once") {
   LegAlone alone;
   int begun = 0;
