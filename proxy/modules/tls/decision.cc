@@ -54,6 +54,7 @@ int Decision::on_client_hello(SSL* ssl) {
              .name = name,
              .protocols = {protocols->begin(), protocols->end()},
              .asks_status = !hello_extension(ssl, TLSEXT_TYPE_status_request).empty(),
+             .ech = ech_offer(hello_extension(ssl, kEchExtension)),
              .hello_records = records_};
   return SSL_CLIENT_HELLO_RETRY;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "proxy/modules/tls/ech.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/messages.h"
 #include "proxy/modules/tls/policy.h"
@@ -19,6 +20,7 @@ struct Wanted {
   std::string name;              // of the server
   Buffer protocols;              // offered by the client (hello_protocols())
   bool asks_status = false;
+  std::optional<EchOffer> ech;  // of a client that only pretends it is random
   std::uint64_t hello_records = 0;  // of the client so far; 0 if it has resumed
 };
 

@@ -29,6 +29,7 @@ Handshakes::Handshakes(Site& site, std::shared_ptr<const Policy> policy, const m
       client_records_(wanted.hello_records) {
   // Mint::leaf() copies no other names, and says so.
   if (!wanted.entry->mint) server_->verify_alternative_names();
+  if (wanted.ech) server_->ask_for_ech();
 }
 
 // ------------------------------------------------------------------------------------- with the server
@@ -47,6 +48,9 @@ Handshakes::Next Handshakes::shake_with_server(TimePoint now) {
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
     flush(*server_, out_);
     if (next == Upstream::Next::more) return Next::more;
+    // The name that the client wants is in the part that only the server reads. One in 256 clients that pretend
+    // to encrypt it passes, too.
+    if (wanted_.ech && has_ech_key(server_->ech_configs(), *wanted_.ech, wanted_.name)) return pass(reasons::tls_ech);
     return wanted_.entry->mint ? mint(now) : answer(now, nullptr);
   }
   note_refusal(server_->why());

@@ -6,6 +6,8 @@
 #include <array>
 #include <new>
 
+#include "proxy/modules/tls/ech.h"
+
 namespace longhaul::tls {
 namespace {
 
@@ -26,6 +28,21 @@ int give_certificate_status(SSL* ssl, void*) {
   if (!copy) return SSL_TLSEXT_ERR_ALERT_FATAL;
   SSL_set_tlsext_status_ocsp_resp(ssl, static_cast<unsigned char*>(copy), static_cast<long>(status.size()));
   return SSL_TLSEXT_ERR_OK;
+}
+
+int add_encrypted_hello(SSL* ssl, unsigned, unsigned, const unsigned char** out, std::size_t* size, X509*, std::size_t,
+                        int*, void*) {
+  const Bytes extension = user_of(ssl).encrypted_hello();
+  *out = reinterpret_cast<const unsigned char*>(extension.data());
+  *size = extension.size();
+  return extension.empty() ? 0 : 1;
+}
+
+// A HelloRetryRequest has random bytes in its place.
+int take_ech_configs(SSL* ssl, unsigned, unsigned message, const unsigned char* in, std::size_t size, X509*, std::size_t,
+                     int*, void*) {
+  if (message == SSL_EXT_TLS1_3_ENCRYPTED_EXTENSIONS) user_of(ssl).on_ech_configs(std::as_bytes(std::span(in, size)));
+  return 1;
 }
 
 // The description of the alert that the other end has sent (RFC 8446, section 6), if that is the error.
@@ -53,6 +70,9 @@ Context context_to_client() {
   SSL_CTX_set_keylog_callback(context.get(), [](const SSL* ssl, const char* line) { user_of(ssl).on_secret(line); });
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   SSL_CTX_set_tlsext_status_cb(context.get(), give_certificate_status);
+  // So that hello_extension() finds it: libssl keeps no extension that is not registered.
+  (void)SSL_CTX_add_custom_ext(context.get(), kEchExtension, SSL_EXT_CLIENT_HELLO, nullptr, nullptr, nullptr, nullptr,
+                               nullptr);
   return context;
 }
 
@@ -77,6 +97,11 @@ Context context_to_server(X509_STORE* authorities) {
     user_of(ssl).on_certificate_request();
     return 0;  // none is sent
   });
+  // A release of OpenSSL with ECH of its own refuses this. Then nothing is known about servers with ECH.
+  (void)SSL_CTX_add_custom_ext(
+      context.get(), kEchExtension,
+      SSL_EXT_CLIENT_HELLO | SSL_EXT_TLS1_3_HELLO_RETRY_REQUEST | SSL_EXT_TLS1_3_ENCRYPTED_EXTENSIONS,
+      add_encrypted_hello, nullptr, nullptr, take_ech_configs, nullptr);
   return context;
 }
 

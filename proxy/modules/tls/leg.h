@@ -17,7 +17,7 @@
 
 namespace longhaul::tls {
 
-// Callbacks of libssl during a handshake: with a client, except the last function.
+// Callbacks of libssl during a handshake: with a client, except the last three functions.
 class LegUser {
  public:
   virtual ~LegUser() = default;
@@ -34,6 +34,10 @@ class LegUser {
   virtual SSL_SESSION* find_session(Bytes /*id*/) { return nullptr; }
   // The server requests a certificate; none is sent.
   virtual void on_certificate_request() {}
+  // The extension encrypted_client_hello to the server; empty: none.
+  virtual Bytes encrypted_hello() const { return {}; }
+  // The server's configurations for it (ECHConfigList), within the handshake: not verified yet.
+  virtual void on_ech_configs(Bytes) {}
 };
 
 struct FreeAuthorities {

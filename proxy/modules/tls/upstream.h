@@ -4,6 +4,7 @@
 #pragma once
 #include <string>
 
+#include "proxy/modules/tls/ech.h"
 #include "proxy/modules/tls/leg.h"
 
 namespace longhaul::tls {
@@ -13,6 +14,8 @@ class Upstream final : private LegUser {
   // `protocols`: as offered by the client (hello_protocols()). `asks_status`: requests the authority's status
   // of the certificate.
   Upstream(SSL_CTX* context, const std::string& name, Bytes protocols, bool asks_status);
+  // Before the handshake: has the server send its configurations for ECH, if it has any.
+  void ask_for_ech() { pretended_ = pretended_ech(); }
 
   // As in browsers: only subjectAltName is used, and wildcards only for whole labels.
   void verify_alternative_names();
@@ -34,12 +37,17 @@ class Upstream final : private LegUser {
   // The authority's status of this certificate if it is the server's own. For any other certificate the
   // status would be wrong, and clients would refuse it.
   Bytes status_of(const X509* certificate) const;
+  // Those configurations (ECHConfigList); empty if there are none.
+  Bytes ech_configs() const { return ech_configs_; }
 
  private:
   void on_certificate_request() override { wants_certificate_ = true; }
+  Bytes encrypted_hello() const override { return pretended_; }
+  void on_ech_configs(Bytes configs) override { ech_configs_.assign(configs.begin(), configs.end()); }
 
   Leg leg_;
   bool wants_certificate_ = false;
+  Buffer pretended_, ech_configs_;
   std::string why_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server and a client with Encrypted Client Hello (RFC 9849). See README.md.
 //
-//	ech serve PORT PUBLIC-NAME FILE-FOR-CONFIGURATION CERTIFICATE KEY [CERTIFICATE KEY...]
+//	ech serve|hide PORT PUBLIC-NAME FILE-FOR-CONFIGURATION CERTIFICATE KEY [CERTIFICATE KEY...]
 //	ech visit NAME ADDRESS PORT FILE-OF-AUTHORITIES FILE-OF-CONFIGURATION
 package main
 
@@ -42,11 +42,12 @@ func configuration(public []byte, name string) []byte {
 	return append([]byte{0xfe, 0x0d}, with16(content)...)
 }
 
-func serve(port, name, file string, pairs []string) {
+// `tells`: clients that use another key get this one.
+func serve(tells bool, port, name, file string, pairs []string) {
 	key := must(ecdh.X25519().GenerateKey(rand.Reader))
 	own := configuration(key.PublicKey().Bytes(), name)
 	config := &tls.Config{EncryptedClientHelloKeys: []tls.EncryptedClientHelloKey{
-		{Config: own, PrivateKey: key.Bytes(), SendAsRetry: true}}}
+		{Config: own, PrivateKey: key.Bytes(), SendAsRetry: tells}}}
 	for ; len(pairs) > 1; pairs = pairs[2:] {
 		config.Certificates = append(config.Certificates, must(tls.LoadX509KeyPair(pairs[0], pairs[1])))
 	}
@@ -88,11 +89,11 @@ func visit(name, address, authorities, file string) {
 
 func main() {
 	switch arguments := os.Args[2:]; os.Args[1] {
-	case "serve":
-		serve(arguments[0], arguments[1], arguments[2], arguments[3:])
+	case "serve", "hide":
+		serve(os.Args[1] == "serve", arguments[0], arguments[1], arguments[2], arguments[3:])
 	case "visit":
 		visit(arguments[0], net.JoinHostPort(arguments[1], arguments[2]), arguments[3], arguments[4])
 	default:
-		log.Fatal("serve or visit")
+		log.Fatal("serve, hide or visit")
 	}
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "proxy/modules/tls/ech.h"
 #include "proxy/modules/tls/leg.h"
 #include "proxy/modules/tls/policy.h"
 #include "tests/proxy/modules/tls/certificates.h"
@@ -17,7 +18,9 @@ struct Asked final : LegUser {
   Bytes choose_protocol() const override { return std::as_bytes(std::span(protocol)); }
   Bytes certificate_status(const X509*) const override { return std::as_bytes(std::span(status)); }
   void on_secret(std::string_view line) override { (secrets += line) += '\n'; }
+  Bytes encrypted_hello() const override { return pretended; }
   std::string protocol = "echo/1", status, secrets;
+  Buffer pretended;
 };
 
 // Application data that nobody can decrypt.
@@ -72,6 +75,8 @@ class End {
   int heard_alert() const { return leg_.fatal_alert().value_or(0); }
   void speaks(const std::string& protocol) { asked_.protocol = protocol; }
   void have_status(const std::string& status) { asked_.status = status; }
+  // Of a client, before its handshake: sends the extension for Encrypted Client Hello.
+  void pretend_ech() { asked_.pretended = pretended_ech(); }
   std::string got_status() {
     const unsigned char* status = nullptr;
     const long size = SSL_get_tlsext_status_ocsp_resp(ssl(), &status);

@@ -90,6 +90,27 @@ TEST_CASE("tls: a client that has no curve of the certificate's shakes hands wit
   CHECK(play.client.failed);
 }
 
+TEST_CASE("tls: a client that pretends to use Encrypted Client Hello is decrypted, and the far half pretends like it") {
+  const World world;
+  // The last one is none that it offers at once: the server requests it.
+  for (const char* groups : {"X25519", "P-384"})
+    for (const bool pretends : {false, true}) {
+      CAPTURE(groups, pretends);
+      Play play(world, world.real, "a.corp", 1, Play::Until::closed, [&](Play& p) {
+        if (pretends) p.client.pretend_ech();
+        SSL_CTX_set1_groups_list(p.server_context.get(), groups);
+      });
+      CHECK(play.server->heard == play.question);
+      CHECK(play.client.heard == play.answer);
+      CHECK(play.sees(world.shown));
+      const std::string extension("\xfe\x0d\x00\xba", 4);  // with its size
+      CHECK((play.heard_by_server.find(extension) != std::string::npos) == pretends);
+      const std::size_t at = play.client_says_first.find(extension);
+      REQUIRE((at != std::string::npos) == pretends);
+      if (pretends) CHECK(play.heard_by_server.find(play.client_says_first.substr(at, 190)) == std::string::npos);
+    }
+}
+
 TEST_CASE("tls: renegotiation in TLS 1.2 is refused") {
   const World world;
   Play play(world, world.real, "a.corp", 1, Play::Until::answered, [](Play& p) {
