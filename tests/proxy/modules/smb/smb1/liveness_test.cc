@@ -181,7 +181,9 @@ struct LiveClient {
   }
   void other_client() {
     for (const std::string& name : std::set(wanted)) {
-      if (!pair.server.is_broken(name) || uses(name, false)) continue;
+      // Level II is broken without an acknowledgement: the client knows when that has come.
+      const bool moves = !pair.server.out.empty() || !pair.down.empty() || !pair.up.empty();
+      if (moves || !pair.server.is_broken(name) || uses(name, false)) continue;
       bool shared = false;
       for (const auto& [fid, handle] : pair.server.handles) shared = shared || handle.oplock == 3;
       REQUIRE((pair.server.files[name] == model[name]));  // what was acknowledged is there
@@ -262,7 +264,7 @@ struct LiveClient {
 
 // The seeds of a longer run: LONGHAUL_SEEDS=from:to.
 TEST_CASE("SMB1: every request is answered in the end, whatever piles up on its way") {
-  unsigned from = 1, to = 41;
+  unsigned from = 1, to = 21;
   if (const char* seeds = std::getenv("LONGHAUL_SEEDS")) std::sscanf(seeds, "%u:%u", &from, &to);
   for (unsigned seed = from; seed < to; ++seed) {
     CAPTURE(seed);
