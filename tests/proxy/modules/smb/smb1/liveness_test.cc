@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That every request is answered in the end, whatever crosses what: a client with many requests at a time on a fast
-// line, where much is fetched ahead and piles up on its way.
+// That every request is answered in the end, whatever crosses what: a client with many requests at a time on
+// a fast line, where much is fetched ahead and piles up on its way.
 #include <array>
 #include <set>
 
@@ -17,8 +17,8 @@ struct LiveClient {
     std::uint8_t command = 0;
     std::string name = {};
     std::uint16_t fid = 0;
-    std::optional<std::string> data = {};      // what a READ must return
-    std::optional<std::uint64_t> size = {};    // what a query must
+    std::optional<std::string> data = {};    // what a READ must return
+    std::optional<std::uint64_t> size = {};  // what a query must
     bool changes = false, lists = false;
   };
 
@@ -145,7 +145,8 @@ struct LiveClient {
     if (content.size() < at + data.size()) content.resize(at + data.size());
     content.replace(at, data.size(), data);
     mid();
-    send(write(fid, at, as_bytes(data), last_mid), {.command = 0x2F, .name = name, .fid = fid, .changes = true});
+    send(write(fid, at, as_bytes(data), last_mid),
+         {.command = 0x2F, .name = name, .fid = fid, .changes = true});
   }
   void query(std::uint16_t fid, const std::string& name) {
     if (uses(name, true)) return;
@@ -162,15 +163,17 @@ struct LiveClient {
     if (waits && (!searches || !chance(4))) return;
     if (searches && chance(waits ? 1 : 6)) {
       searches = false;
-      send(make_frame({.command = 0x34, .tid = kTid, .uid = kUid, .mid = last_mid}, Fields{}.u16(0x55).bytes, {}),
+      send(make_frame({.command = 0x34, .tid = kTid, .uid = kUid, .mid = last_mid}, Fields{}.u16(0x55).bytes,
+                      {}),
            {.command = 0x34});
     } else if (searches) {
       send(trans2(2, Fields{}.u16(0x55).u16(10).u16(0x104).u32(0).u16(12).text("").u8(0).bytes, last_mid),
            {.command = 0x32, .lists = true});
     } else {
       searches = true;
-      send(trans2(1, Fields{}.u16(0x16).u16(10).u16(4).u16(0x104).u32(0).text("\\D\\*").u8(0).bytes, last_mid),
-           {.command = 0x32, .lists = true});
+      send(
+          trans2(1, Fields{}.u16(0x16).u16(10).u16(4).u16(0x104).u32(0).text("\\D\\*").u8(0).bytes, last_mid),
+          {.command = 0x32, .lists = true});
     }
   }
   void close_one(std::uint16_t fid, const std::string& name) {
@@ -209,9 +212,9 @@ struct LiveClient {
         return tell();
       default:  // a request that is answered when something happens in a folder
         if (under_way.size() + others + 1 >= max_mpx) return;
-        pair.client_sends(notify_change_request(
-            {0x1234, kUid, kTid, static_cast<std::uint16_t>(kOther + others), 0x4001},
-            static_cast<std::uint16_t>(0x9000 + others), 1, 64));
+        pair.client_sends(
+            notify_change_request({0x1234, kUid, kTid, static_cast<std::uint16_t>(kOther + others), 0x4001},
+                                  static_cast<std::uint16_t>(0x9000 + others), 1, 64));
         ++others;
     }
   }

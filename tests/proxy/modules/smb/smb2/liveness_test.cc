@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That every request is answered in the end, whatever crosses what: a client with many requests at a time on a fast
-// line, where much is fetched ahead and piles up on its way.
+// That every request is answered in the end, whatever crosses what: a client with many requests at a time on
+// a fast line, where much is fetched ahead and piles up on its way.
 #include <cstdio>
 #include <cstdlib>
 
@@ -122,7 +122,8 @@ struct LiveClient : World {
 
   void open(const std::string& name, bool plainly) {
     if (uses(name, true)) return;
-    const bool looks = !plainly && chance(6), empties = !plainly && !looks && chance(10) && !uses(name, false);
+    const bool looks = !plainly && chance(6),
+               empties = !plainly && !looks && chance(10) && !uses(name, false);
     const std::uint32_t access = looks     ? access::read_attributes | access::synchronize
                                  : plainly ? access::read_data | access::synchronize
                                            : 0x12019F;
