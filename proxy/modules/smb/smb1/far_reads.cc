@@ -56,8 +56,8 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   if (found == files_.end() || !open) return read_through(asked.open, asked.message, frame);
   File& file = found->second;
   file.may_plan = true;
-  if (file.stamp != asked.stamp || !may_fetch(*open) || stopped_ || asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
-      file.swallowed.size() >= kMostSwallowed) {
+  if (file.stamp != asked.stamp || !may_fetch(*open) || stopped_ || asked.missing_from >= asked.missing_to ||
+      leg_.is_busy(asked.open) || file.swallowed.size() >= kMostSwallowed) {
     file.policy.on_read(read.offset, read.length, limits());
     return read_through(asked.open, asked.message, frame);
   }
@@ -158,8 +158,8 @@ bool FarReads::may_fetch(const Open& open) const {
 }
 
 std::optional<Interval> FarReads::next(const Open& open, File& file) {
-  if (!may_fetch(open) || leg_.is_busy(open.key) || !file.wanted.empty() || !open.may_read || !file.may_plan ||
-      stopped_ || !surroundings_.features.read_ahead)
+  if (!may_fetch(open) || leg_.is_busy(open.key) || !file.wanted.empty() || !open.may_read ||
+      !file.may_plan || stopped_ || !surroundings_.features.read_ahead)
     return std::nullopt;
   const ReadAheadLimits now = limits();
   if (ahead_bytes_ + now.largest_read > most_ahead_bytes_) return std::nullopt;

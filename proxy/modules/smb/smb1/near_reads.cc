@@ -24,8 +24,8 @@ bool NearReads::request(TimePoint now, const Frame& frame, const Header& header,
   if (!local_.may(&Features::read_ahead) || !open.may_read || !open.may_cache_reads() ||
       !cache_.knows(open.key) || read.length == 0 ||
       read.length > connection_.negotiated().max_read_bytes() ||
-      read.offset > AheadCache::kMostOffset - read.length ||
-      promises_.waiting(open.key) != 0 || reads_.size() >= kMostReads)
+      read.offset > AheadCache::kMostOffset - read.length || promises_.waiting(open.key) != 0 ||
+      reads_.size() >= kMostReads)
     return false;
   if (local_.may(&Features::metadata_relaxed) &&
       cache_.has_older(open.key, read.offset, read.length, now - kRelaxedDataLife)) {

@@ -41,7 +41,8 @@ bool NearSearches::request(TimePoint now, const Message& message, const Slice& f
   if (plain_.contains(key)) return false;
   const auto found = pages_.find(key);
   if (found == pages_.end() || found->second.empty()) {
-    // No known client sends another one of this search before the response. The far half pushes one page for both.
+    // No known client sends another one of this search before the response. The far half pushes one page for
+    // both.
     if (waiting_.size() >= kMostWaiting || waiting_.contains(key)) out_.abort();
     forget_waiting(key);
     held_bytes_ += frame.size();

@@ -49,8 +49,8 @@ class NearOpens final : public NearPart {
     Known known;     // about the open, in order
     std::uint64_t bytes = 0;
     std::size_t state_bytes = 0;  // additional memory
-    // Given up here, and perhaps already given to the client there, by a CREATE that crossed the offer: until the
-    // far half has told which, the count of pushes and the last Drop are kept, for data pushed later.
+    // Given up here, and perhaps already given to the client there, by a CREATE that crossed the offer: until
+    // the far half has told which, the count of pushes and the last Drop are kept, for data pushed later.
     bool given_up = false;
     std::uint64_t pushes = 0;
     std::optional<Drop> dropped;

@@ -14,8 +14,7 @@ bool is_plain(const Header& header, const ReadRequest& read, const Connection& c
   constexpr std::uint32_t kKnownFlags = header_flags::priority_mask;
   return (header.flags & ~kKnownFlags) == 0 && header.channel_sequence == 0 && read.flags == 0 &&
          read.channel == 0 && read.length > 0 && read.length <= connection.negotiated().max_read_bytes() &&
-         read.offset < AheadCache::kMostOffset - read.length &&
-         charge_for(read.length) <= header.charge();
+         read.offset < AheadCache::kMostOffset - read.length && charge_for(read.length) <= header.charge();
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ class ServerLeg final : public OwnRequests {
   // Whether a request could not be sent, and never can be; true once, as soon as nothing is promised: then
   // the connection ends.
   bool take_doom() { return std::exchange(is_doomed_, false); }
-  // Whether a client's request waits for ids that the server never grants (against 3.3.1.2), and all later ones
-  // behind it, promised ones included: the connection ends at once.
+  // Whether a client's request waits for ids that the server never grants (against 3.3.1.2), and all later
+  // ones behind it, promised ones included: the connection ends at once.
   bool is_stuck() const;
 
  private:

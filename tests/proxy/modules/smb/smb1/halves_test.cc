@@ -77,7 +77,8 @@ TEST_CASE("SMB1: a READ is answered although the client's other requests use all
   CHECK(data_of(pair.ask(read(fid, 200'000, 10'000, 11))) == pair.server.files["F"].substr(200'000, 10'000));
 }
 
-TEST_CASE("SMB1: a READ is answered although its file is locked, or may not be read ahead any more, meanwhile") {
+TEST_CASE(
+    "SMB1: a READ is answered although its file is locked, or may not be read ahead any more, meanwhile") {
   for (const bool locks : {false, true}) {
     Pair pair(std::make_shared<LostWrites>(), 1, std::make_shared<LostWrites>(), 1);
     pair.server.files["F"] = some_bytes(300'000);
@@ -85,12 +86,14 @@ TEST_CASE("SMB1: a READ is answered although its file is locked, or may not be r
     pair.run();
     pair.server_waits = true;
     pair.client_sends(read(fid, 0, 30'000, 11));
-    pair.client_sends(read(fid, 200'000, 10'000, 12));  // waits at the far half until the first one is answered
+    pair.client_sends(
+        read(fid, 200'000, 10'000, 12));  // waits at the far half until the first one is answered
     pair.run();
     if (locks) {
       // Of another tree, so that the near half does not know the file by it.
       pair.client_sends(make_frame({.command = 0x24, .tid = kTid + 1, .uid = kUid, .mid = 13},
-                                   Fields{}.andx().u16(fid).u8(0x10).u8(0).u32(0).u16(0).u16(1).bytes, Buffer(20)));
+                                   Fields{}.andx().u16(fid).u8(0x10).u8(0).u32(0).u16(0).u16(1).bytes,
+                                   Buffer(20)));
     } else {
       Surroundings strict;
       strict.line_bytes_per_second = 1'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That every request is answered in the end, whatever crosses what: a client with many requests at a time on a fast
-// line, where much is fetched ahead and piles up on its way.
+// That every request is answered in the end, whatever crosses what: a client with many requests at a time on
+// a fast line, where much is fetched ahead and piles up on its way.
 #include <array>
 #include <set>
 
@@ -17,8 +17,8 @@ struct LiveClient {
     std::uint8_t command = 0;
     std::string name = {};
     std::uint16_t fid = 0;
-    std::optional<std::string> data = {};      // what a READ must return
-    std::optional<std::uint64_t> size = {};    // what a query must
+    std::optional<std::string> data = {};    // what a READ must return
+    std::optional<std::uint64_t> size = {};  // what a query must
     bool changes = false, lists = false;
   };
 
@@ -93,8 +93,10 @@ struct LiveClient {
       if (sent.command == 0xA2 && good) opened[fid_of(*frame)] = sent.name;
       if (sent.command == 0x04) opened.erase(sent.fid), closing.erase(sent.fid), positions.erase(sent.fid);
       if (sent.data && good) REQUIRE((data_of(*frame) == *sent.data));
-      if (sent.size && good) REQUIRE(load_le<std::uint64_t>(part->data, 0) == *sent.size);
-      if (sent.data || sent.size) REQUIRE((good || !opened.contains(sent.fid) || closing.contains(sent.fid)));
+      // This server knows no error for a query of a closed file.
+      const bool is_open = opened.contains(sent.fid) && !closing.contains(sent.fid);
+      if (sent.size && good && is_open) REQUIRE(load_le<std::uint64_t>(part->data, 0) == *sent.size);
+      if (sent.data || sent.size) REQUIRE((good || !is_open));
       if (sent.lists && searches) searches = good && !ends(*part, message);
     }
   }
@@ -145,7 +147,8 @@ struct LiveClient {
     if (content.size() < at + data.size()) content.resize(at + data.size());
     content.replace(at, data.size(), data);
     mid();
-    send(write(fid, at, as_bytes(data), last_mid), {.command = 0x2F, .name = name, .fid = fid, .changes = true});
+    send(write(fid, at, as_bytes(data), last_mid),
+         {.command = 0x2F, .name = name, .fid = fid, .changes = true});
   }
   void query(std::uint16_t fid, const std::string& name) {
     if (uses(name, true)) return;
@@ -162,15 +165,17 @@ struct LiveClient {
     if (waits && (!searches || !chance(4))) return;
     if (searches && chance(waits ? 1 : 6)) {
       searches = false;
-      send(make_frame({.command = 0x34, .tid = kTid, .uid = kUid, .mid = last_mid}, Fields{}.u16(0x55).bytes, {}),
+      send(make_frame({.command = 0x34, .tid = kTid, .uid = kUid, .mid = last_mid}, Fields{}.u16(0x55).bytes,
+                      {}),
            {.command = 0x34});
     } else if (searches) {
       send(trans2(2, Fields{}.u16(0x55).u16(10).u16(0x104).u32(0).u16(12).text("").u8(0).bytes, last_mid),
            {.command = 0x32, .lists = true});
     } else {
       searches = true;
-      send(trans2(1, Fields{}.u16(0x16).u16(10).u16(4).u16(0x104).u32(0).text("\\D\\*").u8(0).bytes, last_mid),
-           {.command = 0x32, .lists = true});
+      send(
+          trans2(1, Fields{}.u16(0x16).u16(10).u16(4).u16(0x104).u32(0).text("\\D\\*").u8(0).bytes, last_mid),
+          {.command = 0x32, .lists = true});
     }
   }
   void close_one(std::uint16_t fid, const std::string& name) {
@@ -181,7 +186,9 @@ struct LiveClient {
   }
   void other_client() {
     for (const std::string& name : std::set(wanted)) {
-      if (!pair.server.is_broken(name) || uses(name, false)) continue;
+      // Level II is broken without an acknowledgement: the client knows when that has come.
+      const bool moves = !pair.server.out.empty() || !pair.down.empty() || !pair.up.empty();
+      if (moves || !pair.server.is_broken(name) || uses(name, false)) continue;
       bool shared = false;
       for (const auto& [fid, handle] : pair.server.handles) shared = shared || handle.oplock == 3;
       REQUIRE((pair.server.files[name] == model[name]));  // what was acknowledged is there
@@ -207,9 +214,9 @@ struct LiveClient {
         return tell();
       default:  // a request that is answered when something happens in a folder
         if (under_way.size() + others + 1 >= max_mpx) return;
-        pair.client_sends(notify_change_request(
-            {0x1234, kUid, kTid, static_cast<std::uint16_t>(kOther + others), 0x4001},
-            static_cast<std::uint16_t>(0x9000 + others), 1, 64));
+        pair.client_sends(
+            notify_change_request({0x1234, kUid, kTid, static_cast<std::uint16_t>(kOther + others), 0x4001},
+                                  static_cast<std::uint16_t>(0x9000 + others), 1, 64));
         ++others;
     }
   }
@@ -262,7 +269,7 @@ struct LiveClient {
 
 // The seeds of a longer run: LONGHAUL_SEEDS=from:to.
 TEST_CASE("SMB1: every request is answered in the end, whatever piles up on its way") {
-  unsigned from = 1, to = 41;
+  unsigned from = 1, to = 21;
   if (const char* seeds = std::getenv("LONGHAUL_SEEDS")) std::sscanf(seeds, "%u:%u", &from, &to);
   for (unsigned seed = from; seed < to; ++seed) {
     CAPTURE(seed);

@@ -195,7 +195,8 @@ class Server {
       case 0x34:
         return answer(head, {});
       case 0x24: {
-        if (load_le<std::uint32_t>(words, 12) != 0) return answer(head, Fields{}.andx().bytes);  // byte ranges
+        if (load_le<std::uint32_t>(words, 12) != 0)
+          return answer(head, Fields{}.andx().bytes);  // byte ranges
         auto handle = handles.find(load_le<std::uint16_t>(words, 4));
         if (handle != handles.end()) {
           handle->second.oplock = load_le<std::uint8_t>(words, 7) == 1 ? 3 : 0;
