@@ -95,7 +95,8 @@ class Torture(Comparison):
                 reasons = set()
                 self.compare_at(server, pair, torture.CHANNELS, True, protected("SMB3_00", protection),
                                 lambda suite, pair=pair, reasons=reasons: reasons.update(pair.branch.reasons()))
-                self.assertEqual(reasons, {"optimised", "smb_multichannel"})
+                # On a busy host smbd may refuse one of the many connections; the client tries again.
+                self.assertEqual(reasons - {"destination_refused"}, {"optimised", "smb_multichannel"})
 
     @early
     def test_the_quick_suites_of_smb_1_give_the_same_list_signed(self):
