@@ -407,8 +407,8 @@ TEST_CASE("files opened ahead are unusable after a long silence between the halv
   }
 }
 
-TEST_CASE("a file whose offer is given up while its open crosses it is read like any other") {
-  bool crossed = false;
+TEST_CASE("files whose offers come during a long silence are opened and read like any others") {
+  bool given_up = false;
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Folder folder(seed, 40);
@@ -419,6 +419,9 @@ TEST_CASE("a file whose offer is given up while its open crosses it is read like
     std::vector<MessageId> opens;
     for (int i = 8; i < 30; ++i) {
       opens.push_back(folder.open(i));
+      // As long as the client reads what it opens, more is opened.
+      if (const auto answer = folder.answers.find(opens.back()); answer != folder.answers.end())
+        (void)folder.send_read(parse_create_response(answer->second.first().bytes)->file, 0, 4096);
       for (int step = 0; step < 20; ++step) folder.step();
     }
     // The near half uses none that comes now.
@@ -431,11 +434,11 @@ TEST_CASE("a file whose offer is given up while its open crosses it is read like
       CHECK(folder.read(*file) == folder.server.files[folder.path(static_cast<int>(i) + 8)]);
       REQUIRE(folder.status(folder.send_close(*file)) == Status::success);
     }
-    crossed = crossed || folder.near_counters().opens_ahead_wasted > 0;
+    given_up = given_up || folder.near_counters().opens_ahead_wasted > 0;
     folder.tell({.since = folder.now, .confirmed = folder.now, .heard = folder.now});
     folder.end();
   }
-  CHECK(crossed);
+  CHECK(given_up);
 }
 
 TEST_CASE("a session that starts signing gets no files that were opened ahead") {
