@@ -10,7 +10,7 @@
 namespace longhaul::smb::smb1::testing {
 namespace {
 
-constexpr std::uint16_t kOther = 0x7000;  // MIDs of requests that are never answered
+constexpr std::uint16_t kUnanswered = 0x7000;  // MIDs of requests that are never answered
 
 struct LiveClient {
   struct Sent {
@@ -82,7 +82,7 @@ struct LiveClient {
         pair.client_sends(oplock_ack(locking->fid, locking->oplock_level));
         continue;
       }
-      if (message.header.mid >= kOther) continue;
+      if (message.header.mid >= kUnanswered) continue;
       const auto found = under_way.find(message.header.mid);
       REQUIRE(found != under_way.end());
       const auto part = parse_transaction(message, message.first());
@@ -215,7 +215,7 @@ struct LiveClient {
       default:  // a request that is answered when something happens in a folder
         if (under_way.size() + others + 1 >= max_mpx) return;
         pair.client_sends(
-            notify_change_request({0x1234, kUid, kTid, static_cast<std::uint16_t>(kOther + others), 0x4001},
+            notify_change_request({0x1234, kUid, kTid, static_cast<std::uint16_t>(kUnanswered + others), 0x4001},
                                   static_cast<std::uint16_t>(0x9000 + others), 1, 64));
         ++others;
     }
