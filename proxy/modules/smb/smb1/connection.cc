@@ -213,6 +213,12 @@ Open* Connection::on_break(const Message& request) {
   return open;
 }
 
+std::optional<MessageNumber> Connection::closes(std::uint16_t fid) const {
+  for (const auto& [number, pending] : pending_)
+    if (std::ranges::find(pending.closing, fid) != pending.closing.end()) return number;
+  return std::nullopt;
+}
+
 const Pending* Connection::pending(MessageNumber number) const {
   const auto found = pending_.find(number);
   return found == pending_.end() ? nullptr : &found->second;

@@ -67,6 +67,38 @@ TEST_CASE("SMB1: what the near half has given up in advance goes back at once, a
   CHECK(far.file.oplock == Oplock::none);
 }
 
+TEST_CASE("SMB1: nothing is said of a file that its client's CLOSE has ended: the FID may be another file's by then") {
+  Returning far;
+  const Slice frame = close(far.file.fid, 12), other = read(far.file.fid, 0, 100, 11);
+  const Message request = message_in(frame);
+  const auto send_close = [&] {
+    far.connection.on_request(request);
+    far.leg.send(frame, number_of(request.header), true, {Scope::Of::closing, far.file.key, {}});
+    return PutOut(far.out).to_lan.size();
+  };
+  far.broken();
+  far.returns.near_gives_back(far.file.key);
+  far.leg.set_max_mpx(1);
+  SECTION("sent") {
+    REQUIRE(send_close() == 1);
+    CHECK_FALSE(far.given_back());
+    SECTION("and answered") {
+      far.returns.closed(far.file.key);
+      CHECK(far.returns.is_idle());
+    }
+    SECTION("and refused") {
+      far.connection.answered_here(number_of(request.header));
+      CHECK(far.given_back() == 0u);
+    }
+  }
+  SECTION("not sent yet, because the server has to answer another request first") {
+    far.leg.send(other, number_of(message_in(other).header), true, {Scope::Of::nothing, {}, {}});
+    REQUIRE(PutOut(far.out).to_lan.size() == 1);
+    REQUIRE(send_close() == 0);
+    CHECK(far.given_back() == 0u);
+  }
+}
+
 TEST_CASE("SMB1: a near half that is over, or a file that is closed, is not waited for") {
   Returning far;
   SECTION("over before the break") {
