@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The halves of TLS before clients, servers and twins that say anything. The first byte of the input chooses what the rest is:
-// a ClientHello before the far half, which passes it unchanged or shakes hands with the server and does neither by half; records
-// before the near half after the handshake, of which nothing may come out; a session from the twin, which a client resumes;
-// what a client and a server say about Encrypted Client Hello.
+// The halves of TLS before clients, servers and twins that say anything. The first byte of the input chooses
+// what the rest is: a ClientHello before the far half, which passes it unchanged or shakes hands with the
+// server and does neither by half; records before the near half after the handshake, of which nothing may
+// come out; a session from the twin, which a client resumes; what a client and a server say about Encrypted
+// Client Hello.
 #include <algorithm>
 #include <array>
 #include <string>

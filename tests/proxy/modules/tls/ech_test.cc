@@ -33,12 +33,15 @@ TEST_CASE("tls ech: the offer of an outer ClientHello is read, and nothing else 
   CHECK(offer->config == 7);
   CHECK_FALSE(ech_offer(as_bytes_of(hello(1, 7, kSuite))));  // the inner one has only its type
   CHECK_FALSE(ech_offer(as_bytes_of(outer + 'x')));
-  for (std::size_t size = 0; size < outer.size(); ++size) CHECK_FALSE(ech_offer(as_bytes_of(outer).first(size)));
+  for (std::size_t size = 0; size < outer.size(); ++size)
+    CHECK_FALSE(ech_offer(as_bytes_of(outer).first(size)));
 }
 
 TEST_CASE("tls ech: a server has the key of an offer with the same number, suite and public name") {
   const EchOffer offer{.kdf = 1, .aead = 1, .config = 7};
-  const auto has = [&](const std::string& configs) { return has_ech_key(as_bytes_of(configs), offer, "public.corp"); };
+  const auto has = [&](const std::string& configs) {
+    return has_ech_key(as_bytes_of(configs), offer, "public.corp");
+  };
   const std::string right = configuration(7, kOtherSuite + kSuite, "Public.corp");
   CHECK(has(with16(right)));
   CHECK_FALSE(has(with16(configuration(8, kSuite, "public.corp"))));
