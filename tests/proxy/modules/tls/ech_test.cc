@@ -17,8 +17,8 @@ const std::string kSuite{0, 1, 0, 1}, kOtherSuite{0, 1, 0, 3};
 
 // As RFC 9849, section 4, has it.
 std::string configuration(char config, const std::string& suites, const std::string& name) {
-  return "\xfe\x0d" + with16(std::string{config, 0, 0x20} + with16(std::string(32, 'k')) + with16(suites) + '\0' + with8(name) +
-                             with16(""));
+  return "\xfe\x0d" + with16(std::string{config, 0, 0x20} + with16(std::string(32, 'k')) + with16(suites) +
+                             '\0' + with8(name) + with16(""));
 }
 std::string hello(char type, char config, const std::string& suite) {
   return type + suite + config + with16(std::string(32, 'e')) + with16(std::string(144, 'h'));
