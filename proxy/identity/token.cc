@@ -182,8 +182,7 @@ bool Token::find(const TokenUri& uri, Failure& failure) {
   return true;
 }
 
-std::string Token::sign(CK_MECHANISM mechanism, Bytes data, std::span<unsigned char> out,
-                        std::size_t& size) {
+std::string Token::sign(CK_MECHANISM mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size) {
   CK_RV result = module_->C_SignInit(session_, &mechanism, key_);
   if (result == CKR_OK && asks_each_time_)
     result = module_->C_Login(session_, CKU_CONTEXT_SPECIFIC, chars(pin_), length(pin_));

@@ -188,7 +188,8 @@ EvpKey key_of(Signer& signer, const EVP_PKEY* public_key, PssPadding padding) {
     RSA_set_flags(rsa, RSA_FLAG_EXT_PKEY);
     RSA_set_ex_data(rsa, rsa_index(), &signer);
     if (EVP_PKEY_assign_RSA(made.get(), rsa) != 1) return RSA_free(rsa), nullptr;
-    if (padding == PssPadding::openssl || EVP_PKEY_set1_engine(made.get(), padding_engine()) == 1) return made;
+    if (padding == PssPadding::openssl || EVP_PKEY_set1_engine(made.get(), padding_engine()) == 1)
+      return made;
   } else if (EVP_PKEY_is_a(public_key, "EC")) {
     const EC_KEY* const known = EVP_PKEY_get0_EC_KEY(const_cast<EVP_PKEY*>(public_key));
     EC_KEY* const key = known ? EC_KEY_new() : nullptr;
@@ -214,7 +215,8 @@ bool fits(EVP_PKEY* key, EVP_PKEY* public_key) {
   if (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA)
     for (const EVP_MD* const hash : {EVP_sha256(), EVP_sha384(), EVP_sha512()})
       ways.push_back({hash, RSA_PKCS1_PSS_PADDING});
-  const bool all = std::ranges::all_of(ways, [&](Way way) { return signs(key, public_key, way.hash, way.padding); });
+  const bool all =
+      std::ranges::all_of(ways, [&](Way way) { return signs(key, public_key, way.hash, way.padding); });
   ERR_clear_error();
   return all;
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The halves of TLS before clients, servers and twins that say anything. The first byte of the input chooses what the rest is:
-// a ClientHello before the far half, which passes it unchanged or shakes hands with the server and does neither by half; records
-// before the near half after the handshake, of which nothing may come out; a session from the twin, which a client resumes.
+// The halves of TLS before clients, servers and twins that say anything. The first byte of the input chooses
+// what the rest is: a ClientHello before the far half, which passes it unchanged or shakes hands with the
+// server and does neither by half; records before the near half after the handshake, of which nothing may
+// come out; a session from the twin, which a client resumes; what a client and a server say about Encrypted
+// Client Hello.
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "crypto/tls12_records.h"
 #include "fuzz/target.h"
 #include "proxy/modules/tls/descriptor.h"
+#include "proxy/modules/tls/ech.h"
 #include "proxy/modules/tls/far.h"
 #include "proxy/modules/tls/near.h"
 #include "tests/proxy/modules/kit/watched.h"
@@ -110,20 +114,33 @@ void session(Bytes bytes) {
   }
 }
 
+// The second byte of the input is the length of the client's part.
+void encrypted_hello(std::size_t of_client, Bytes rest) {
+  const Bytes hello = rest.first(std::min(of_client, rest.size())), configs = rest.subspan(hello.size());
+  const auto offer = tls::ech_offer(hello);
+  if (!offer) return;
+  fuzz::require(hello.size() >= 10 && hello[5] == std::byte{offer->config});
+  if (tls::has_ech_key(configs, *offer, "public.corp"))
+    fuzz::require(std::ranges::find(configs, std::byte{offer->config}) != configs.end());
+}
+
 }  // namespace
 
 FUZZ_TARGET(tls) {
   if (size < 3) return 0;
   const Bytes rest = std::as_bytes(std::span(data, size)).subspan(2);
-  switch (data[0] % 3) {
+  switch (data[0] % 4) {
     case 0:
       hello(rest, data[1] == 0 ? size : data[1]);
       break;
     case 1:
       records(data[1], rest);
       break;
-    default:
+    case 2:
       session(rest);
+      break;
+    default:
+      encrypted_hello(data[1], rest);
   }
   return 0;
 }

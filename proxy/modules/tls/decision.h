@@ -20,7 +20,7 @@ struct Wanted {
   std::string name;              // of the server
   Buffer protocols;              // offered by the client (hello_protocols())
   bool asks_status = false;
-  std::optional<EchOffer> ech;  // of a client that only pretends it is random
+  std::optional<EchOffer> ech;      // of a client that only pretends it is random
   std::uint64_t hello_records = 0;  // of the client so far; 0 if it has resumed
 };
 

@@ -23,7 +23,8 @@ std::optional<Bytes> sized8(ByteReader& in) {
 
 bool has_suite(Bytes suites, const EchOffer& offer) {
   for (ByteReader in(suites); in.remaining() >= 4;)
-    if (const auto kdf = in.fixed16(), aead = in.fixed16(); *kdf == offer.kdf && *aead == offer.aead) return true;
+    if (const auto kdf = in.fixed16(), aead = in.fixed16(); *kdf == offer.kdf && *aead == offer.aead)
+      return true;
   return false;
 }
 
@@ -47,7 +48,8 @@ std::optional<EchOffer> ech_offer(Bytes extension) {
   const auto kdf = in.fixed16(), aead = in.fixed16();
   const auto config = in.u8();
   const auto key = sized16(in), hello = sized16(in);
-  if (!type || *type != 0 || !kdf || !aead || !config || !key || !hello || in.remaining() != 0) return std::nullopt;
+  if (!type || *type != 0 || !kdf || !aead || !config || !key || !hello || in.remaining() != 0)
+    return std::nullopt;
   return EchOffer{.kdf = *kdf, .aead = *aead, .config = *config};
 }
 

@@ -48,9 +48,10 @@ Handshakes::Next Handshakes::shake_with_server(TimePoint now) {
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
     flush(*server_, out_);
     if (next == Upstream::Next::more) return Next::more;
-    // The name that the client wants is in the part that only the server reads. One in 256 clients that pretend
-    // to encrypt it passes, too.
-    if (wanted_.ech && has_ech_key(server_->ech_configs(), *wanted_.ech, wanted_.name)) return pass(reasons::tls_ech);
+    // The name that the client wants is in the part that only the server reads. One in 256 clients that
+    // pretend to encrypt it passes, too.
+    if (wanted_.ech && has_ech_key(server_->ech_configs(), *wanted_.ech, wanted_.name))
+      return pass(reasons::tls_ech);
     return wanted_.entry->mint ? mint(now) : answer(now, nullptr);
   }
   note_refusal(server_->why());

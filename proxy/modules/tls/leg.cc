@@ -30,8 +30,8 @@ int give_certificate_status(SSL* ssl, void*) {
   return SSL_TLSEXT_ERR_OK;
 }
 
-int add_encrypted_hello(SSL* ssl, unsigned, unsigned, const unsigned char** out, std::size_t* size, X509*, std::size_t,
-                        int*, void*) {
+int add_encrypted_hello(SSL* ssl, unsigned, unsigned, const unsigned char** out, std::size_t* size, X509*,
+                        std::size_t, int*, void*) {
   const Bytes extension = user_of(ssl).encrypted_hello();
   *out = reinterpret_cast<const unsigned char*>(extension.data());
   *size = extension.size();
@@ -39,16 +39,18 @@ int add_encrypted_hello(SSL* ssl, unsigned, unsigned, const unsigned char** out,
 }
 
 // A HelloRetryRequest has random bytes in its place.
-int take_ech_configs(SSL* ssl, unsigned, unsigned message, const unsigned char* in, std::size_t size, X509*, std::size_t,
-                     int*, void*) {
-  if (message == SSL_EXT_TLS1_3_ENCRYPTED_EXTENSIONS) user_of(ssl).on_ech_configs(std::as_bytes(std::span(in, size)));
+int take_ech_configs(SSL* ssl, unsigned, unsigned message, const unsigned char* in, std::size_t size, X509*,
+                     std::size_t, int*, void*) {
+  if (message == SSL_EXT_TLS1_3_ENCRYPTED_EXTENSIONS)
+    user_of(ssl).on_ech_configs(std::as_bytes(std::span(in, size)));
   return 1;
 }
 
 // The description of the alert that the other end has sent (RFC 8446, section 6), if that is the error.
 std::optional<std::uint8_t> alert_of(unsigned long error) {
   const int description = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
-  if (ERR_GET_LIB(error) != ERR_LIB_SSL || description <= SSL_AD_CLOSE_NOTIFY || description > 255) return std::nullopt;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL || description <= SSL_AD_CLOSE_NOTIFY || description > 255)
+    return std::nullopt;
   return static_cast<std::uint8_t>(description);
 }
 
@@ -71,8 +73,8 @@ Context context_to_client() {
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   SSL_CTX_set_tlsext_status_cb(context.get(), give_certificate_status);
   // So that hello_extension() finds it: libssl keeps no extension that is not registered.
-  (void)SSL_CTX_add_custom_ext(context.get(), kEchExtension, SSL_EXT_CLIENT_HELLO, nullptr, nullptr, nullptr, nullptr,
-                               nullptr);
+  (void)SSL_CTX_add_custom_ext(context.get(), kEchExtension, SSL_EXT_CLIENT_HELLO, nullptr, nullptr, nullptr,
+                               nullptr, nullptr);
   return context;
 }
 

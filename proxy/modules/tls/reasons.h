@@ -56,11 +56,11 @@ inline constexpr ReasonText tls_key_unavailable{
     "its PIN, fails, or does not answer.",
     "look for server_key_unavailable in this side's log, which gives the cause; run longhaul check"};
 
-inline constexpr ReasonText tls_ech{
-    "tls_ech",
-    "The flow stays encrypted: its client uses Encrypted Client Hello with a key of this server, and the listed "
-    "name is only its public name.",
-    "none needed"};
+inline constexpr ReasonText tls_ech{"tls_ech",
+                                    "The flow stays encrypted: its client uses Encrypted Client Hello with a "
+                                    "key of this server, and the listed "
+                                    "name is only its public name.",
+                                    "none needed"};
 
 // The connection was decrypted, and then reset:
 inline constexpr ReasonText tls_server_floods{
@@ -71,6 +71,7 @@ inline constexpr ReasonText tls_server_floods{
 
 inline constexpr std::array kAll{
     &tls_not_understood,     &tls_no_name,        &tls_not_listed, &tls_version,         &tls_server_refused,
-    &tls_client_certificate, &tls_client_refused, &tls_not_minted, &tls_key_unavailable, &tls_ech, &tls_server_floods};
+    &tls_client_certificate, &tls_client_refused, &tls_not_minted, &tls_key_unavailable, &tls_ech,
+    &tls_server_floods};
 
 }  // namespace longhaul::tls::reasons

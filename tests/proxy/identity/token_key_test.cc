@@ -140,7 +140,8 @@ TEST_CASE("token key: an RSA key pads for PSS itself, or signs padded data; one 
   for (const char* const mechanisms : {"PKCS", "PKCS_PSS,CKM_RSA_X_509"}) {
     const std::string said = try_out_with(mechanisms);
     CAPTURE(said);
-    CHECK(said.starts_with("it is not the key of the certificate, or not one for TLS: the token failed to sign: "));
+    CHECK(said.starts_with(
+        "it is not the key of the certificate, or not one for TLS: the token failed to sign: "));
   }
 }
 

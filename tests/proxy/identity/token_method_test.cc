@@ -49,7 +49,8 @@ bool signs(EVP_PKEY* key, EVP_PKEY* public_key, const EVP_MD* hash, const EVP_MD
       verifying(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   const auto pad = [&](EVP_PKEY_CTX* how) {
     return EVP_PKEY_CTX_set_rsa_padding(how, RSA_PKCS1_PSS_PADDING) == 1 &&
-           EVP_PKEY_CTX_set_rsa_mgf1_md(how, of_mask) == 1 && EVP_PKEY_CTX_set_rsa_pss_saltlen(how, salt) == 1;
+           EVP_PKEY_CTX_set_rsa_mgf1_md(how, of_mask) == 1 &&
+           EVP_PKEY_CTX_set_rsa_pss_saltlen(how, salt) == 1;
   };
   EVP_PKEY_CTX* how = nullptr;
   std::array<unsigned char, 256> signature{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client or a server ends a connection with alerts (RFC 8446, section 6), some of which libssl does not send.
+// How a client or a server ends a connection with alerts (RFC 8446, section 6), some of which libssl does not
+// send.
 #include <array>
 #include <catch2/catch.hpp>
 #include <optional>
@@ -116,7 +117,8 @@ TEST_CASE("tls: a server's fatal alert reaches the client behind its data, and n
   }
 }
 
-TEST_CASE("tls: after the server's alert the near half waits for its client, whatever becomes of the stream") {
+TEST_CASE(
+    "tls: after the server's alert the near half waits for its client, whatever becomes of the stream") {
   const World world;
   for (const bool is_complete : {false, true}) {
     CAPTURE(is_complete);
@@ -137,14 +139,16 @@ TEST_CASE("tls: an alert from the twin that would be a proper end, or a second o
   const World world;
   for (const std::uint8_t wrong : {kCloses, kCancels}) {
     Play play(world, world.real, "a.corp", 1, Play::Until::answered);
-    play.twins.near.module.from_twin(play.twins.now, twin::encode(tls::Message(Alerted{.description = wrong})));
+    play.twins.near.module.from_twin(play.twins.now,
+                                     twin::encode(tls::Message(Alerted{.description = wrong})));
     play.twins.near.collect();
     CHECK(play.twins.near.aborted);
     CHECK(play.twins.near.to_lan.empty());
   }
   Play play(world, world.real, "a.corp", 1, Play::Until::answered);
   for (const bool is_second : {false, true}) {
-    play.twins.near.module.from_twin(play.twins.now, twin::encode(tls::Message(Alerted{.description = kHasFailed})));
+    play.twins.near.module.from_twin(play.twins.now,
+                                     twin::encode(tls::Message(Alerted{.description = kHasFailed})));
     play.twins.near.collect();
     CHECK(play.twins.near.aborted == is_second);
   }

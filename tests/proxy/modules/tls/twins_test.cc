@@ -30,7 +30,8 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
 
 TEST_CASE("tls: a server that closes while the client still shakes hands is heard to the end") {
   const World world;
-  const auto [cuts, fails] = GENERATE(std::pair(false, false), std::pair(true, false), std::pair(false, true));
+  const auto [cuts, fails] =
+      GENERATE(std::pair(false, false), std::pair(true, false), std::pair(false, true));
   for (unsigned seed = 0; seed < 60; ++seed) {
     CAPTURE(seed, cuts, fails);
     Play play(world, world.real, "a.corp", seed, Play::Until::closed, [cuts = cuts, fails = fails](Play& p) {
@@ -90,7 +91,9 @@ TEST_CASE("tls: a client that has no curve of the certificate's shakes hands wit
   CHECK(play.client.failed);
 }
 
-TEST_CASE("tls: a client that pretends to use Encrypted Client Hello is decrypted, and the far half pretends like it") {
+TEST_CASE(
+    "tls: a client that pretends to use Encrypted Client Hello is decrypted, and the far half pretends like "
+    "it") {
   const World world;
   // The last one is none that it offers at once: the server requests it.
   for (const char* groups : {"X25519", "P-384"})
@@ -107,7 +110,8 @@ TEST_CASE("tls: a client that pretends to use Encrypted Client Hello is decrypte
       CHECK((play.heard_by_server.find(extension) != std::string::npos) == pretends);
       const std::size_t at = play.client_says_first.find(extension);
       REQUIRE((at != std::string::npos) == pretends);
-      if (pretends) CHECK(play.heard_by_server.find(play.client_says_first.substr(at, 190)) == std::string::npos);
+      if (pretends)
+        CHECK(play.heard_by_server.find(play.client_says_first.substr(at, 190)) == std::string::npos);
     }
 }
 
