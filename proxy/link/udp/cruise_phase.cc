@@ -6,9 +6,13 @@
 namespace longhaul::link::udp {
 
 Plan CruisePhase::begin(TimePoint now, const LineModel& line, bool growing) {
-  since_ = now;
   const double spans = growing ? 0.5 : (line.share() < 0.8 ? 1.5 : 3) + 2 * chance();
-  return {Phase::cruise, 1, LineModel::times(line.span(), spans)};
+  return begin(now, LineModel::times(line.span(), spans));
+}
+
+Plan CruisePhase::begin(TimePoint now, Duration time) {
+  since_ = now;
+  return {Phase::cruise, 1, time};
 }
 
 double CruisePhase::gain(const LineModel& line) {

@@ -17,6 +17,8 @@ class CruisePhase {
 
   // `growing`: the next faster step follows soon.
   Plan begin(TimePoint now, const LineModel& line, bool growing);
+  // For as long as given.
+  Plan begin(TimePoint now, Duration time);
   Duration lasted(TimePoint now) const { return now - since_; }
   // Of the line's rate, so that the queue stays as short as it is meant to be.
   static double gain(const LineModel& line);

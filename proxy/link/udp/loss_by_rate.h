@@ -30,7 +30,7 @@ class LossByRate {
   // How much slower to send to find out whether loss depends on the rate; if nearly everything is lost, at
   // the arrival rate.
   static double trial_gain(double loss) {
-    return loss < 0.15 ? 0.75 : 0.9 * (1 - loss < 0.1 ? 0.1 : 1 - loss);
+    return loss < 0.15 ? 0.75 : 0.9 * (1 - loss < 0.03 ? 0.03 : 1 - loss);
   }
   // Whether enough packets of both kinds were sent to decide.
   bool decided() const;

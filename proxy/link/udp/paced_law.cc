@@ -11,6 +11,7 @@ namespace {
 constexpr double kLossOnTrial = 0.02;  // loss that justifies a test whether it depends on the rate
 constexpr Duration kFirstTrial = 6s;
 constexpr Duration kLongestInterval = 60s;
+constexpr Duration kLongestTrial = 2s;
 }  // namespace
 
 PacedLaw::PacedLaw(const PacedConfig& config, TimePoint now)
@@ -94,7 +95,7 @@ void PacedLaw::watch_loss(TimePoint now) {
       if (!due || loss < kLossOnTrial || !losses_.enough(LossByRate::Level::normal)) return;
       trial_ = Trial::slow;
       trial_gain_ = LossByRate::trial_gain(loss);
-      trial_until_ = now + span();
+      trial_until_ = now + trial_time();
       levels_[++epoch_ % levels_.size()] = LossByRate::Level::low;
       break;
     }
@@ -119,6 +120,14 @@ void PacedLaw::watch_loss(TimePoint now) {
           3 * std::max<Duration>(trial_interval_, std::max<Duration>(500ms, 4 * span())), kLongestInterval);
       next_trial_ = now + trial_interval_;
   }
+}
+
+// A round trip. Where most is lost, so few packets may be sent in it that they decide nothing: twice as many
+// as needed, because older ones count less.
+Duration PacedLaw::trial_time() const {
+  if (trial_gain_ > 0.5) return span();
+  const double enough = 2 * losses_.seconds_for_enough(trial_gain_ * told());
+  return std::max(span(), std::min<Duration>(LineModel::times(1s, enough), kLongestTrial));
 }
 
 void PacedLaw::begin_guard(TimePoint now, double rate) {

@@ -39,6 +39,7 @@ class PacedLaw final : public RateLaw {
   void begin_guard(TimePoint now, double rate);
   void end_guard(TimePoint now);
   Duration span() const;
+  Duration trial_time() const;
   double told() const { return static_cast<double>(config_.rate); }
 
   PacedConfig config_;

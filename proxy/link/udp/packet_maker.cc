@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kAckBesideData = 256;
 // At least that much of a packet must be free to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
+// Bytes of data that earn as many of repairs for later: a few messages at once need theirs soon.
+constexpr std::size_t kMostRepairRoom = 16 * 1500;
 // Size of a PROBE frame without padding.
 constexpr std::size_t kProbeBytes = 2;
 
@@ -42,21 +44,32 @@ bool PacketMaker::may_send_data(TimePoint now) {
   return false;
 }
 
+// While data waits, repairs take no more than half of what is sent, unless the user has set their share.
+// Where much is lost each message has several: on a slow line they would leave no room for the messages.
+std::optional<RepairFrame> PacketMaker::next_repair(bool data_waits, TimePoint now) {
+  std::optional<RepairFrame> repair = fec_.next_repair(now);
+  // The repair was made when the path carried larger packets.
+  while (repair && kPacketOverhead + repair_frame_size(*repair) > flight_.mtu().current())
+    repair = fec_.next_repair(now);
+  if (!repair || !data_waits || repair->of == fec::Class::fixed) return repair;
+  if (repair_frame_size(*repair) <= repair_room_) return repair;
+  fec_.put_back(*repair);
+  return std::nullopt;
+}
+
 bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
   std::size_t start = out.size(), end = start + limit - kPacketTagBytes;
   std::optional<RepairFrame> repair;
   bool wants = has_data(now);
   bool may = (wants || fec_.next_timeout() || fec_.repairs_ready() || probes_owed_) && may_send_data(now);
-  if (may) repair = fec_.next_repair(now);
-  // The repair was made when the path carried larger packets.
-  while (repair && kPacketOverhead + repair_frame_size(*repair) > flight_.mtu().current())
-    repair = fec_.next_repair(now);
+  if (may) repair = next_repair(wants, now);
   if (repair && kPacketOverhead + repair_frame_size(*repair) > limit) {
     // The repair does not fit into this batch, but into the next one.
     fec_.put_back(*repair);
     return false;
   }
   bool sends = may && (wants || repair || probes_owed_);
+  if (sends && !repair && probes_owed_ == 1) end = std::min(end, start + PathMtu::kBase - kPacketTagBytes);
   data_at_ = wants && !may ? send_at_ : std::nullopt;
   const auto ack_time = ack_at();
   bool ack_due = ack_time && *ack_time <= now;
@@ -81,6 +94,7 @@ bool PacketMaker::make(std::size_t limit, Buffer& out, TimePoint now) {
       write_repair(*repair, out);
       asks = true;
       ++repairs_sent_;
+      repair_room_ -= std::min(repair_room_, static_cast<std::uint32_t>(repair_frame_size(*repair)));
       fec_.on_sent(std::nullopt, fec_mode_, now);
       if (!fec_.repairs_ready()) ask_at_end(out.size(), end, content, out, now);
     }
@@ -152,6 +166,7 @@ bool PacketMaker::write_payload(std::size_t end, std::size_t protected_end, Sent
     out.resize(before);
     return false;
   }
+  repair_room_ = static_cast<std::uint32_t>(std::min(repair_room_ + out.size() - before, kMostRepairRoom));
   // Before SYMBOL: what follows it is protected, which carrier frames are not.
   newest_has_bytes_ = !content.frames.ranges.empty();
   frames += ask_at_end(before, packet_end, content, out, now);

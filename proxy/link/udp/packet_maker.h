@@ -37,7 +37,9 @@ class PacketMaker {
   // Makes a packet of the frames in `out`, which follow the room for the header.
   bool make_from(Buffer& out, TimePoint now);
 
-  // That many packets that require an acknowledgement are to be sent regardless of the window.
+  // That many packets that require an acknowledgement are to be sent regardless of the window. The last one
+  // is no larger than what every path carries: perhaps this one drops the larger ones. Its acknowledgement
+  // comes behind theirs, so a queue that overflowed is not taken for that.
   void owe_probes(unsigned count) { probes_owed_ = std::max(probes_owed_, count); }
   void owe_probe() { ++probes_owed_; }
   // The packet was restored by error correction; the next ACK reports it.
@@ -67,6 +69,7 @@ class PacketMaker {
   bool has_data(TimePoint now) const { return is_up() && outgoing_.wants_to_transmit(carrier_, now); }
   bool may_send_data(TimePoint now);
   bool ack_fits_beside_data() const;
+  std::optional<RepairFrame> next_repair(bool data_waits, TimePoint now);
   void write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now);
   bool write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
                      TimePoint now);
@@ -91,6 +94,7 @@ class PacketMaker {
   std::optional<TimePoint> send_at_;  // set by the pacer, if there is anything to send
   std::optional<TimePoint> data_at_;  // the same, if that is data of the session
   bool keys_worn_out_ = false;
+  std::uint32_t repair_room_ = 0;  // bytes of repairs that may be sent although data waits
   std::uint64_t packets_sent_ = 0, bytes_sent_ = 0, repairs_sent_ = 0;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/packets_in_flight.h"
 
+#include <algorithm>
+
 #include "proxy/link/udp/carrier_frames.h"
 #include "proxy/link/udp/packet.h"
 
@@ -31,6 +33,10 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
                                         TimePoint now) {
   fec::LossReport report;
   large_ = {};
+  // They are older than the newest that is acknowledged.
+  for (const PacketFate& fate : events_.lost)
+    if (fate.kind == PacketKind::data) mtu_.on_packet_lost(contents_[fate.content].datagram_bytes);
+  std::size_t largest = 0;
   for (const PacketFate& fate : events_.acked) {
     if (fate.kind == PacketKind::ack_only) {
       received.on_ack_acknowledged(decode_packet_number(expected, fate.content));
@@ -41,13 +47,14 @@ fec::LossReport PacketsInFlight::settle(ReceivedPackets& received, PacketNumber 
       mtu_probe_bytes_ -= ip_bytes(content.datagram_bytes);
       mtu_.on_probe_acked(content.datagram_bytes, now);
     } else {
-      mtu_.on_packet_acked(content.datagram_bytes);
+      largest = std::max<std::size_t>(largest, content.datagram_bytes);
       large_.acknowledged |= content.datagram_bytes >= kLarge;
       ++report.delivered;
     }
     if (content.ack) received.on_ack_acknowledged(*content.ack);
     release(fate.content);
   }
+  if (largest > 0) mtu_.on_packet_acked(largest);
   std::optional<PacketNumber> before;
   for (const PacketFate& fate : events_.lost) {
     if (fate.kind == PacketKind::data) {
@@ -74,9 +81,8 @@ void PacketsInFlight::lose(const PacketFate& fate, Outgoing& outgoing, TimePoint
   if (fate.kind == PacketKind::mtu_probe) {
     mtu_probe_bytes_ -= ip_bytes(content.datagram_bytes);
     mtu_.on_probe_lost(content.datagram_bytes, now);
-  } else {
-    mtu_.on_packet_lost(content.datagram_bytes);
-    if (!content.restored) outgoing.on_lost(content.carrier, content.frames, now);
+  } else if (!content.restored) {
+    outgoing.on_lost(content.carrier, content.frames, now);
   }
   release(fate.content);
 }

@@ -4,6 +4,7 @@
 // the carrier sends the probes.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "proxy/link/types.h"
@@ -53,6 +54,14 @@ class PathHealth {
   void wait_anew(bool more, TimePoint now) {
     waits_since_ = more ? std::optional(now) : std::nullopt;
     in_doubt_ = outdone_ = false;
+    heard_ = 0;
+  }
+  // Any packet of the peer. True if packets arrive long after the last acknowledgement, at the third of them,
+  // the sixth, the twelfth and so on: what this side sends gets lost, perhaps for its size.
+  bool on_heard(TimePoint now, Duration smoothed_rtt) {
+    if (heard_ >= kMostHeard || !waits_for(patience(smoothed_rtt) / 2, now)) return false;
+    ++heard_;
+    return heard_ % kSomeHeard == 0 && std::has_single_bit(heard_ / kSomeHeard);
   }
   // Reports packets of the smallest size that a path must carry, or larger: whether one was acknowledged, and
   // how many were lost.
@@ -72,6 +81,7 @@ class PathHealth {
     probe_at_.reset();
     waits_since_.reset();
     in_doubt_ = outdone_ = false;
+    heard_ = 0;
   }
 
   // There is another carrier: the path is only dead if that one responds meanwhile. A queue or an outage that
@@ -122,7 +132,7 @@ class PathHealth {
   static constexpr Duration kMinPatience = std::chrono::seconds(1);
   // A peer of an earlier version responds on the carrier that it prefers, which may be the blocked one.
   static constexpr Duration kLongest = std::chrono::seconds(30);
-  static constexpr unsigned kManyLarge = 10;
+  static constexpr unsigned kManyLarge = 10, kSomeHeard = 3, kMostHeard = 64 * kSomeHeard;
   static constexpr int kProbingPatience = 3;  // factor for a path that was never up
 
   State state_ = State::probing;
@@ -133,6 +143,7 @@ class PathHealth {
   std::optional<TimePoint> narrow_since_;  // since then, packets of full size were lost and none acknowledged
   unsigned large_lost_ = 0;                // since then
   bool rival_ = false, in_doubt_ = false, outdone_ = false;
+  std::uint8_t heard_ = 0;
 };
 
 }  // namespace longhaul::link::udp

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 namespace longhaul::link::udp {
 namespace {
@@ -82,7 +83,7 @@ void PathMtu::on_probe_acked(std::size_t size, TimePoint now) {
   probe_.reset();
   probes_lost_ = 0;
   large_lost_ = 0;
-  small_acked_ = false;
+  small_acked_ = failed_ = false;
   if (size > current_) {
     current_ = size;
     raise_after_ = kFirstRaise;
@@ -118,15 +119,21 @@ void PathMtu::on_packet_acked(std::size_t size) {
   timeouts_ = 0;
   if (size > kBase) {
     large_lost_ = 0;
-    small_acked_ = false;
+    small_acked_ = failed_ = false;
   } else {
     small_acked_ = true;
+    watch_losses();
   }
 }
 
 void PathMtu::on_packet_lost(std::size_t size) {
   if (size <= kBase || current_ == kBase) return;
-  if (++large_lost_ >= kLargeLost && small_acked_) fall_to_base();
+  ++large_lost_;
+  watch_losses();
+}
+
+void PathMtu::watch_losses() {
+  if (large_lost_ >= kLargeLost && small_acked_) fall_to_base();
 }
 
 void PathMtu::on_timeout() {
@@ -134,6 +141,10 @@ void PathMtu::on_timeout() {
   path_lives_ = false;
   probes_lost_ = 0;
   fall_to_base();
+}
+
+void PathMtu::on_failed() {
+  if (std::exchange(failed_, true)) fall_to_base();
 }
 
 void PathMtu::restart() {
@@ -144,7 +155,7 @@ void PathMtu::restart() {
   raise_at_.reset();
   raise_after_ = kFirstRaise;
   path_lives_ = true;
-  small_acked_ = false;
+  small_acked_ = failed_ = false;
   probes_lost_ = timeouts_ = large_lost_ = 0;
 }
 

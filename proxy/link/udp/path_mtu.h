@@ -32,11 +32,14 @@ class PathMtu {
   // The local stack refused to send a packet of this size (EMSGSIZE), probe or not: no need to try again.
   void on_too_large(std::size_t size, TimePoint now);
 
-  // For every packet that is acknowledged or lost, except probes.
-  void on_packet_acked(std::size_t size);
+  // For packets that are not probes: each one lost, and then the largest one that the same ACK reports.
   void on_packet_lost(std::size_t size);
+  void on_packet_acked(std::size_t size);
   // A probe timeout (RFC 9002, section 6.2) passed without any packet from the peer.
   void on_timeout();
+  // The path was given up because nothing was acknowledged for too long. The second time in a row without a
+  // packet above the base, its size may be the reason.
+  void on_failed();
   // The path has changed: earlier results are void.
   void restart();
 
@@ -50,6 +53,7 @@ class PathMtu {
  private:
   std::optional<std::size_t> next_size(std::size_t ceiling) const;
   std::size_t payload(std::size_t ip_bytes) const;
+  void watch_losses();
   void fall_to_base();
   void settle_if_done(TimePoint now);
 
@@ -65,6 +69,7 @@ class PathMtu {
   int timeouts_ = 0;                      // in a row
   int large_lost_ = 0;                    // above the base, since one was acknowledged
   bool small_acked_ = false;              // since then
+  bool failed_ = false;                   // the path was given up since then
   std::optional<TimePoint> raise_at_;     // the search rests until then
   Duration raise_after_;
   std::uint64_t black_holes_ = 0;

@@ -22,7 +22,7 @@ void PhaseOrder::begin_unknown(TimePoint now) { begin({Phase::train}, now); }
 
 void PhaseOrder::begin_remembered(TimePoint now) {
   lost_.promise(line_.rate());
-  begin({Phase::cruise, 1, 2 * line_.span()}, now);
+  begin(cruise_.begin(now, 2 * line_.span()), now);
 }
 
 void PhaseOrder::begin_after(double rate, std::uint16_t first_epoch, TimePoint now) {

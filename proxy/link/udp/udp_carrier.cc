@@ -111,10 +111,15 @@ void UdpCarrier::fail(TimePoint now) {
   session_.attach(id_, now, {}, false);
 }
 
+void UdpCarrier::give_up(TimePoint now) {
+  flight_.mtu().on_failed();
+  fail(now);
+}
+
 void UdpCarrier::on_outdone(TimePoint now) {
   last_now_ = now;
   health_.on_outdone();
-  if (health_.is_dead(now, rtt().smoothed())) fail(now);
+  if (health_.is_dead(now, rtt().smoothed())) give_up(now);
 }
 
 void UdpCarrier::wear_out(TimePoint now) {
@@ -151,7 +156,7 @@ void UdpCarrier::on_timeout(TimePoint now) {
   }
   health_.on_timeout(now, rtt().smoothed());
   // An acceptor waits for the first packet, however long that takes.
-  if ((state() == State::up || address_.known()) && health_.is_dead(now, rtt().smoothed())) fail(now);
+  if ((state() == State::up || address_.known()) && health_.is_dead(now, rtt().smoothed())) give_up(now);
 }
 
 void UdpCarrier::on_stall(Duration stall, TimePoint now) {
@@ -173,6 +178,7 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   }
   ++counters_.packets_received;
   counters_.bytes_received += datagram.size();
+  if (health_.on_heard(now, rtt().smoothed()) && state() == State::up) maker_.owe_probes(2);
   note_address(from, opened->number, now);
   end_received_ = std::max(end_received_, opened->number + 1);
   AckAsk ask = AckAsk::none;

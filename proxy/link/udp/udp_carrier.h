@@ -106,6 +106,7 @@ class UdpCarrier final : private PacketReader::Carrier {
   void settle(TimePoint now);
 
   void tell_line_rate();
+  void give_up(TimePoint now);
   void fail(TimePoint now);
   void wear_out(TimePoint now);
 

@@ -40,6 +40,11 @@ TEST_CASE("schedules in which the rate fell to some packets a second, and stayed
   for (const std::uint64_t seed : {708u, 1238u, 5566u, 5633u}) run_schedule({.seed = seed});
 }
 
+TEST_CASE("schedules in which larger packets, a policer or repairs kept the flow from going on for long") {
+  for (const std::uint64_t seed : {3111u, 3188u, 3300u, 3398u, 3758u, 4004u})
+    run_schedule({.seed = seed, .goes_on_within = 5s});
+}
+
 // SEED=first COUNT=schedules
 TEST_CASE("the same with many more schedules", "[.][changing-many]") {
   const std::uint64_t first = number_given("SEED", 1), count = number_given("COUNT", 1);

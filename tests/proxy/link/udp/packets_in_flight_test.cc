@@ -89,6 +89,22 @@ TEST_CASE("probes for larger packets leave the window alone, whether they arrive
   }
 }
 
+TEST_CASE("many large packets lost while small ones arrive are no black hole if a large one arrives too") {
+  for (const bool large_arrives : {false, true}) {
+    InFlight at;
+    at.flight.mtu().on_probe_sent(1472, kStart);
+    at.flight.mtu().on_probe_acked(1472, kStart);
+    for (int i = 0; i < 8; ++i) {
+      Buffer out;
+      REQUIRE(at.maker.make_probe(1472, PacketKind::data, out, kStart));
+    }
+    for (int i = 0; i < 4; ++i) at.send();
+    at.acknowledge(large_arrives ? 8_packet : 9_packet, 12_packet, kStart + 50ms);
+    CHECK(at.settle(kStart + 50ms).lost >= 7);
+    CHECK(at.flight.mtu().current() == (large_arrives ? 1472 : PathMtu::kBase));
+  }
+}
+
 TEST_CASE("the newest packet with bytes of streams is repeated, until it is acknowledged") {
   for (const bool arrives : {true, false}) {
     InFlight at;

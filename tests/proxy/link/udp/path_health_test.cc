@@ -34,6 +34,21 @@ TEST_CASE("a path is probed less and less often, and fails if nothing answers") 
   CHECK(health.state() == State::failed);
 }
 
+TEST_CASE("packets of the peer long after the last acknowledgement tell that this direction is silent") {
+  PathHealth health;
+  health.begin_probing(kStart, kRtt);
+  REQUIRE(health.on_acknowledged());
+  health.on_sent(kStart);
+  // Perhaps sent before the path became silent.
+  for (int i = 0; i < 9; ++i) CHECK_FALSE(health.on_heard(kStart + 499ms, kRtt));
+  std::vector<int> told;
+  for (int i = 1; i < 1000; ++i)
+    if (health.on_heard(kStart + 500ms, kRtt)) told.push_back(i);
+  CHECK(told == std::vector<int>{3, 6, 12, 24, 48, 96, 192});
+  health.wait_anew(true, kStart + 600ms);
+  for (int i = 1; i <= 3; ++i) CHECK(health.on_heard(kStart + 1100ms, kRtt) == (i == 3));
+}
+
 TEST_CASE("a path that is up fails a second, or four round trips, after the first packet without an answer") {
   const Duration rtt = GENERATE(100ms, 500ms);
   const Duration patience = std::max<Duration>(1s, 4 * rtt);

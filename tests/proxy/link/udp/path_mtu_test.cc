@@ -187,6 +187,30 @@ TEST_CASE("an unfounded suspicion is cleared after one round trip") {
   CHECK(path.mtu.next_timeout(path.now));  // what was lost before is not tried again for it
 }
 
+TEST_CASE("large packets that were lost before a small one arrives are a black hole") {
+  NarrowPath path(1472);
+  path.run_until_settled();
+  path.mtu.on_packet_acked(1472);
+  for (int i = 0; i < 6; ++i) path.mtu.on_packet_lost(1472);
+  CHECK(path.mtu.current() == 1472);
+  path.mtu.on_packet_acked(100);
+  CHECK(path.mtu.current() == PathMtu::kBase);
+  CHECK(path.mtu.black_holes() == 1);
+}
+
+TEST_CASE("a path that was given up twice in a row begins at the base, and the old size is tried first") {
+  NarrowPath path(1472);
+  path.run_until_settled();
+  path.mtu.on_failed();
+  path.mtu.on_packet_acked(1472);
+  path.mtu.on_failed();
+  path.mtu.on_packet_acked(PathMtu::kBase);
+  CHECK(path.mtu.current() == 1472);
+  path.mtu.on_failed();
+  CHECK(path.mtu.current() == PathMtu::kBase);
+  CHECK(path.mtu.probe_due(path.now) == std::optional<std::size_t>(1472));
+}
+
 TEST_CASE("large packets lost alone, or between others that arrive, are not a black hole") {
   NarrowPath path(1472);
   path.run_until_settled();

@@ -86,6 +86,14 @@ TEST_CASE("a rate that is lost is measured anew, with a few packets") {
   CHECK(at.line.rate() > kPhaseRate);
 }
 
+TEST_CASE("a remembered rate is lost no sooner than any other") {
+  OrderedLine at;
+  at.phases.begin_remembered(at.now);
+  at.line.set_rate(10'000);
+  CHECK(at.run(0ms, 150ms).back() == Phase::cruise);
+  CHECK(at.run(0ms, 5s).back() == Phase::train);
+}
+
 TEST_CASE("a measurement that its first packets cannot have made is none of the rate found") {
   OrderedLine at;
   at.phases.begin_unknown(at.now);

@@ -95,6 +95,21 @@ TEST_CASE("traffic beyond the rate of a line that drops without queueing is redu
     }
 }
 
+TEST_CASE("a configured rate is not kept where nearly all is dropped, however few packets a test sends") {
+  constexpr double kCarried = 0.03 * 37e6;
+  Run run({.bits = 37e6, .rtt = 100ms}, Law::paced, 37e6);
+  auto policed = direction(run.path);
+  policed.policer = Policer{.rate_bits = static_cast<std::uint64_t>(kCarried), .burst_bytes = 65'536};
+  run.line.a_to_b().change(policed);
+  run.network.run_for(5s);
+  const TimePoint from = run.network.now();
+  const auto before = run.flow.sender.sent().counters().sent_packets;
+  run.network.run_for(5s);
+  const auto sent = run.flow.sender.sent().counters().sent_packets - before;
+  CHECK(static_cast<double>(sent) * 1500 * 8 / 5 < 3 * kCarried);
+  CHECK(run.flow.rate(from, run.network.now()) > 0.6 * kCarried);
+}
+
 TEST_CASE("a sender that pauses does not burst afterwards, and finds the rate again") {
   for (const Law law : {Law::paced, Law::measured}) {
     INFO((law == Law::paced ? "paced" : "measured"));
