@@ -4,6 +4,7 @@ here is an observer on the WAN, who holds no key and may cut the line, and a pee
 
 import ctypes
 import os
+import time
 import unittest
 
 import socks
@@ -340,7 +341,7 @@ class Command(Door):
         site.write()
         site.longhaul("reload")
         self.assertEqual(held.receive_rest(), (b"", "reset"))
-        self.wan.outside_the_link()
+        until(lambda: time.sleep(0.3) or not self.wan.outside_the_link(), what="its connection with the server has ended, too")
         with Knocking(self.lab, self.there) as knocking:
             self.assertLessEqual(knocking.more(), REFUSED)
         self.assert_nothing_outside_the_link()
