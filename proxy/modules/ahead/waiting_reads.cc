@@ -65,9 +65,9 @@ void WaitingReads::take(MessageNumber number, Waiting& waiting, const Ahead& ahe
     ready_.push_back({number, read.open, read.offset, std::move(*data)});
 }
 
-// A file does not change under one stamp, so of several ends the least is right: a response without data shows
-// only that the file ends there or before. What a READ lacks never grows by that, and each of its bytes is
-// counted off once, whatever the far half sends.
+// A file does not change under one stamp, so of several ends the least is right: a response without data
+// shows only that the file ends there or before. What a READ lacks never grows by that, and each of its bytes
+// is counted off once, whatever the far half sends.
 void WaitingReads::shorten(Waiting& waiting, std::uint64_t end_of_file) {
   Read& read = waiting.read;
   const std::uint64_t before = known_end(read);
@@ -76,7 +76,8 @@ void WaitingReads::shorten(Waiting& waiting, std::uint64_t end_of_file) {
   const std::uint64_t after = known_end(read);
   if (after == before) return;
   waiting.lacking -= before - after;
-  for (auto piece = first_behind(read.pieces, after); piece != read.pieces.end() && piece->first < before; ++piece)
+  for (auto piece = first_behind(read.pieces, after); piece != read.pieces.end() && piece->first < before;
+       ++piece)
     waiting.lacking += std::min(before, end_of(piece->first, piece->second)) - std::max(after, piece->first);
 }
 

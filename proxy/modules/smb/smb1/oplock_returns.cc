@@ -32,8 +32,8 @@ void OplockReturns::closed(const OpenKey& key) {
   given_up_.erase(key);
 }
 
-// The client's CLOSE has been sent, which ends the break. The server may give the FID to another file next, and would
-// take what we say then for that one.
+// The client's CLOSE has been sent, which ends the break. The server may give the FID to another file next,
+// and would take what we say then for that one.
 bool OplockReturns::is_closed_by_server(const Open& open) const {
   const auto by = connection_.closes(open.fid);
   return by && !leg_.holds(*by);

@@ -54,10 +54,12 @@ TEST_CASE("SMB1: a READ that waits while the far half reads far beyond an unknow
     const std::string all = some_bytes(200'000 + random() % 800'000, seed);
     std::uint16_t mid = 11;
     for (std::size_t at = 0; at < all.size(); at += 30'000)
-      pair.ask(write(fid, at, as_bytes(all).subspan(at, std::min<std::size_t>(30'000, all.size() - at)), mid++));
+      pair.ask(
+          write(fid, at, as_bytes(all).subspan(at, std::min<std::size_t>(30'000, all.size() - at)), mid++));
     for (std::size_t at = 0; at <= all.size(); at += 30'000) {
       pair.client_sends(read(fid, at, 30'000, mid++));
-      for (auto steps = random() % 100; steps > 0; --steps) random() % 2 ? pair.move_up() : pair.server_answers();
+      for (auto steps = random() % 100; steps > 0; --steps)
+        random() % 2 ? pair.move_up() : pair.server_answers();
       pair.run_while([&] { return pair.at_client.empty(); });
       REQUIRE(pair.at_client.size() == 1);
       CHECK(data_of(*pair.answer()) == all.substr(at, 30'000));

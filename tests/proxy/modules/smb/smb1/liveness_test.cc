@@ -214,9 +214,9 @@ struct LiveClient {
         return tell();
       default:  // a request that is answered when something happens in a folder
         if (under_way.size() + others + 1 >= max_mpx) return;
-        pair.client_sends(
-            notify_change_request({0x1234, kUid, kTid, static_cast<std::uint16_t>(kUnanswered + others), 0x4001},
-                                  static_cast<std::uint16_t>(0x9000 + others), 1, 64));
+        pair.client_sends(notify_change_request(
+            {0x1234, kUid, kTid, static_cast<std::uint16_t>(kUnanswered + others), 0x4001},
+            static_cast<std::uint16_t>(0x9000 + others), 1, 64));
         ++others;
     }
   }

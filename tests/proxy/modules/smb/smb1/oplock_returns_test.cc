@@ -67,7 +67,7 @@ TEST_CASE("SMB1: what the near half has given up in advance goes back at once, a
   CHECK(far.file.oplock == Oplock::none);
 }
 
-TEST_CASE("SMB1: nothing is said of a file that its client's CLOSE has ended: the FID may be another file's by then") {
+TEST_CASE("SMB1: nothing is said of a file that the client's CLOSE has ended: its FID may be another's") {
   Returning far;
   const Slice frame = close(far.file.fid, 12), other = read(far.file.fid, 0, 100, 11);
   const Message request = message_in(frame);
