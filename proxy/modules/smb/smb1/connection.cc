@@ -213,10 +213,10 @@ Open* Connection::on_break(const Message& request) {
   return open;
 }
 
-std::optional<MessageNumber> Connection::closes(std::uint16_t fid) const {
-  for (const auto& [number, pending] : pending_)
-    if (std::ranges::find(pending.closing, fid) != pending.closing.end()) return number;
-  return std::nullopt;
+bool Connection::closes(std::uint16_t fid) const {
+  return std::ranges::any_of(pending_, [fid](const auto& each) {
+    return std::ranges::find(each.second.closing, fid) != each.second.closing.end();
+  });
 }
 
 const Pending* Connection::pending(MessageNumber number) const {

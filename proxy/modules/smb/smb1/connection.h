@@ -57,8 +57,8 @@ class Connection {
   std::optional<Open> close(const OpenKey& key) { return opens_.remove(key); }
 
   const Pending* pending(MessageNumber number) const;
-  // The unanswered request that closes this file.
-  std::optional<MessageNumber> closes(std::uint16_t fid) const;
+  // Whether an unanswered request closes this file.
+  bool closes(std::uint16_t fid) const;
   OpenTable& opens() { return opens_; }
   Open* open(const OpenKey& key) { return opens_.find(key); }
   // The open that the first block of a request refers to, if the request is from its owner.

@@ -32,18 +32,13 @@ void OplockReturns::closed(const OpenKey& key) {
   given_up_.erase(key);
 }
 
-// The client's CLOSE has been sent, which ends the break. The server may give the FID to another file next,
-// and would take what we say then for that one.
-bool OplockReturns::is_closed_by_server(const Open& open) const {
-  const auto by = connection_.closes(open.fid);
-  return by && !leg_.holds(*by);
-}
-
+// Not of a file whose CLOSE has been sent, which ends the break: the server may give the FID to another file
+// next, and would take what we say then for that one.
 void OplockReturns::give_back() {
   for (auto at = breaks_.begin(); at != breaks_.end();) {
     const auto& [key, waits] = *at;
     Open* open = connection_.open(key);
-    if (open && (!waits.near_done || leg_.is_busy(key) || is_closed_by_server(*open))) {
+    if (open && (!waits.near_done || leg_.is_busy(key) || connection_.closes(open->fid))) {
       ++at;
       continue;
     }

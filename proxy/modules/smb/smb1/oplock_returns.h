@@ -39,8 +39,6 @@ class OplockReturns {
     Oplock left = Oplock::none;
   };
 
-  bool is_closed_by_server(const Open& open) const;
-
   ServerLeg& leg_;
   Connection& connection_;
   std::map<OpenKey, Break> breaks_;

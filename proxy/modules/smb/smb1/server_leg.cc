@@ -220,10 +220,6 @@ std::vector<OpenKey> ServerLeg::owed() const {
   return opens;
 }
 
-bool ServerLeg::holds(MessageNumber number) const {
-  return std::ranges::any_of(queue_, [&](const Waiting& each) { return each.number == number; });
-}
-
 bool ServerLeg::is_busy(const OpenKey& open) const { return busy_.contains(open); }
 
 }  // namespace longhaul::smb::smb1

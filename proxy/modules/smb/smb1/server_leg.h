@@ -65,8 +65,6 @@ class ServerLeg {
   // A response of the server. Returns true if it belongs to a request of ours, whose callback was called.
   bool on_answer(const Message& answer);
 
-  // Whether this request of the client still waits to be sent.
-  bool holds(MessageNumber number) const;
   // Whether a promise on this open is not answered, or one of its requests waits to be sent.
   bool is_busy(const OpenKey& open) const;
   bool is_idle() const { return queue_.empty() && own_.empty(); }
