@@ -31,7 +31,7 @@ struct Bound {
 constexpr Bound kBounds[] = {
     {"fuzz_frames", 20'000, 200},        {"fuzz_records", 20'000, 150},
     {"fuzz_references", 200'000, 3'000}, {"fuzz_reduction", 2'000'000, 400},
-    {"fuzz_session", 100'000, 200},      {"fuzz_udp_carrier", 2'000'000, 600},
+    {"fuzz_session", 100'000, 200},      {"fuzz_udp_carrier", 2'000'000, 750},
     {"fuzz_twin_records", 50'000, 100},  {"fuzz_smb2_module", 500'000, 500},
     {"fuzz_smb1_halves", 300'000, 300},   {"fuzz_fec", 2'000'000, 200},
 };
