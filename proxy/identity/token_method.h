@@ -29,7 +29,7 @@ class Signer {
   virtual bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) = 0;
 };
 
-// By whom data is padded for RSA-PSS. Only the second needs a signer of Kind::rsa_padded.
+// What pads data for RSA-PSS: the signer, or OpenSSL, which needs a signer with Kind::rsa_padded.
 enum class PssPadding : std::uint8_t { signer, openssl };
 
 // The private key for `public_key`; null if that is neither RSA nor EC. The signer outlives every use of the

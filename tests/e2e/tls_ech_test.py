@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encrypted Client Hello (RFC 9849): the name that the far side sees is not the name that the client wants. Go's client and server
-use it; Chromium only pretends to (GREASE), which nothing on the way can tell apart but by what the server says of its keys."""
+use it; Chromium sends random values instead (GREASE), which can be told from ECH only by the keys that the server
+publishes in its handshake."""
 
 import collections
 import contextlib

@@ -17,14 +17,14 @@ from pair import PairTest
 
 SAID = b"the last words of a server that does not wait " * 1000
 ASKED = b"question"
-# A record of that length that nobody can decrypt: who gets it reports bad_record_mac.
+# A record that cannot be decrypted: its receiver answers with the alert bad_record_mac.
 FORGED = b"\x17\x03\x03\x00\x20" + bytes(32)
 VERSIONS = (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2)
 
 
 class HastyServer:
-    """Of TLS, on port 443 of the node `server`. `ends` says how: "properly", "cut" (without close_notify), "failed" (with a fatal
-    alert), or "reset" (the same, and then a TCP reset). With `waits` not before it has heard a question."""
+    """A TLS server on port 443 of the node `server`. `ends` is how it ends a connection: "properly", "cut" (without close_notify), "failed" (with a fatal
+    alert), or "reset" (the same, and then a TCP reset). With `waits`, it first receives a question."""
 
     def __init__(self, lab, certificate, key):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -185,7 +185,8 @@ class TlsToken(PairTest):
 
 
 class OneWay(PairTest):
-    """Many hardware security modules do not sign what somebody else has padded; others, older ones, do nothing else."""
+    """Tokens with one of the two mechanisms for RSA-PSS. Many hardware security modules accept only digests, which they pad
+    themselves; older ones accept only data that is padded already."""
     line = ("51.84mbit,20",)
     mechanisms = ()
 

@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kAckBesideData = 256;
 // At least that much of a packet must be free to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
-// Bytes of data that earn as many of repairs for later: a few messages at once need theirs soon.
+// Limit of the bytes that repairs may use later: a few messages that are sent together need their repairs
+// soon.
 constexpr std::size_t kMostRepairRoom = 16 * 1500;
 // Size of a PROBE frame without padding.
 constexpr std::size_t kProbeBytes = 2;

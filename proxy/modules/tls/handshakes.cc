@@ -48,8 +48,8 @@ Handshakes::Next Handshakes::shake_with_server(TimePoint now) {
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
     flush(*server_, out_);
     if (next == Upstream::Next::more) return Next::more;
-    // The name that the client wants is in the part that only the server reads. One in 256 clients that
-    // pretend to encrypt it passes, too.
+    // Only the server can read the name that the client wants. Of the clients that send random values instead
+    // (GREASE), one in 256 passes, too.
     if (wanted_.ech && has_ech_key(server_->ech_configs(), *wanted_.ech, wanted_.name))
       return pass(reasons::tls_ech);
     return wanted_.entry->mint ? mint(now) : answer(now, nullptr);

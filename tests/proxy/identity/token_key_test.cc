@@ -123,7 +123,7 @@ TEST_CASE("token key: keys of a token sign, and what is wrong with others is sai
   CHECK(sign(*second, rsa.get()) == "signed");
 }
 
-// Many hardware security modules do not sign what somebody else has padded.
+// Many hardware security modules accept only digests, which they pad themselves.
 TEST_CASE("token key: an RSA key pads for PSS itself, or signs padded data; one of both is enough") {
   if (!has_softhsm()) return;
   const Folder folder;

@@ -63,7 +63,7 @@ bool signs(EVP_PKEY* key, EVP_PKEY* public_key, const EVP_MD* hash, const EVP_MD
   return EVP_DigestVerify(verifying.get(), signature.data(), size, text.data(), text.size()) == 1;
 }
 
-TEST_CASE("token method: who pads for RSA-PSS is the signer or OpenSSL") {
+TEST_CASE("token method: data for RSA-PSS is padded by the signer or by OpenSSL") {
   const EvpKey real(EVP_RSA_gen(2048)), other(EVP_RSA_gen(2048));
   Holder holder(real.get());
   const EvpKey pads = key_of(holder, real.get(), PssPadding::signer);

@@ -187,7 +187,9 @@ void FarReads::pump() {
   }
 }
 
-// In the place of READs that the client has sent: they must not wait for requests of which it waits for none.
+// These requests replace READs that the client has sent, so they use the places of those at the server. If
+// they needed free ones, they could wait for ever for requests that the server answers only when something
+// happens.
 void FarReads::fetch_wanted(const OpenKey& key, File& file) {
   const Open* open = connection_.open(key);
   // The client has locked it, for example: nothing is fetched any more, so the server answers.

@@ -33,7 +33,7 @@ void OplockReturns::closed(const OpenKey& key) {
 }
 
 // Not of a file whose CLOSE has been sent, which ends the break: the server may give the FID to another file
-// next, and would take what we say then for that one.
+// next, and would apply a later release to that one.
 void OplockReturns::give_back() {
   for (auto at = breaks_.begin(); at != breaks_.end();) {
     const auto& [key, waits] = *at;

@@ -125,7 +125,8 @@ std::uint16_t MessageIds::credits_to_ask(std::uint16_t charge) const {
   return static_cast<std::uint16_t>(std::min<std::uint64_t>(charge + lacking, kTargetWindow + charge));
 }
 
-// It is too short for the waiting request.
+// The last run of free ids, which is too short for the waiting request, may be used for ECHOs a limited
+// number of times.
 bool MessageIds::may_use_last_run() {
   if (free_.empty()) return false;
   if (free_ids() > last_run_) {

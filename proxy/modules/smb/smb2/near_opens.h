@@ -49,8 +49,9 @@ class NearOpens final : public NearPart {
     Known known;     // about the open, in order
     std::uint64_t bytes = 0;
     std::size_t state_bytes = 0;  // additional memory
-    // Given up here, and perhaps already given to the client there, by a CREATE that crossed the offer: until
-    // the far half has told which, the count of pushes and the last Drop are kept, for data pushed later.
+    // Given up here, while a CREATE that crossed the offer may have given the open to the client at the far
+    // side. Until the far half reports which, the number of pushes and the last Drop are kept: data that is
+    // pushed later depends on them.
     bool given_up = false;
     std::uint64_t pushes = 0;
     std::optional<Drop> dropped;

@@ -88,7 +88,7 @@ void NotifyHandles::listen(TimePoint now, Number number, Handle& handle) {
   }
 }
 
-// Others wait for the outcome, so it must be told if no request of ours is sent any more.
+// Queries wait for the outcome, so it must be reported even if no request of ours is sent any more.
 void NotifyHandles::wait_for_id(TimePoint now, Number number) {
   if (side_.connection().sessions().any_untouchable()) return fail(now, number);
   wanting_ids_.insert(number);

@@ -84,7 +84,7 @@ TEST_CASE("tls: a client that cancels alone has not closed, and one that reports
   CHECK(fails.play.twins.is_reset());
 }
 
-TEST_CASE("tls: a server's fatal alert reaches the client behind its data, and nobody is reset") {
+TEST_CASE("tls: a server's fatal alert reaches the client after the server's data, without a reset") {
   const World world;
   const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
   for (unsigned seed = 0; seed < 20; ++seed) {
@@ -95,7 +95,7 @@ TEST_CASE("tls: a server's fatal alert reaches the client behind its data, and n
     play.server->say("goodbye");
     play.server->fail();
     play.twins.server_sends(play.server->out());
-    // What the client says meanwhile reaches nobody.
+    // Data that the client sends meanwhile is not delivered.
     const std::string before = play.twins.at_server;
     play.client.say("more");
     play.twins.client_sends(play.client.out());

@@ -23,7 +23,7 @@ struct Asked final : LegUser {
   Buffer pretended;
 };
 
-// Application data that nobody can decrypt.
+// Application data that cannot be decrypted.
 inline std::string forged_record() { return std::string{0x17, 3, 3, 0, 32} + std::string(32, 'x'); }
 
 // An end of the connection that uses libssl as any program does.
