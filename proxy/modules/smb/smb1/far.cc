@@ -151,8 +151,8 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message) {
-    // An unparsable response still counts as one. But requests of the client wait for the content of responses
-    // to ours.
+    // An unparsable response still counts as one. But requests of the client wait for the content of
+    // responses to ours.
     const auto header = parse_header(frame.message());
     if (header && header->pid == kOwnPid) return out_.abort();
     if (header) leg_.answered(number_of(*header));
