@@ -116,16 +116,25 @@ class Cut(PairTest):
     def test_flows_resume_without_losing_a_byte_when_the_connection_is_cut(self):
         attached = self.branch.link()["carriers_attached"]
         resets = [site.status()["flows"]["reset"] for site in self.pair.sites]
-        with Copies(self.lab, 8_000_000) as copies:
-            for cut in range(2):
+        here, there = tcp.pair(self.lab)  # for both cuts; each has copies of its own, whatever its recovery takes
+        for cut in range(2):
+            here.send(b"before")
+            self.assertEqual(there.receive(6), b"before")
+            with Copies(self.lab, 8_000_000) as copies:
                 moved = self.branch.link()
                 until(lambda: self.branch.link()["bytes_sent"] > moved["bytes_sent"] + 1_000_000, what="bytes move")
                 with link_cut_off(self.lab, "reject with tcp reset"):
                     self.branch.wait_link("down")
+                    here.send(b"meanwhile")
                 self.branch.wait_link()
                 # UDP may be heard again before TCP has been dialled.
                 until(lambda: self.branch.link()["carriers_attached"] == attached + 1 + cut, what="TCP is connected again")
-            self.assertEqual(copies.wait(), copies.expected())
+                self.assertEqual(copies.wait(), copies.expected())
+            self.assertEqual(there.receive(9), b"meanwhile")
+            there.send(b"after")
+            self.assertEqual(here.receive(5), b"after")
+        here.close()
+        there.close()
         self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], resets)
         self.assert_link_is_as_new()
 
