@@ -96,9 +96,9 @@ class Closed(Door):
         with self.knocking() as knocking:
             knocking.until("answered")
             with link_cut_off(self.lab, "drop"):
-                until(lambda: self.pair.branch.link()["state"] != "up", 60, "the link is lost")
+                until(lambda: self.pair.branch.link()["state"] != "up", what="the link is lost")
                 self.assertLessEqual(knocking.more(), REFUSED)
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
             knocking.until("answered")
         self.assert_nothing_outside_the_link()
 
@@ -168,7 +168,7 @@ class Closed(Door):
             end(site)
             self.assertLessEqual(knocking.more(), REFUSED)
             site.start()
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
             knocking.until("answered", 60)
         self.assert_nothing_outside_the_link()
 

@@ -179,7 +179,7 @@ class TwoBranches(unittest.TestCase):
                     plain = sum(len(body) for kind, body in said if kind == DATA)
                     return blocks, plain + sum(size for _, size in blocks)
 
-                until(lambda: got()[1] >= len(self.data), 60, "all of the data came, in blocks or as it is")
+                until(lambda: got()[1] >= len(self.data), what="all of the data came, in blocks or as it is")
                 self.assertEqual([codec for codec, _ in got()[0] if codec & LOADS], [])
 
     # -- destroying
@@ -211,7 +211,7 @@ class TwoBranches(unittest.TestCase):
                 attacker.says(SEALED, varint(RING_START + at * (1 << 16)) + varint(16 << 20) + bytes(16))
             # Each of these is answered behind all that was said before.
             attacker.says(FORGET)
-            until(lambda: attacker.told(FORGOTTEN), 60, "the answer to FORGET")
+            until(lambda: attacker.told(FORGOTTEN), what="the answer to FORGET")
         disk = self.pair.datacenter.status()["disk_dictionary"]
         self.assertEqual({key: disk[key] for key in ("put", "wrong_digest", "evicted")},
                          {key: before[key] for key in ("put", "wrong_digest", "evicted")})

@@ -60,7 +60,7 @@ class PeerWork(BesiegedTest):
             rogue.send(frames)
             needs = [record(DICTIONARY, bytes([NEED]) + varint(FIRST_RING_OFFSET * (number + 1)) + varint(len(deflated)) +
                             bytes([MISMATCH])) for number in range(len(streams))]
-            until(lambda: all(need in rogue.received(0) for need in needs), 60, "a NEED for each")
+            until(lambda: all(need in rogue.received(0) for need in needs), what="a NEED for each")
             self.check_served()
 
     def test_resets_with_gaps_cost_no_more_than_others(self):
@@ -110,5 +110,5 @@ class PeerEpoch(BesiegedTest):
             with contextlib.suppress(AssertionError, OSError), self.besieged.rogue(epoch=epoch, udp_port=7600):
                 pass
         heard = self.rogue_answers()
-        until(lambda: heard, 30, "the datacenter's HELLO")
+        until(lambda: heard, what="the datacenter's HELLO")
         self.check_served()

@@ -83,9 +83,9 @@ class Strangers(unittest.TestCase):
         """The datacenter has never seen the branch. The silent connections are made again whenever they end."""
         self.start(self.datacenter)
         with stranger.Flood(self.lab, sources, rate=300, hello=lambda: b"") as flood:
-            until(lambda: flood.sent > 500, 60, "the flood")
+            until(lambda: flood.sent > 500, what="the flood")
             self.start(self.branch)
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
             self.assert_flows_are_carried()
 
     def test_silent_connections_from_one_address_do_not_lock_out_a_branch(self):
@@ -101,9 +101,9 @@ class Strangers(unittest.TestCase):
         self.pair.stop()
         self.datacenter.start()  # it remembers from where the branch dialled
         with stranger.Flood(self.lab, sources, hello=lambda: b"") as flood:
-            until(lambda: flood.sent > 500, 60, "the flood")
+            until(lambda: flood.sent > 500, what="the flood")
             self.branch.start()
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
             self.assert_flows_are_carried()
 
     # -- floods
@@ -112,13 +112,13 @@ class Strangers(unittest.TestCase):
         """A running transfer stays right, and a branch that was never seen links while the flood goes on."""
         self.start(self.datacenter)
         with stranger.Flood(self.lab, sources) as flood:
-            until(lambda: flood.sent > 500, 60, "the flood")
+            until(lambda: flood.sent > 500, what="the flood")
             self.start(self.branch)
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
             with tcp.Server(self.lab, tcp.report_digest) as server:
                 begun = flood.sent
                 self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 20_000_000, 1), tcp.digest(20_000_000, 1))
-                until(lambda: flood.sent > begun, 60, "the flood goes on")
+                until(lambda: flood.sent > begun, what="the flood goes on")
             until(lambda: self.refusals("source_rate") > 0, what="hostile handshakes are refused")
             self.assertEqual(self.branch.reasons(), {"optimised": 1})
         self.assertTrue(self.datacenter.process.is_running())

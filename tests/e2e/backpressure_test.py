@@ -99,7 +99,7 @@ class Backpressure(PairTest):
         for here, there in ends[:-3]:
             here.reset()
             there.reset()
-        self.pair.wait_flows(seconds=30)
+        self.pair.wait_flows()
 
 
 if __name__ == "__main__":

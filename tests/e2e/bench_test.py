@@ -157,7 +157,7 @@ class Bench(unittest.TestCase):
                          r"same command again to continue$")
         self.assertTrue(self.figures(folder / "run"))
         self.assertEqual([name for name in os.listdir("/run/netns") if name.startswith(f"bench-{run.pid}-")], [])
-        until(lambda: not processes_that_name(f"bench-{run.pid}-"), 30, "no process of it is left")
+        until(lambda: not processes_that_name(f"bench-{run.pid}-"), what="no process of it is left")
 
     def test_transactions_are_timed_by_their_agents_and_by_the_capture(self):
         rows = {(row["application"], row["features"]): row for row in self.figures(self.run_quick(TRANSACTIONS))}

@@ -51,10 +51,10 @@ class Capture(unittest.TestCase):
         file = lab.scratch / "link.pcap"
         watcher = lab.start("branch", "tcpdump", "-i", "any", "-s", 0, "-U", "-B", 65536, "-Z", "root", "-w", file,
                             "port 7600 or udp port 9")
-        until(lambda: "listening on" in watcher.log(), 30, "tcpdump listens")
+        until(lambda: "listening on" in watcher.log(), what="tcpdump listens")
         with pair:
             if features["transport"] == "udp":
-                until(lambda: pair.branch.link()["carrier"] == "udp", 30, "the link uses UDP")
+                until(lambda: pair.branch.link()["carrier"] == "udp", what="the link uses UDP")
             if policy:
                 wait_paths(pair)
             with tcp.Server(lab, tcp.report_digest) as server:
@@ -68,7 +68,7 @@ class Capture(unittest.TestCase):
             self.assertTrue(any("key_log" in problem["sentence"] for problem in problems), problems)
         # tcpdump drops what it has not read from the kernel when it is stopped; a packet behind the others shows that it has.
         lab.run("branch", "bash", "-c", "echo -n the-capture-ends-here > /dev/udp/127.0.0.1/9")
-        until(lambda: b"the-capture-ends-here" in file.read_bytes(), 30, "tcpdump has written all packets")
+        until(lambda: b"the-capture-ends-here" in file.read_bytes(), what="tcpdump has written all packets")
         watcher.stop()
         self.assertNotIn(MARK, file.read_bytes())
         keys = pair.branch.folder / "state" / "link.keys"

@@ -8,7 +8,7 @@ import unittest
 
 import far_server
 import tcp
-from lab import CLIENT, SERVER, until
+from lab import CLIENT, PATIENCE, SERVER, until
 from pair import PairTest
 
 ROUND_TRIP_MS = 20
@@ -151,7 +151,7 @@ class ConnectAhead(PairTest):
 
     def test_an_unused_connection_is_closed_and_not_made_again_for_a_client_that_connects_seldom(self):
         self.first()
-        until(lambda: self.since("unused") == 1, 30, what="it is closed")
+        until(lambda: self.since("unused") == 1, what="it is closed")
         until(lambda: len(self.web.idle()) == 1, what="the server sees its end")
         # Later than kLifetime after the first, so it does not look like a client that connects often.
         self.expect(self.connect(), "/later")

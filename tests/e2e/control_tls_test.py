@@ -88,7 +88,7 @@ signal.pause()
         finally:
             flood.kill()
         # When they are gone, or out of time, others are served again.
-        until(lambda: self.curl("/", "-m", "10")[0] == 200, 60, "a client is served")
+        until(lambda: self.curl("/", "-m", "10")[0] == 200, what="a client is served")
 
     def test_a_reload_takes_the_renewed_certificate_and_refuses_a_wrong_one(self):
         def serial():
@@ -173,7 +173,7 @@ scrape_configs:
             return '"site":"branch"' in done.stdout
 
         try:
-            until(scraped, 60, "Prometheus has scraped the daemon")
+            until(scraped, what="Prometheus has scraped the daemon")
         finally:
             process.stop(30)
 

@@ -20,7 +20,7 @@ def stored(site):
 
 def wait_stored(pair, bytes_):
     for site in pair.sites:
-        until(lambda site=site: stored(site) >= bytes_ * 9 // 10, 15, f"{site.name} has stored {bytes_} bytes (not {stored(site)})")
+        until(lambda site=site: stored(site) >= bytes_ * 9 // 10, what=f"{site.name} has stored {bytes_} bytes (not {stored(site)})")
 
 
 def remove(folder):
@@ -95,7 +95,7 @@ class Faults(unittest.TestCase):
         # It is created and used again: data sent now is found after a restart.
         third = noise(9 * MB, seed="third")
         self.check(third)
-        until(lambda: stored(self.pair.branch) >= len(third) * 9 // 10, 15, "the third is stored")
+        until(lambda: stored(self.pair.branch) >= len(third) * 9 // 10, what="the third is stored")
         self.pair.stop()
         self.pair.start()
         self.pair.wait_link()
@@ -110,7 +110,7 @@ class Faults(unittest.TestCase):
         for each in data:
             self.assertGreater(self.check(each), len(each))
             self.assertLess(self.check(each), len(each) / 20)
-        until(lambda: disk()["failed"] > 0, 15, "the disk is full")
+        until(lambda: disk()["failed"] > 0, what="the disk is full")
         self.pair.branch.process.lines_with("cannot be written")
         self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], [0, 0])
         self.assertLess(self.check(data[-1]), len(data[-1]) / 20)

@@ -95,8 +95,8 @@ class Crash(unittest.TestCase):
         self.assertEqual(self.branch.reasons().keys() - {"link_down", "link_silent"}, {"optimised"})
         asked = ("why", f"{CLIENT}-{SERVER}:{self.server.port}")
         # A flow that began before the crash was noticed waits for its reset first, and would be what `why` tells of.
-        until(lambda: "bypass the link" in (said := self.branch.longhaul(*asked)) and "link_down" in said, 10,
-              "the link is down")
+        until(lambda: "bypass the link" in (said := self.branch.longhaul(*asked)) and "link_down" in said,
+              what="the link is down")
         # And back again, by itself.
         self.datacenter.start()
         self.pair.wait_link()

@@ -74,7 +74,7 @@ class Features(unittest.TestCase):
                 connection.close()
                 return "transport_off" in self.branch.reasons()
 
-            until(goes_past, 10, "new flows bypass the link")
+            until(goes_past, what="new flows bypass the link")
 
     def test_an_invalid_change_changes_nothing(self):
         before = self.branch.status()["features"]

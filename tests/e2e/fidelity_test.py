@@ -94,7 +94,7 @@ class Fidelity:
                 with tcp.Listener(self.lab) as unused:
                     port = unused.port
                 self.assertTrue(tcp.is_reset(self.lab, address, port))
-                until(lambda: self.is_refused_by_the_server(address, port), 3, "the next attempt goes plainly")
+                until(lambda: self.is_refused_by_the_server(address, port), what="the next attempt goes plainly")
 
     def is_refused_by_the_server(self, address, port):
         try:

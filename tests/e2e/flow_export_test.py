@@ -130,7 +130,7 @@ class FlowExport(PairTest):
         cls.stored.mkdir()
         nfcapd = cls.lab.start("datacenter", "nfcapd", "-w", cls.stored, "-p", PORT, "-b", "127.0.0.1", "-t", 2, "-R", f"127.0.0.1/{PORT + 1}")
         cls.addClassCleanup(nfcapd.kill)  # after a signal it sometimes waits for ever for its own helper
-        until(lambda: f":{PORT} " in cls.lab.run("datacenter", "ss", "-uln"), 30, "nfcapd listens")
+        until(lambda: f":{PORT} " in cls.lab.run("datacenter", "ss", "-uln"), what="nfcapd listens")
 
     def upload(self, host, data):
         """Gives the server's port."""
@@ -151,7 +151,7 @@ class FlowExport(PairTest):
         def last():
             records = self.records(collector, port)
             return len([record for record in records if record["end"] == 3]) == 2 and records
-        return until(last, 60, "the records of the flow")
+        return until(last, what="the records of the flow")
 
     def test_each_flow_is_reported_with_its_bytes_and_its_reason_by_both_sites(self):
         for client, host, data in ((CLIENT, SERVER, bytes(300_000)), (CLIENT6, SERVER6, random.Random(1).randbytes(200_000))):
@@ -186,7 +186,7 @@ class FlowExport(PairTest):
                 return of(self.records(self.at_branch, server.port), CLIENT, SERVER)
 
             client.send(b"first")
-            until(lambda: total(up(), "lan") == 5, 60, "a report of the live flow")
+            until(lambda: total(up(), "lan") == 5, what="a report of the live flow")
             self.assertEqual({record["end"] for record in up()}, {2})
             client.send(b"second")
             client.end()
@@ -212,7 +212,7 @@ class FlowExport(PairTest):
         self.at_branch.socket.close()
         before = failures()
         self.upload(SERVER, b"refused")
-        until(lambda: self.upload(SERVER, b"also refused") and failures() > before, 60, "the daemon learns that nothing listens")
+        until(lambda: self.upload(SERVER, b"also refused") and failures() > before, what="the daemon learns that nothing listens")
         type(self).at_branch = Collector(self.lab, "branch", PORT)
         port = self.upload(SERVER, b"taken")
         self.assertEqual(total(of(self.ended(self.at_branch, port), CLIENT, SERVER), "lan"), 5)
@@ -229,7 +229,7 @@ class FlowExport(PairTest):
             table = self.lab.run("datacenter", "nfdump", "-R", self.stored, "-6", "-q", "-N", "-o", "fmt:%sa %sp %da %dp %byt %obyt")
             return [row.split() for row in table.splitlines() if row.strip()]
 
-        until(lambda: len({row[3] for row in rows()} & {str(port) for port in ports}) == 2, 60, "nfcapd has stored the records")
+        until(lambda: len({row[3] for row in rows()} & {str(port) for port in ports}) == 2, what="nfcapd has stored the records")
         for port, host in ports.items():
             up = [row for row in rows() if row[2:4] == [host, str(port)]]
             sent = total(of(self.ended(self.at_datacenter, port), CLIENT if host == SERVER else CLIENT6, host), "wan")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 
-from lab import BUILD, Lab  # before the next line: it adds the folder of namespaces.py
+from lab import BUILD, PATIENCE, Lab  # before the next line: it adds the folder of namespaces.py
 import namespaces
 
 NODES = ("client", "near", "far", "server")
@@ -40,7 +40,7 @@ class Running:
     def signal(self, number):
         self.popen.send_signal(number)
 
-    def wait(self, seconds=20.0):
+    def wait(self, seconds=PATIENCE):
         return self.popen.wait(seconds)
 
     def stop(self):

@@ -45,7 +45,7 @@ class Init(unittest.TestCase):
             file = folder / "longhaul.toml"
             file.write_text(f'state_dir = "{folder}/state"\n' + file.read_text())
             self.lab.start(node, PROGRAM, "run", file, name=f"longhaul-{node}", clean_end=True)
-        until(lambda: self.link("branch") == "up", 30, "the link is up")
+        until(lambda: self.link("branch") == "up", what="the link is up")
         for server in (SERVER, SERVER6):
             here, there = tcp.pair(self.lab, server)
             here.send(b"question")

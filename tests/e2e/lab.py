@@ -29,7 +29,10 @@ DATACENTER, DATACENTER6 = "10.10.2.1", "fd10:2::1"  # on its LAN
 SERVER, SERVER6 = "10.10.2.2", "fd10:2::2"
 
 
-def until(condition, seconds=10.0, what="the condition"):
+PATIENCE = 60.0  # seconds for what should come at once: nothing is measured by it, and a busy machine takes its time
+
+
+def until(condition, seconds=PATIENCE, what="the condition"):
     """The first true value that `condition` gives; fails when there is none in time. For what cannot be awaited."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -90,12 +93,12 @@ class Process:
         def found():
             return [line for line in self.log().splitlines() if all(word in line for word in words)]
 
-        return until(found, 30, f"{self.name} logs {words}")
+        return until(found, what=f"{self.name} logs {words}")
 
     def is_running(self):
         return self.popen.poll() is None
 
-    def wait(self, seconds=10.0):
+    def wait(self, seconds=PATIENCE):
         return self.popen.wait(seconds)
 
     def kill(self):
@@ -107,7 +110,7 @@ class Process:
     def signal(self, number):
         self.popen.send_signal(number)
 
-    def stop(self, seconds=10.0):
+    def stop(self, seconds=PATIENCE):
         """Asks it to end. Fails if it does not, or, where a clean end was asked for, says anything but 0: a crash
         before this moment, or what a sanitizer found."""
         self.popen.terminate()

@@ -159,7 +159,7 @@ class Cut(PairTest):
         here.send(b"before")
         self.assertEqual(there.receive(6), b"before")
         with tcp.Server(self.lab, tcp.echo) as server, link_cut_off(self.lab, "drop"):
-            self.branch.wait_link("silent", 8)  # after 3 s where nothing waits to be sent
+            self.branch.wait_link("silent")  # after 3 s where nothing waits to be sent
             connection = tcp.connect(self.lab, SERVER, server.port)
             connection.send(b"past")
             self.assertEqual(connection.receive(4), b"past")
@@ -201,7 +201,7 @@ class Dialling(unittest.TestCase):
         pair.datacenter.settings["peer"][0]["address"] = f"{BRANCH_WAN}:{LINK_PORT}"
         for attempt in range(3):
             with self.subTest(attempt=attempt), pair:
-                until(lambda: self.connections() == 1, 10, "one connection is left")
+                until(lambda: self.connections() == 1, what="one connection is left")
                 settled = [site.link()["carriers_attached"] for site in pair.sites]
                 self.copy()
                 time.sleep(1)  # for what should not come
@@ -231,13 +231,13 @@ class Dialling(unittest.TestCase):
     def test_a_link_that_came_back_still_notices_silence(self):
         pair = self.enterContext(Pair(self.lab))
         pair.datacenter.stop()
-        pair.branch.wait_link("down", 10)
+        pair.branch.wait_link("down")
         time.sleep(3.5)  # until the timers of the session that ended have run out
         pair.datacenter.start()
         pair.wait_link()
         self.lab.link("51.84mbit,20,1")
         for site in pair.sites:
-            site.wait_link("silent", 10)
+            site.wait_link("silent")
 
     def test_a_daemon_that_starts_before_its_peer_finds_it(self):
         pair = Pair(self.lab)

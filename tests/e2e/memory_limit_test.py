@@ -47,7 +47,7 @@ class MemoryLimit(unittest.TestCase):
                 stalled.append(tcp.connect(self.lab, SERVER, server.port))
             return self.looks >= 50
 
-        until(unread_bytes_hold_it, 60, "unread bytes hold the memory")
+        until(unread_bytes_hold_it, what="unread bytes hold the memory")
         before = self.branch.reasons()
 
         # New ones, HTTP and SMB: the bare line, and why.
@@ -70,7 +70,7 @@ class MemoryLimit(unittest.TestCase):
         for connection in stalled:
             self.assertEqual(connection.digest_rest(), expected)
             connection.close()
-        until(lambda: not self.memory()["is_short"], 30, "there is room again")
+        until(lambda: not self.memory()["is_short"], what="there is room again")
         before = self.branch.reasons()
         self.assertEqual(web.fetch(self.lab, "page").sha256, page)
         self.assertEqual(self.smbd.get("document", "-m", "SMB3_11"), document)

@@ -96,7 +96,7 @@ class MetricExport(PairTest):
 
     def next_request(self):
         count = len(self.receiver.bodies)
-        until(lambda: len(self.receiver.bodies) > count + 1, 60, "a request that began after this moment")
+        until(lambda: len(self.receiver.bodies) > count + 1, what="a request that began after this moment")
         return self.receiver.latest()
 
     def test_the_collector_gets_every_metric_with_the_value_that_prometheus_gets(self):
@@ -123,18 +123,18 @@ class MetricExport(PairTest):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_failures_and_rejected_points_are_counted(self):
-        until(lambda: self.otlp()["sent"], 60, "a request that succeeds")
+        until(lambda: self.otlp()["sent"], what="a request that succeeds")
         before = self.otlp()
         self.receiver.answer = (200, json.dumps({"partialSuccess": {"rejectedDataPoints": "5", "errorMessage": "why"}}).encode())
         try:
-            until(lambda: self.otlp()["rejected_points"] >= before["rejected_points"] + 5, 60, "rejected points are counted")
+            until(lambda: self.otlp()["rejected_points"] >= before["rejected_points"] + 5, what="rejected points are counted")
             self.receiver.answer = (503, b"busy" * 100_000)  # more than is read
             failed = self.otlp()["failed"]
-            until(lambda: self.otlp()["failed"] >= failed + 2, 60, "failures are counted")
+            until(lambda: self.otlp()["failed"] >= failed + 2, what="failures are counted")
         finally:
             self.receiver.answer = (200, b"")
         sent = self.otlp()["sent"]
-        until(lambda: self.otlp()["sent"] > sent, 60, "the next request succeeds")
+        until(lambda: self.otlp()["sent"] > sent, what="the next request succeeds")
 
 
 class MetricExportOverTls(PairTest):
@@ -169,7 +169,7 @@ class MetricExportOverTls(PairTest):
     def test_the_collectors_certificate_is_verified_with_the_ca_that_the_file_names(self):
         receiver = self.receiver(self.right)
         self.begin(otlp_ca=str(self.authority.certificate))
-        until(self.sent, 60, "a request is taken")
+        until(self.sent, what="a request is taken")
         self.assertEqual(set(receiver.requests), {(PATH + "/v1/metrics", "application/json", f"{NAME}:{TLS_PORT}")})
         self.assertIn("longhaul_flow_bytes_total", receiver.bodies[-1])
         self.assertIn(f"go to https://{NAME}:{TLS_PORT}{PATH}/v1/metrics every 1 s; the collector's certificate must be signed by a "
@@ -178,7 +178,7 @@ class MetricExportOverTls(PairTest):
     def test_without_a_ca_in_the_file_the_systems_are_trusted(self):
         self.receiver(self.right)
         self.begin({"SSL_CERT_FILE": self.authority.certificate})  # as if it were the system's list
-        until(self.sent, 60, "a request is taken")
+        until(self.sent, what="a request is taken")
         self.datacenter.stop()
         self.begin()
         self.assert_refused("unable to get local issuer certificate; [export] otlp_ca names the file with its CA")
@@ -221,9 +221,9 @@ service: {{pipelines: {{metrics: {{receivers: [otlp, otlp/tls], exporters: [debu
                 collector = self.lab.start("datacenter", OTELCOL, "--config", f"file:{file}", name="otelcol")
                 try:
                     self.begin(**settings)
-                    until(self.sent, 60, "the collector takes a request")
+                    until(self.sent, what="the collector takes a request")
                     until(lambda: "Name: longhaul_flow_bytes_total" in collector.log() and "AggregationTemporality: Cumulative" in
-                          collector.log() and "service.instance.id: Str(datacenter)" in collector.log(), 60, "it shows the metrics")
+                          collector.log() and "service.instance.id: Str(datacenter)" in collector.log(), what="it shows the metrics")
                     self.assertEqual(self.datacenter.status()["exports"]["otlp"]["rejected_points"], 0)
                 finally:
                     collector.stop()

@@ -137,7 +137,7 @@ class Registry:
         configuration = mirrors.folder / "registry.yml"
         configuration.write_text(REGISTRY.format(folder=mirrors.folder / "registry", port=REGISTRY_PORT))
         mirrors.lab.start("server", "docker-registry", "serve", configuration)
-        until(self.listens, 30, "the registry listens")
+        until(self.listens, what="the registry listens")
         self.digests = {}
 
     def listens(self):
@@ -200,7 +200,7 @@ class Git:
         self.folder.mkdir()
         path = mirrors.folder / "fcgi"
         mirrors.lab.start("server", "fcgiwrap", "-c", 4, "-s", f"unix:{path}")
-        until(path.exists, 30, "fcgiwrap listens")
+        until(path.exists, what="fcgiwrap listens")
         self.directives = GIT_LOCATION.format(socket=path, backend=BACKEND, folder=self.folder)
 
     def git(self, *words, cwd=None):

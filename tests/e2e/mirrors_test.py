@@ -22,7 +22,7 @@ class Downloads(PairTest):
         self.lab.stats(reset=True)
         before = self.datacenter.reasons()
         self.mirrors.get(kind, seed)
-        self.pair.wait_flows(0, seconds=60)
+        self.pair.wait_flows()
         given = {code for code, count in self.datacenter.reasons().items() if count != before.get(code, 0)}
         self.assertEqual(given, {"optimised"}, "every connection is decrypted")
         return self.lab.stats()["b_to_a"]["ip_bytes_on_line"]

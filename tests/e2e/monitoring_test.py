@@ -163,7 +163,7 @@ class Monitoring(PairTest):
                                  f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{PORT}",
                                  name="prometheus")
         try:
-            until(self.scraped, 60, "Prometheus has scraped the daemon")
+            until(self.scraped, what="Prometheus has scraped the daemon")
             there = smbd.make("there", 300_000, seed=1)
             server = self.enterContext(tcp.Server(self.lab, tcp.report_digest))
 
@@ -176,7 +176,7 @@ class Monitoring(PairTest):
 
             for panel, text in panel_queries():
                 with self.subTest(panel, query=text):
-                    until(lambda: data_of(text), 60, "the query returns data")
+                    until(lambda: data_of(text), what="the query returns data")
             for text in rule_expressions():
                 with self.subTest(text):
                     self.data_of(text)

@@ -290,7 +290,7 @@ class LineTest(unittest.TestCase):
     def test_while_tcp_carries_nothing_is_shown_of_udp_and_exports_that_fail_are_seen(self):
         nobody = {"export": {"otlp": "http://127.0.0.1:9", "otlp_interval": 1}}
         pair = self.enterContext(Pair(self.lab, branch=nobody))
-        until(lambda: pair.branch.link()["carrier"] == "udp", 15, "UDP carries")
+        until(lambda: pair.branch.link()["carrier"] == "udp", what="UDP carries")
         browser = self.opened(scheme="dark")
         browser.until("document.querySelector('#link-notes').innerText.includes('UDP carries')")
         over_udp = self.cells(browser)["datacenter"]

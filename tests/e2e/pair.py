@@ -10,7 +10,7 @@ import re
 import shutil
 import unittest
 
-from lab import BRANCH_SECOND, BRANCH_WAN, BUILD, DATACENTER_SECOND, DATACENTER_WAN, DATACENTER_WAN6, Lab, until
+from lab import BRANCH_SECOND, BRANCH_WAN, BUILD, DATACENTER_SECOND, DATACENTER_WAN, DATACENTER_WAN6, PATIENCE, Lab, until
 
 PROGRAM = BUILD / "proxy" / "longhaul"
 NETWORKS = {"branch": ["10.10.1.0/24", "fd10:1::/64"], "datacenter": ["10.10.2.0/24", "fd10:2::/64"]}
@@ -86,7 +86,7 @@ class Site:
 
     # -- its life
 
-    def start(self, seconds=10.0):
+    def start(self, seconds=PATIENCE):
         """Starts the daemon and returns when its control API answers."""
         self.start_anyhow()
         until(self._answers, seconds, f"the control API of {self.name} answers")
@@ -191,11 +191,11 @@ class Site:
             raise AssertionError(f"{self.name}: {features}: {status} {answer}")
         return answer["features"]
 
-    def wait_link(self, state="up", seconds=15.0):
+    def wait_link(self, state="up", seconds=PATIENCE):
         return until(lambda: (link := self.link())["state"] == state and link, seconds,
                      f"the link of {self.name} is {state}")
 
-    def wait_flows(self, count=0, seconds=15.0):
+    def wait_flows(self, count=0, seconds=PATIENCE):
         until(lambda: self.status()["flows"]["live"] == count, seconds, f"{self.name} has {count} flows")
 
     def longhaul(self, command, *words, check=True, seconds=30.0):
@@ -228,12 +228,12 @@ class Pair:
             site.start()
         return self.wait_link()
 
-    def wait_link(self, state="up", seconds=15.0):
+    def wait_link(self, state="up", seconds=PATIENCE):
         for site in self.sites:
             site.wait_link(state, seconds)
         return self
 
-    def wait_flows(self, count=0, seconds=15.0):
+    def wait_flows(self, count=0, seconds=PATIENCE):
         for site in self.sites:
             site.wait_flows(count, seconds)
         return self
@@ -284,8 +284,8 @@ def path_roles(site):
 
 def wait_paths(pair):
     for site in pair.sites:
-        until(lambda: len(path_roles(site)) == 2 and "none" not in path_roles(site).values(), 15,
-              f"both paths of {site.name} work")
+        until(lambda: len(path_roles(site)) == 2 and "none" not in path_roles(site).values(),
+              what=f"both paths of {site.name} work")
 
 
 class PairTest(unittest.TestCase):

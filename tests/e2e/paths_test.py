@@ -29,20 +29,20 @@ class Paths(unittest.TestCase):
         self.start(policy)
         with Copies(self.lab, 12_000_000) as copies:
             moved(self.branch, 1_000_000)
-            until(lambda: path_roles(self.branch) == before, 5, "the paths are used as configured")
+            until(lambda: path_roles(self.branch) == before, what="the paths are used as configured")
             with rules(self.lab, "branch", CUT_IPV4):
-                until(lambda: path_roles(self.branch) == after, 5, "the cut is noticed")
+                until(lambda: path_roles(self.branch) == after, what="the cut is noticed")
                 self.assertEqual(copies.wait(), copies.expected())
                 status = self.branch.longhaul("status")
                 self.assertIn("path six: carries the link (no other path works)", status)
                 self.assertIn('The path "four" to "datacenter" does not work', status)
                 # The TCP connection was on the path that is cut; the other one takes its place.
-                until(lambda: self.branch.link()["carriers_attached"] > 1, 45, "it is made again")
+                until(lambda: self.branch.link()["carriers_attached"] > 1, what="it is made again")
         for site in self.pair.sites:
             self.assertEqual(site.status()["flows"]["reset"], 0)
             self.assertEqual(site.link()["udp"]["fallbacks"], 0)
             self.assertTrue(site.process.lines_with("path_down"))
-        until(lambda: path_roles(self.branch) == before, 30, "the path works again")
+        until(lambda: path_roles(self.branch) == before, what="the path works again")
 
     def test_a_transfer_goes_on_over_the_other_path(self):
         self.check_cut("failover", {"four": "carries", "six": "standby"}, {"four": "none", "six": "carries"})
@@ -62,7 +62,7 @@ class Paths(unittest.TestCase):
         peer["path"] = [{"name": "four", "address": peer.pop("address")}]
         self.enterContext(pair)
         for site in pair.sites:
-            until(lambda: site.link()["carrier"] == "udp", 15, f"{site.name} sends over UDP")
+            until(lambda: site.link()["carrier"] == "udp", what=f"{site.name} sends over UDP")
             self.assertEqual(site.link()["paths"], [])
         self.assertTrue(pair.branch.process.lines_with("paths_not_agreed"))
 
@@ -151,8 +151,8 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.asked_for(all_lines), ["sum", "sum"])
         self.check(all_lines.copy, lambda sent: min(sent.values()) > size / 4)
         # What rules ask for changes nothing for all others.
-        until(lambda: path_roles(self.pair.branch) == {"first": "carries", "second": "standby"}, 30,
-              "the peer's policy is in force")
+        until(lambda: path_roles(self.pair.branch) == {"first": "carries", "second": "standby"},
+              what="the peer's policy is in force")
 
     def test_a_flow_stays_on_one_line_beside_another_that_uses_both(self):
         small, large = 4_000_000, 12_000_000

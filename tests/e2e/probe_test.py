@@ -54,7 +54,7 @@ def refused(hops, *words):
 def start_agent(hops, node, *words):
     """Its port, once it listens."""
     agent = hops.start(node, PROBE, "agent", "--listen", "[::]:0", *words)
-    return until(lambda: re.search(r"listens at \S+:(\d+),", agent.log()), 20)[1]
+    return until(lambda: re.search(r"listens at \S+:(\d+),", agent.log()))[1]
 
 
 class Path(unittest.TestCase):
@@ -184,7 +184,7 @@ class BadUse(unittest.TestCase):
     def test_an_interrupted_run_says_so_and_ends(self):
         probe = self.hops.start("client", PROBE, "path", SERVER, "--repeat", "0", "--sizes", "6", "--probes", "2")
         # Two, since there is nothing to say over the time of one, which is all there is if the signal is quick.
-        until(lambda: probe.log().count("95 % confidence intervals") >= 2, 60, "two measurements are done")
+        until(lambda: probe.log().count("95 % confidence intervals") >= 2, what="two measurements are done")
         probe.signal(signal.SIGINT)
         self.assertEqual(probe.wait(), 130)
         self.assertIn("over ", probe.log())
@@ -192,12 +192,12 @@ class BadUse(unittest.TestCase):
     def test_a_line_that_becomes_slower_and_one_that_is_away_for_a_while_are_seen_over_time(self):
         hops = self.enterContext(Hops(None, "4mbit delay=2ms", None))
         probe = hops.start("client", PROBE, "path", SERVER, "--repeat", "0", "--sizes", "8", "--probes", "3", "--wait", "200ms")
-        until(lambda: probe.log().count("95 % confidence intervals") >= 1, 60, "a measurement is done")
+        until(lambda: probe.log().count("95 % confidence intervals") >= 1, what="a measurement is done")
         hops.set_line(2, "rate=1mbit")
         done = probe.log().count("95 % confidence intervals")
-        until(lambda: probe.log().count("95 % confidence intervals") >= done + 2, 60, "one is done on the slower line")
+        until(lambda: probe.log().count("95 % confidence intervals") >= done + 2, what="one is done on the slower line")
         hops.ip("client", "link set to-near down")
-        until(lambda: "not measured: " in probe.log(), 60, "the outage is told")
+        until(lambda: "not measured: " in probe.log(), what="the outage is told")
         self.assertTrue(probe.is_running())
         probe.signal(signal.SIGINT)
         self.assertEqual(probe.wait(), 130)

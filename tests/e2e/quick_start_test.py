@@ -112,7 +112,7 @@ class QuickStart(unittest.TestCase):
     def wait_link(self):
         for host in self.systems:
             try:
-                until(lambda host=host: self.link_is_up(host), 60, f"the link is up at the {host}")
+                until(lambda host=host: self.link_is_up(host), what=f"the link is up at the {host}")
             except AssertionError:
                 print(self.systems[host].journal("longhaul"))
                 raise

@@ -60,8 +60,8 @@ class Reload(unittest.TestCase):
         attached = other.link()["carriers_attached"]
         site.settings["identity"] = {"certificate": "new.crt", "private_key": "new.key"}
         self.assertIn(new, self.reload(site))
-        until(lambda: other.link()["carriers_attached"] > attached, 30, "a connection with the new key")
-        self.pair.wait_link(seconds=30)
+        until(lambda: other.link()["carriers_attached"] > attached, what="a connection with the new key")
+        self.pair.wait_link()
         self.peer(other)["fingerprint"] = new
         self.assertIn(f"[[peer]] {site.name}: fingerprint", self.reload(other))
 

@@ -91,7 +91,7 @@ class AsItsUser(unittest.TestCase):
                                  f"--inh-caps={two}", f"--ambient-caps={two}", f"--bounding-set={two}", "--no-new-privs",
                                  PROGRAM, "run", site.file, name="longhaul-branch", clean_end=True)
         pair.datacenter.start()
-        until(lambda: "started" in site.process.log(), 30, "the daemon has started")
+        until(lambda: "started" in site.process.log(), what="the daemon has started")
         pair.wait_link()
         self.assertEqual(sorted(site.status()["process"]["capabilities"]), ["net_admin", "net_bind_service"])
         here, there = tcp.pair(lab, SERVER)

@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 
-from lab import REPOSITORY, SERVER
+from lab import PATIENCE, REPOSITORY, SERVER
 
 _PACKAGES = REPOSITORY / "build" / "python" / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
 if not (_PACKAGES / "impacket").exists():
@@ -106,7 +106,7 @@ class Client:
                 return packet
             self.breaks.append(found)
 
-    def wait_break(self, seconds=10.0):
+    def wait_break(self, seconds=PATIENCE):
         """The next break that the server sends while this client asks nothing."""
         deadline = time.monotonic() + seconds
         while not self.breaks:

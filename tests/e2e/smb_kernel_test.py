@@ -109,7 +109,7 @@ class Kernel(Mounts):
             self.addCleanup(lambda: self.lab.link(*self.line))
             promised = self.promised_bytes()
             program = smb_client.beside(lambda: mount.work("write", "lost", size=4_000_000, seed=31))
-            until(lambda: self.promised_bytes() > promised + 600_000, 60, "writes are promised")
+            until(lambda: self.promised_bytes() > promised + 600_000, what="writes are promised")
             self.datacenter.kill()
             self.datacenter.start()
             with self.assertRaises(ScriptFailed) as failed:

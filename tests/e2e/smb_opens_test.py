@@ -79,7 +79,7 @@ class OpensAhead(PairTest):
     def test_another_client_can_open_one_exclusively_at_once(self, here, there):
         began = time.monotonic()
         theirs = there.open(name_of(READ_BEFORE), share=SHARE_NONE)
-        self.assertLess(time.monotonic() - began, 5)  # a break without an answer takes 35 s
+        self.assertLess(time.monotonic() - began, 30)  # a break without an answer takes 35 s
         self.assert_fails(SHARING_VIOLATION, lambda: here.open(name_of(READ_BEFORE)))
         theirs.close()
         self.assert_reads(READ_BEFORE, self.bytes_of(READ_BEFORE))

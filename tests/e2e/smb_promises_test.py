@@ -182,7 +182,7 @@ class PromisesMarked(unittest.TestCase):
             stage.fail_power("near")
         for site in stage.pair.sites:
             site.start()
-        stage.pair.wait_link(seconds=60)
+        stage.pair.wait_link()
         self.assertEqual(stage.smbd.path_of(f"cut {dialect}").read_bytes(), BLOCK)
         with smb_client.connect(stage.lab, stage.smbd, dialect) as again:
             again.open(f"whole {dialect}", READ | WRITE).close()
@@ -217,7 +217,7 @@ class PromisesMarked(unittest.TestCase):
                 again.open(f"stopped {dialect}", READ | WRITE)
             self.assertEqual(refused.exception.status, LOST_WRITES)
         stage.pair.branch.start()
-        stage.pair.wait_link(seconds=60)
+        stage.pair.wait_link()
 
 
 class PromisesWithoutThePair(Stage):

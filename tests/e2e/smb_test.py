@@ -193,7 +193,7 @@ class Crowded(PairTest):
                 most = max(most, self.branch.status()["memory"]["module_bytes"])
                 return "memory_limit" in self.branch.reasons() and not any(map(len, left.values()))
 
-            until(push, 30, "flows go on without their module")
+            until(push, what="flows go on without their module")
             self.assertLess(most, (4 << 20) + 30 * (192 << 10))
             for here, there in ends:
                 received = smb_client.beside(there.receive_rest)  # all of it is more than the buffers on the way hold

@@ -77,7 +77,7 @@ class TwoClients(PairTest):
         write_blocks(mine, new)
         began = time.monotonic()
         theirs = there.open("file")
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 30)
         self.assertEqual(read_all(theirs), new)
         mine.write(0, b"once more")
         self.assertEqual(theirs.read(0, 9), b"once more")

@@ -66,12 +66,12 @@ class Syslog(PairTest):
 
     def lines(self, site, so_many=0):
         """Of standard error, at least so many."""
-        return until(lambda: len(found := site.process.log().splitlines()) >= so_many and found, 30, "the lines")
+        return until(lambda: len(found := site.process.log().splitlines()) >= so_many and found, what="the lines")
 
     def test_rfc_5424_over_udp(self):
         self.change(self.branch)
         received = until(lambda: any("control method=PATCH" in message for message in self.remote.receive()) and
-                         self.remote.messages, 30, "the change in syslog")
+                         self.remote.messages, what="the change in syslog")
         written = self.lines(self.branch, len(received))
         for line, message in zip(written, received):
             time, level, text = split(line)
@@ -83,7 +83,7 @@ class Syslog(PairTest):
     def test_a_socket_of_this_host_and_a_daemon_that_comes_back(self):
         self.change(self.datacenter)
         received = until(lambda: any("control method=PATCH" in message for message in self.local.receive()) and
-                         self.local.messages, 30, "the change in syslog")
+                         self.local.messages, what="the change in syslog")
         for line, message in zip(self.lines(self.datacenter, len(received)), received):
             _, level, text = split(line)
             priority, process, content = LOCAL.fullmatch(message).groups()
@@ -96,10 +96,10 @@ class Syslog(PairTest):
         self.local.socket.close()
         os.unlink(self.path)
         self.change(self.datacenter)
-        until(lambda: counted()["lost"], 30, "lines are lost")
-        until(lambda: "warn syslog" in self.datacenter.process.log(), 30, "the log says so")
+        until(lambda: counted()["lost"], what="lines are lost")
+        until(lambda: "warn syslog" in self.datacenter.process.log(), what="the log says so")
         type(self).local = Listener(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), self.path)
-        until(lambda: (self.change(self.datacenter), self.local.receive())[1], 30, "lines come again")
+        until(lambda: (self.change(self.datacenter), self.local.receive())[1], what="lines come again")
         self.assertIn(f'longhaul_syslog_lines_total{{outcome="lost"}} {counted()["lost"]}', self.datacenter.get("/metrics"))
 
     @unittest.skipUnless(shutil.which("rsyslogd"), "rsyslogd is not installed")
@@ -110,14 +110,14 @@ class Syslog(PairTest):
         for site, to in ((self.branch, f"udp:127.0.0.1:{port}"), (self.datacenter, f"unix:{path}")):
             daemon = self.lab.start(site.node, "rsyslogd", "-n", "-f", conf, "-i", self.lab.scratch / "rsyslog.pid", name="rsyslogd")
             try:
-                until(path.exists, 30, "rsyslogd listens")
-                until(lambda: f":{port} " in self.lab.run(site.node, "ss", "-uln"), 30, "rsyslogd listens")
+                until(path.exists, what="rsyslogd listens")
+                until(lambda: f":{port} " in self.lab.run(site.node, "ss", "-uln"), what="rsyslogd listens")
                 site.stop()
                 before, site.settings["log"]["syslog"] = site.settings["log"]["syslog"], to
                 site.start()
                 self.change(site)
                 wanted = [split(line) for line in site.process.lines_with(" info control method=PATCH")]
-                until(lambda: file.exists() and all(text in file.read_text() for _, _, text in wanted), 30, "rsyslogd has the lines")
+                until(lambda: file.exists() and all(text in file.read_text() for _, _, text in wanted), what="rsyslogd has the lines")
                 rows = file.read_text().splitlines()
                 for _, level, text in wanted:
                     row = next(row for row in rows if text in row)

@@ -59,7 +59,7 @@ class System:
             ["sh", "-c", own_group, "sh", *namespaces, "sh", "-c", BOOT, "boot", str(self.root)],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         try:
-            until(self._has_started, 60, "systemd has started")
+            until(self._has_started, what="systemd has started")
         except BaseException:
             self.__exit__()
             raise
@@ -79,7 +79,7 @@ class System:
             except OSError:
                 return False
 
-        until(is_empty, 30, "the control group is empty")
+        until(is_empty, what="the control group is empty")
 
     def _has_started(self):
         if self.process.poll() is not None:

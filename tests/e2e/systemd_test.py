@@ -137,9 +137,9 @@ class RealSystemd(unittest.TestCase):
             self.assertEqual((system.show("longhaul", "ActiveState"), system.show("longhaul", "ExecMainStatus")), ("failed", "2"))
             self.configure((CONFIGURATION % ("5a" * 32)).replace("127.0.0.1:7600", "192.0.2.7:7600"))
             self.sh("systemctl start longhaul", check=False)
-            until(lambda: int(system.show("longhaul", "NRestarts")) > 0, 60, "it is tried again")
+            until(lambda: int(system.show("longhaul", "NRestarts")) > 0, what="it is tried again")
             self.sh("ip address add 192.0.2.7/32 dev lan0")
-            until(lambda: system.show("longhaul", "ActiveState") == "active", 60, "it runs once the address is there")
+            until(lambda: system.show("longhaul", "ActiveState") == "active", what="it runs once the address is there")
             self.sh("systemctl stop longhaul && ip address del 192.0.2.7/32 dev lan0")
             self.configure()
 

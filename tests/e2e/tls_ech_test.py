@@ -98,7 +98,7 @@ class EncryptedClientHello(PairTest):
             known = self.lab.scratch / f"configuration-{number}"
             pairs = [file for name in (outer, inner) for file in self.at_server[name]]
             self.lab.start("server", program, mode, port, outer, known, *pairs)
-            until(known.exists, 30, "Go's server listens")
+            until(known.exists, what="Go's server listens")
             with self.subTest(outer=outer, inner=inner, mode=mode), Relay(self.lab, "server", ("127.0.0.1", port), PORT) as at_server, \
                     Relay(self.lab, "client", (SERVER, PORT), 443) as at_client:
 

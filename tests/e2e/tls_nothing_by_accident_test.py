@@ -275,10 +275,10 @@ class MiddleOfAHandshake(unittest.TestCase):
     def test_a_handshake_survives_a_link_that_is_cut_off_and_comes_back(self):
         def cut():
             with link_cut_off(self.lab, "reject with tcp reset"):
-                self.branch.wait_link("down", seconds=60)
+                self.branch.wait_link("down")
                 if self.relay.opened.is_set():
                     self.assert_visited(self.new(), "server")
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
 
         for begins in (self.while_asking, self.before_finished):
             with self.subTest(begins=begins.__name__):
@@ -288,9 +288,9 @@ class MiddleOfAHandshake(unittest.TestCase):
         for begins in (self.while_asking, self.before_finished):
             with self.subTest(begins=begins.__name__):
                 client = begins(self.datacenter.kill)
-                self.branch.wait_link("down", seconds=60)
+                self.branch.wait_link("down")
                 self.assert_visited(self.new(), "server")
                 self.datacenter.start()
-                self.pair.wait_link(seconds=60)
+                self.pair.wait_link()
                 self.assert_reset(client)
                 self.assert_visited(self.new(), "pair")

@@ -135,7 +135,7 @@ class TlsToken(PairTest):
                     before = self.datacenter.reasons()
                     self.use(self.table("ec.corp", **change))
                     # SoftHSM rewrites a token's file at each login, here the daemon's; a program that reads it at that moment sees no token.
-                    until(lambda wanted=why: f"is not available: {wanted}" in self.check(), 60, what=why)
+                    until(lambda wanted=why: f"is not available: {wanted}" in self.check(), what=why)
                     self.assertEqual(self.fetch("ec.corp", "plain"), data)
                     self.assertEqual(self.shown_by("ec.corp"), "server")
                     self.assertEqual(self.given(before), {"tls_key_unavailable": 2})

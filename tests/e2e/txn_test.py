@@ -49,7 +49,7 @@ class Transactions(unittest.TestCase):
     def test_an_interrupted_run_reports_its_results_and_leaves_the_agents_ready(self):
         run = self.lab.start("client", *self.words(CLIENT, SERVER, "--script", "EFT-LONG", "--transactions", 1_000_000,
                                                    "--json", "-", "--quiet"))
-        until(lambda: self.lab.stats()["a_to_b"]["packets_in"] > 60, 30, "transactions are under way")
+        until(lambda: self.lab.stats()["a_to_b"]["packets_in"] > 60, what="transactions are under way")
         run.signal(signal.SIGINT)
         self.assertEqual(run.wait(30), 130)
         self.assertEqual(json.loads(run.log())["rows"][0]["outcome"], "interrupted")

@@ -10,7 +10,7 @@ import time
 import unittest
 
 import tcp
-from lab import BRANCH_WAN, DATACENTER_WAN, DATACENTER_WAN6, SERVER, Lab, until
+from lab import BRANCH_WAN, DATACENTER_WAN, DATACENTER_WAN6, PATIENCE, SERVER, Lab, until
 from link_test import Copies
 from pair import LINK_PORT, Pair
 
@@ -28,7 +28,7 @@ UDP_OUT = f"chain out {{ type filter hook output priority 0; udp dport {LINK_POR
 UDP_IN = f'chain in {{ type filter hook input priority 0; iifname != "lo" udp sport {LINK_PORT} drop; }}\n'
 
 
-def wait_carrier(sites, carrier, seconds=15.0):
+def wait_carrier(sites, carrier, seconds=PATIENCE):
     for site in sites:
         until(lambda: site.link()["carrier"] == carrier, seconds, f"{site.name} sends on {carrier}")
 
@@ -36,7 +36,7 @@ def wait_carrier(sites, carrier, seconds=15.0):
 def moved(site, size):
     """Returns when the link of the site has moved so many bytes more."""
     before = site.link()["bytes_sent"]
-    until(lambda: site.link()["bytes_sent"] > before + size, 30, what=f"{size} bytes move")
+    until(lambda: site.link()["bytes_sent"] > before + size, what=f"{size} bytes move")
 
 
 class Udp(unittest.TestCase):
@@ -120,8 +120,8 @@ class Udp(unittest.TestCase):
                 for packet in captured:
                     replayer.sendto(packet, (DATACENTER_WAN, 0))
                     time.sleep(0.0005)  # the line's queue is not what is tested
-            until(lambda: self.datacenter.link()["udp"]["packets_dropped"] >= before + 2 * len(captured), 10,
-                  "every copy is dropped")
+            until(lambda: self.datacenter.link()["udp"]["packets_dropped"] >= before + 2 * len(captured),
+                  what="every copy is dropped")
             here.send(b"after")
             self.assertEqual(there.receive(5), b"after")
             self.assertEqual(self.datacenter.link()["carrier"], "udp")
@@ -188,7 +188,7 @@ class Udp(unittest.TestCase):
                 self.assertEqual(copies.wait(), copies.expected())
             for site in pair.sites:
                 self.assertEqual(site.link()["carrier"], "tcp")
-            until(lambda: pair.branch.link()["udp"]["state"] == "failed", 10, "UDP is given up for now")
+            until(lambda: pair.branch.link()["udp"]["state"] == "failed", what="UDP is given up for now")
             self.assertIn("does not answer over UDP", pair.branch.longhaul("status"))
             self.assertIn("no UDP packet received yet", pair.datacenter.longhaul("status"))
         wait_carrier(pair.sites, "udp", 75)
@@ -198,7 +198,7 @@ class Udp(unittest.TestCase):
         for transport, carrier in (("tcp", "tcp"), ("udp", "udp"), ("tcp", "tcp"), ("auto", "udp")):
             before = self.branch.link()["bytes_sent"]
             with Copies(self.lab, 4_000_000) as copies:
-                until(lambda: self.branch.link()["bytes_sent"] > before + 500_000, 30, "the transfer has begun")
+                until(lambda: self.branch.link()["bytes_sent"] > before + 500_000, what="the transfer has begun")
                 self.branch.longhaul("set", f"transport={transport}")
                 wait_carrier(self.pair.sites, carrier)
                 self.assertEqual(copies.wait(), copies.expected())
@@ -220,8 +220,8 @@ class Udp(unittest.TestCase):
         with Copies(self.lab, 8_000_000) as copies:
             moved(self.branch, 1_000_000)
             with rules(self.lab, "branch", back), rules(self.lab, "datacenter", there):
-                until(lambda: self.datacenter.link()["udp"]["remote_address"] == f"{BRANCH_WAN}:40001", 15,
-                      "the datacenter follows")
+                until(lambda: self.datacenter.link()["udp"]["remote_address"] == f"{BRANCH_WAN}:40001",
+                      what="the datacenter follows")
                 self.assertEqual(copies.wait(), copies.expected())
         self.assertEqual([site.link()["carriers_attached"] for site in self.pair.sites], [1, 1])
         self.assert_no_flow_was_reset()
@@ -252,7 +252,7 @@ class Udp(unittest.TestCase):
         with rules(self.lab, "branch", only_tcp):
             # Keep-alive notices: nothing else is said on that connection.
             for site in self.pair.sites:
-                until(lambda: "link_tcp_lost" in site.process.log(), 25, f"{site.name} misses the connection")
+                until(lambda: "link_tcp_lost" in site.process.log(), what=f"{site.name} misses the connection")
             here.send(b"question")
             self.assertEqual(there.receive(8), b"question")
             with Copies(self.lab, 4_000_000) as copies:
@@ -263,7 +263,7 @@ class Udp(unittest.TestCase):
             with Copies(self.lab, 4_000_000) as copies:
                 self.assertEqual(copies.wait(), copies.expected())
             if transfer == 0:
-                until(lambda: self.branch.link()["carriers_attached"] == 2, 15, "the connection is back")
+                until(lambda: self.branch.link()["carriers_attached"] == 2, what="the connection is back")
         there.send(b"answer")
         self.assertEqual(here.receive(6), b"answer")
         wait_carrier(self.pair.sites, "udp")
@@ -279,9 +279,9 @@ class Udp(unittest.TestCase):
             # Without UDP for a moment, TCP is asked whether it works.
             with rules(self.lab, "branch", UDP_OUT + UDP_IN, table="udp_too"):
                 time.sleep(0.7)
-            until(lambda: "link_tcp_lost" in self.branch.process.log(), 40, "the branch misses the connection")
+            until(lambda: "link_tcp_lost" in self.branch.process.log(), what="the branch misses the connection")
             self.assertEqual(copies.wait(), copies.expected())
-        until(lambda: self.branch.link()["carriers_attached"] == 2, 15, "the connection is back")
+        until(lambda: self.branch.link()["carriers_attached"] == 2, what="the connection is back")
         self.assert_no_flow_was_reset()
 
     def test_strangers_get_no_answer_and_cost_little(self):

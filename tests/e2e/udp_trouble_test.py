@@ -38,11 +38,11 @@ class UdpTrouble(unittest.TestCase):
                 self.assertIn("allow UDP", problem[0]["remedy"])
                 self.assertIn("UDP", site.longhaul("status"))
                 metric = 'longhaul_udp_unanswered{peer="%s"}' % site.link()["peer"]
-                until(lambda: site.metric(metric) == 1, 60, "UDP is said to be unanswered")
+                until(lambda: site.metric(metric) == 1, what="UDP is said to be unanswered")
             self.transfer(lab, 300_000)
         until(lambda: pair.branch.link()["udp"]["state"] == "up", 90, "UDP is tried again")
         for site in pair.sites:
-            until(lambda: not site.link()["udp"]["unanswered"], 30, "UDP is answered")
+            until(lambda: not site.link()["udp"]["unanswered"], what="UDP is answered")
             lines = site.process.lines_with(" udp_unanswered ")
             self.assertEqual(len(lines), 1, lines)
 
@@ -50,7 +50,7 @@ class UdpTrouble(unittest.TestCase):
         lab = self.enterContext(Lab("100mbit,20"))
         pair = self.enterContext(Pair(lab, both={"features": {"transport": "udp", "compression": False,
                                                               "dedup_memory": False, "dedup_disk": False}}))
-        until(lambda: pair.branch.link()["carrier"] == "udp", 30, "UDP carries")
+        until(lambda: pair.branch.link()["carrier"] == "udp", what="UDP carries")
         # The kernel's own segmentation comes behind this rule, so it meets whole bursts.
         with dropped(lab, "meta length > 4000"):
             # It is certain after some hundred bursts; a busy machine sends more single packets and fewer of those.

@@ -61,14 +61,14 @@ class Schedules(WanTest):
                 if stats["a_to_b"]["cut"] > 0:
                     break
         self.assertGreater(stats["a_to_b"]["cut"], 0)
-        until(lambda: delays.add(line.stats()["b_to_a"]["line"]["delay_ms"]) or delays >= {5, 20}, 60, "both delays")
+        until(lambda: delays.add(line.stats()["b_to_a"]["line"]["delay_ms"]) or delays >= {5, 20}, what="both delays")
         self.assertEqual(delays, {5, 20})
         self.check_counters(line.stats())
 
     def test_a_schedule_that_has_ended_leaves_its_last_settings_in_force(self):
         lab = self.enterContext(Lab())
         line = self.line(lab, "0 rate=1mbit\n10ms delay=30ms a-to-b-loss=0.5%\n")
-        until(lambda: line.stats()["a_to_b"]["line"]["delay_ms"] == 30, 30, "the last step")
+        until(lambda: line.stats()["a_to_b"]["line"]["delay_ms"] == 30, what="the last step")
         ping = lab.run("client", "ping", "-n", "-c", "3", "-i", "0.2", "-W", "5", SERVER, check=False).stdout
         trips = [float(found) for found in re.findall(r"time=([\d.]+) ms", ping)]
         self.assertGreaterEqual(min(trips), 60)

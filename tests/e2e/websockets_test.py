@@ -67,7 +67,7 @@ class Server:
         self.process = lab.start("server", "env", f"PYTHONPATH={self.folder}", "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-m", "hypercorn",
                                  "--bind", "[::]:443", "--insecure-bind", "[::]:8080", "--certfile", certificate[0], "--keyfile", certificate[1],
                                  "--keep-alive", 600, "application:app", name="hypercorn")
-        until(lambda: self.process.log().count("Running on") == 2, 60, "hypercorn is up")
+        until(lambda: self.process.log().count("Running on") == 2, what="hypercorn is up")
 
     def ended(self):
         file = self.folder / "ended"
@@ -243,13 +243,13 @@ class WebSockets(PairTest):
             self.assertEqual(each.echoed(f"{number}" * 100), f"{number}" * 100)
         connection.h2.reset_stream(web_sockets[7].stream, h2.errors.ErrorCodes.CANCEL)
         connection.flush()
-        until(lambda: "/many/7" in self.server.ended(), 30, "the server knows")
+        until(lambda: "/many/7" in self.server.ended(), what="the server knows")
         for number, each in enumerate(web_sockets):
             if number != 7:
                 self.assertEqual(each.echoed("again"), "again")
         self.assertEqual(self.server.ended().count("/many/8"), 0)
         connection.socket.close()
-        until(lambda: sum(path.startswith("/many/") for path in self.server.ended()) == 20, 30, "the server knows of all")
+        until(lambda: sum(path.startswith("/many/") for path in self.server.ended()) == 20, what="the server knows of all")
 
     @unittest.skipUnless(PROGRAM, "chromium is not installed")
     def test_chromium_opens_websockets_inside_the_connection_of_its_page(self):

@@ -46,7 +46,7 @@ class Why(unittest.TestCase):
         here, there = tcp.pair(self.lab)
         until(lambda: (here.send(bytes(50_000)), there.receive(50_000), (self.branch.status()["throughput"] or {}).get("lan_in_bits"))[-1],
               30, "something passes")
-        link = until(lambda: (found := self.branch.link())["throughput"] and found, 30, "the link's rates")
+        link = until(lambda: (found := self.branch.link())["throughput"] and found, what="the link's rates")
         self.assertGreater(link["throughput"]["out_bits"], 0)
         status = self.lab.run("branch", PROGRAM, "status")
         self.assertRegex(status.splitlines()[0], r"^OK; saved .*; WAN now .* out, .* in$")
@@ -99,7 +99,7 @@ class Why(unittest.TestCase):
         self.assertEqual(there.receive(8), b"question")
         with link_cut_off(self.lab, "drop"):
             for site in self.pair.sites:
-                why = until(lambda: "waits for the link" in (said := site.longhaul("why", "1")) and said, 20)
+                why = until(lambda: "waits for the link" in (said := site.longhaul("why", "1")) and said)
                 self.assertNotIn("none needed", why)
                 self.assertRegex(why, "link_silent|link_down")
         self.pair.wait_link()

@@ -214,7 +214,7 @@ class Stage:
                     raise AssertionError(f"{site.name} ended with {code}\n{site.process.log()[-20000:]}")
                 site.start()
         if self.pair:
-            self.pair.wait_link(seconds=60)
+            self.pair.wait_link()
 
     def promised(self):
         """Bytes that the near half has acknowledged early, since it started."""
@@ -239,7 +239,7 @@ class Stage:
         try:
             for writer in writers:
                 writer.start()
-            until(lambda: all(writer.is_ready() for writer in writers), 60, "the clients are ready")
+            until(lambda: all(writer.is_ready() for writer in writers), what="the clients are ready")
             promised = Promised(self, writers)
             for writer in writers:
                 writer.go()

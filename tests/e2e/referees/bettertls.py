@@ -43,7 +43,7 @@ class Server:
             lab.run("server", "ip", "-6", "route", "add", "local", network, "dev", "lo")
             lab.run("datacenter", "ip", "-6", "route", "add", network, "via", SERVER6)
         self.process = lab.start("server", program, "server", "--rootCa", self.root)
-        until(self.answers, 60, "bettertls answers")
+        until(self.answers, what="bettertls answers")
 
     def tests(self, limit):
         for name, suite in sorted(self.suites.items(), reverse=True):

@@ -181,8 +181,8 @@ class Stage:
         try:
             popen.stdin.write("\n")
             popen.stdin.flush()
-            until(lambda: seen("file" if watch.look == "names" else str(BYTES) if watch.look == "size" else "first"), 60,
-                  f"{watch.name()} looks")
+            until(lambda: seen("file" if watch.look == "names" else str(BYTES) if watch.look == "size" else "first"),
+                  what=f"{watch.name()} looks")
             for changer in [changer for _ in range(changes) for changer in CHANGERS]:
                 time.sleep(0.1 + chance.random())  # the client looks meanwhile
                 shown, made = target.change(changer)
