@@ -24,7 +24,8 @@ VERSIONS = (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2)
 
 class HastyServer:
     """A TLS server on port 443 of the node `server`. `ends` is how it ends a connection: "properly", "cut" (without close_notify), "failed" (with a fatal
-    alert), or "reset" (the same, and then a TCP reset). With `waits`, it first receives a question."""
+    alert), "reset" (the same, and then a TCP reset), or "torn" (a TCP reset as soon as its part of the handshake is done). With `waits`, it
+    first receives a question."""
 
     def __init__(self, lab, certificate, key):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -51,11 +52,17 @@ class HastyServer:
                 connection.do_handshake()
                 break
             except ssl.SSLWantReadError:
-                accepted.sendall(says.read())
+                accepted.sendall(flight := says.read())
+                # In TLS 1.3, after its first flight.
+                if self.ends == "torn" and flight and self.context.maximum_version == ssl.TLSVersion.TLSv1_3:
+                    return self.reset(accepted)
                 received = accepted.recv(65536)
                 if not received:
                     return
                 heard.write(received)
+        if self.ends == "torn":
+            accepted.sendall(says.read())
+            return self.reset(accepted)
         if self.waits:
             accepted.sendall(says.read())
             self.hear(accepted, connection, heard)
@@ -69,8 +76,13 @@ class HastyServer:
                 connection.read()
         accepted.sendall(says.read())
         if self.ends == "reset":
-            until(lambda: not fcntl.ioctl(accepted, termios.TIOCOUTQ, bytes(4)).strip(b"\0"), tcp.PATIENCE, what="all has arrived")
-            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.reset(accepted)
+
+    @staticmethod
+    def reset(accepted):
+        """At the latest when it is closed."""
+        until(lambda: not fcntl.ioctl(accepted, termios.TIOCOUTQ, bytes(4)).strip(b"\0"), tcp.PATIENCE, what="all has arrived")
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     @staticmethod
     def hear(accepted, connection, heard):
@@ -103,7 +115,7 @@ class TlsHastyServer(PairTest):
             {"addresses": [SERVER], "names": ["hasty.corp"], "certificate": str(cls.at_pair[0]), "key": str(cls.at_pair[1]),
              "ca": str(cls.authority.certificate)}]
 
-    def connect(self, version):
+    def connect(self, version, node="client"):
         """A connection, its two buffers and the connection below, after its handshake. It must be decrypted."""
         context = ssl.create_default_context(cafile=self.authority.certificate)
         context.minimum_version = context.maximum_version = version
@@ -111,7 +123,7 @@ class TlsHastyServer(PairTest):
         context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
         arrives, says = ssl.MemoryBIO(), ssl.MemoryBIO()
         connection = context.wrap_bio(arrives, says, server_hostname="hasty.corp")
-        plain = tcp.connect(self.lab, SERVER, 443).socket
+        plain = tcp.connect(self.lab, SERVER, 443, node=node).socket
         self.addCleanup(plain.close)
         while True:
             try:
@@ -122,12 +134,12 @@ class TlsHastyServer(PairTest):
                 arrives.write(plain.recv(65536))
         plain.sendall(says.read())
         shown = ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
-        self.assertIn(shown.split(), [self.at_pair[0].read_text().split()], "it is decrypted")
+        self.assertEqual(shown.split() == self.at_pair[0].read_text().split(), node == "client", "it is decrypted")
         return connection, arrives, says, plain
 
-    def heard(self, version, asked=b""):
+    def heard(self, version, asked=b"", node="client"):
         """All bytes until the end of the TCP connection, which must not be reset, and how that of TLS has ended."""
-        connection, arrives, says, plain = self.connect(version)
+        connection, arrives, says, plain = self.connect(version, node)
         if asked:
             connection.write(asked)
             plain.sendall(says.read())
@@ -165,3 +177,16 @@ class TlsHastyServer(PairTest):
 
     def test_the_same_after_a_question(self):
         self.check(ASKED, ("properly", "cut", "failed", "reset"))
+
+    def test_a_reset_while_the_client_shakes_hands_resets_the_client(self):
+        self.server.ends = "torn"
+        for version in VERSIONS:
+            self.server.context.maximum_version = version
+            for node in ("datacenter", "client"):  # without the pair, and with it
+                with self.subTest(version=version, node=node), self.assertRaises(ConnectionResetError):
+                    self.heard(version, node=node)
+        self.server.context.maximum_version = ssl.TLSVersion.TLSv1_3
+        self.pair.wait_flows(0)
+        # Not taken for a server that cannot be decrypted.
+        self.server.ends = "properly"
+        self.check(b"", ("properly",))

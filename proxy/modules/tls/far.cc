@@ -24,7 +24,7 @@ void Far::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   now_ = now;
   told_ = told;
   if (plaintext_ && state_ != State::over) proceed(plaintext_->on_surroundings(now, told));
-  if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ == State::over) return;
+  if (told.features.modules.value("tls") != 0 || state_ == State::aside || state_ >= State::ending) return;
   if (state_ == State::hello) return splice({});
   if (is_asking()) return splice_again({});  // a resumed one fails
   fail();  // as in the near half
@@ -48,6 +48,7 @@ void Far::from_stream(TimePoint now, Slice bytes) {
   switch (state_) {
     case State::aside:
       return out_.to_lan(std::move(bytes));
+    case State::ending:
     case State::over:
       return;
     case State::open:
@@ -111,7 +112,9 @@ void Far::read_client(Bytes record) {
   if (got == Leg::Read::failed) {
     // The alert ech_required follows the client's Finished.
     note_client_refusal(site_->remembered, ends_, wanted_.name, now_, error);
-    return fail();
+    const auto alert = client_->leg().fatal_alert();
+    alert && goes_on ? void(proceed(plaintext_->client_failed(now_, *alert))) : fail();
+    return;
   }
   if (!goes_on) return;
   // It may not answer: the near half has the numbers of the records.
@@ -134,7 +137,10 @@ void Far::from_twin(TimePoint now, Slice bytes) {
     truncated_ = true;
     return;
   }
-  out_.abort();
+  const auto* const alerted = message && is_plain ? std::get_if<Alerted>(&*message) : nullptr;
+  // Never a proper end, and once.
+  if (!alerted || alerted->description == SSL_AD_CLOSE_NOTIFY || client_alert_) return out_.abort();
+  client_alert_ = alerted->description;
 }
 
 // The server is verified before it gets anything; where the connection is no longer terminated, the client starts again
@@ -156,9 +162,28 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
     return;
   }
   if (is_asking()) splice_again(reasons::tls_not_understood);
-  if (state_ == State::aside) return out_.end_lan();
-  if (state_ != State::open) return fail();
-  proceed(plaintext_->client_ended(now, close_notify()));
+  switch (state_) {
+    case State::shaking:
+      let_end();
+      [[fallthrough]];
+    case State::aside:
+    case State::ending:
+      return out_.end_lan();
+    case State::joined:
+      truncated_ = true;  // after close_notify this has no effect
+      [[fallthrough]];
+    case State::open:
+      proceed(end_of_client());
+      return;
+    default:
+      return fail();
+  }
+}
+
+FarPlaintext::Outcome Far::end_of_client() {
+  if (client_alert_) return plaintext_->client_failed(now_, *client_alert_);
+  return plaintext_->client_ended(
+      now_, truncated_ ? FarPlaintext::CloseNotify::missing : FarPlaintext::CloseNotify::came);
 }
 
 // ------------------------------------------------------------------------------------------ handshakes
@@ -183,7 +208,16 @@ void Far::after(Handshakes::Next next) {
   reason_ = handshakes_->reason();
   detail_ = handshakes_->detail();
   if (next == Handshakes::Next::passes) return splice_again(reason_);
+  if (next == Handshakes::Next::ends) return let_end();
   next == Handshakes::Next::done ? join() : fail();
+}
+
+void Far::let_end() {
+  ERR_clear_error();
+  state_ = State::ending;
+  handshakes_.reset();
+  records_ = {};
+  if (lan_ended_) out_.end_stream();
 }
 
 void Far::join() {
@@ -195,7 +229,7 @@ void Far::join() {
   // No module reads the plaintext of tables with `dedup = false`.
   if (!is_private() && !proceed(plaintext_->begin(now_, readers_, ends_, wanted_.name, told_))) return;
   if (is_resumed_ && !proceed(plaintext_->from_client(now_, std::exchange(held_, {})))) return;
-  if (client_ended_early_ && !proceed(plaintext_->client_ended(now_, close_notify()))) return;
+  if (client_ended_early_ && !proceed(end_of_client())) return;
   if (proceed(plaintext_->from_server(now_)) && lan_ended_) proceed(plaintext_->server_ended(now_));
 }
 
@@ -215,6 +249,7 @@ void Far::from_lan(TimePoint now, Slice bytes) {
       return splice(reasons::tls_not_understood, {std::move(bytes)});  // the server speaks first
     case State::aside:
       return out_.pass_on(std::move(bytes));
+    case State::ending:
     case State::over:
       return;
     case State::shaking:
@@ -234,7 +269,7 @@ void Far::lan_ended(TimePoint now, modules::Ending ending) {
   // After a fatal alert of the server, the stream has ended, and that still arrives.
   if (ending == modules::Ending::reset) return out_.abort();
   if (state_ == State::hello) splice(reasons::tls_not_understood);
-  if (state_ == State::aside) return out_.end_stream();
+  if (state_ == State::aside || state_ == State::ending) return out_.end_stream();
   if (state_ == State::joined || state_ == State::open) proceed(plaintext_->server_ended(now));
 }
 

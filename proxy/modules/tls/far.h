@@ -61,6 +61,7 @@ class Far final : public modules::Module {
     joined,   // both are done; the client's records still come
     open,     // the stream is plain both ways
     aside,
+    ending,  // the client has ended during its handshake: only ends pass
     over,
   };
 
@@ -68,10 +69,6 @@ class Far final : public modules::Module {
   bool is_asking() const { return handshakes_ && handshakes_->is_asking(); }
   bool is_waiting() const { return handshakes_ && handshakes_->waits_for_key(); }
   bool reads_client() const;
-  // Of a client whose direction ends.
-  FarPlaintext::CloseNotify close_notify() const {
-    return truncated_ ? FarPlaintext::CloseNotify::missing : FarPlaintext::CloseNotify::came;
-  }
   void take_records();
   void decide(Decision::Next next);
   void take_resumed(const Resumed& resumed);
@@ -79,7 +76,9 @@ class Far final : public modules::Module {
   void after(Handshakes::Next next);
   void join();
   void read_client(Bytes record);
+  FarPlaintext::Outcome end_of_client();        // of its direction
   bool proceed(FarPlaintext::Outcome outcome);  // false: it has failed
+  void let_end();
   void splice(modules::Reason reason, std::vector<Slice> of_server = {});
   // The same with a new connection to the server, while the client knows nothing.
   void splice_again(modules::Reason reason);
@@ -103,6 +102,7 @@ class Far final : public modules::Module {
   std::optional<FarPlaintext> plaintext_;
   bool twin_aside_ = false, lan_ended_ = false, truncated_ = false;
   bool is_resumed_ = false, client_ended_early_ = false;
+  std::optional<std::uint8_t> client_alert_;  // how its direction ends
   modules::Reason reason_{};
   std::string detail_;
   modules::Counters no_counters_;

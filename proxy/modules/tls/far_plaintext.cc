@@ -51,9 +51,7 @@ FarPlaintext::Outcome FarPlaintext::read_outputs() {
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
       end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
-      if (client_was_orderly_) server_.leg().close();
-      flush(server_, out_);
-      out_.end_lan();
+      if (end_server() == Outcome::failed) return Outcome::failed;
     } else {
       return Outcome::failed;
     }
@@ -88,7 +86,9 @@ void FarPlaintext::end_stream() {
   out_.end_stream();
 }
 
-bool FarPlaintext::write(Bytes plain) { return server_has_failed() || server_.leg().write(plain); }
+bool FarPlaintext::write(Bytes plain) {
+  return server_is_told_ || server_has_failed() || server_.leg().write(plain);
+}
 
 FarPlaintext::Outcome FarPlaintext::server_ended(TimePoint now) {
   if (std::exchange(server_done_, true)) return Outcome::goes_on;
@@ -114,14 +114,28 @@ FarPlaintext::Outcome FarPlaintext::from_client(TimePoint now, Bytes plain) {
 
 FarPlaintext::Outcome FarPlaintext::client_ended(TimePoint now, CloseNotify of_client) {
   if (std::exchange(client_done_, true)) return Outcome::goes_on;
-  const bool is_orderly = of_client == CloseNotify::came;
-  if (reader_) {
-    client_was_orderly_ = is_orderly;
-    reader_->stream_ended(now, modules::Ending::closed);
-    return read_outputs();
-  }
-  if (is_orderly) server_.leg().close();
+  client_was_orderly_ = of_client == CloseNotify::came;
+  if (!reader_) return end_server();
+  reader_->stream_ended(now, modules::Ending::closed);
+  return read_outputs();
+}
+
+// A client that has failed waits for nothing that the reader may still have to do.
+FarPlaintext::Outcome FarPlaintext::client_failed(TimePoint now, std::uint8_t alert) {
+  if (client_done_) return Outcome::goes_on;
+  client_alert_ = alert;
+  return client_ended(now, CloseNotify::missing) == Outcome::failed ? Outcome::failed : end_server();
+}
+
+FarPlaintext::Outcome FarPlaintext::end_server() {
+  if (std::exchange(server_is_told_, true)) return Outcome::goes_on;
+  if (client_was_orderly_) server_.leg().close();
   flush(server_, out_);
+  if (client_alert_ && !server_has_failed()) {
+    Slice record = server_.last_alert(*client_alert_, LastAlert::When::after);
+    if (record.empty()) return Outcome::failed;
+    out_.to_lan(std::move(record));
+  }
   out_.end_lan();
   return Outcome::goes_on;
 }

@@ -2,7 +2,9 @@
 // The plaintext of one connection at the far half: between the stream and the server, through the far half of
 // the module that parses it (HTTP/2), if there is one. plaintext.h is the same for the near half.
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "proxy/modules/plaintext.h"
@@ -32,6 +34,8 @@ class FarPlaintext {
   Outcome from_client(TimePoint now, Bytes plain);
   enum class CloseNotify : std::uint8_t { missing, came };
   Outcome client_ended(TimePoint now, CloseNotify of_client);
+  // The same with a fatal alert, which the server gets as the last record.
+  Outcome client_failed(TimePoint now, std::uint8_t alert);
   // Data that the server's leg can decrypt now.
   Outcome from_server(TimePoint now);
   // The server's connection has ended, with or without close_notify.
@@ -49,11 +53,14 @@ class FarPlaintext {
   bool server_has_failed() const { return server_.leg().fatal_alert().has_value(); }
   bool write(Bytes plain);
   void end_stream();
+  Outcome end_server();
 
   twin::Outputs<Message>& out_;
   Upstream& server_;
   std::unique_ptr<modules::Module> reader_;
   bool client_done_ = false;  // the client's direction has ended
+  std::optional<std::uint8_t> client_alert_;  // with this alert
+  bool server_is_told_ = false;               // of that end
   bool client_was_orderly_ = false, server_was_cut_ = false, server_done_ = false;
 };
 

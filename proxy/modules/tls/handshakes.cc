@@ -46,7 +46,8 @@ Handshakes::Next Handshakes::from_server(TimePoint now, Bytes bytes) {
 Handshakes::Next Handshakes::shake_with_server(TimePoint now) {
   const auto next = server_->shake_hands();
   if (next == Upstream::Next::more || next == Upstream::Next::done) {
-    flush(*server_, out_);
+    // The server is done when the client is: if the client fails, the server learns of it in its handshake.
+    if (next == Upstream::Next::more || !server_->may_wait()) flush(*server_, out_);
     if (next == Upstream::Next::more) return Next::more;
     // Only the server can read the name that the client wants. Of the clients that send random values instead
     // (GREASE), one in 256 passes, too.
@@ -125,9 +126,21 @@ Handshakes::Next Handshakes::client_shook(TimePoint now, Downstream::Next next) 
   has_answered_ = true;
   if (bytes.size() > 0) out_.pass_on(bytes);
   if (next == Downstream::Next::more) return Next::more;
-  if (next == Downstream::Next::done) return give_keys(bytes.bytes());
+  if (next == Downstream::Next::done) {
+    flush(*server_, out_);
+    return give_keys(bytes.bytes());
+  }
   note_client_refusal(site_.remembered, ends_, wanted_.name, now, client_->error());
-  return Next::failed;
+  return client_failed();
+}
+
+Handshakes::Next Handshakes::client_failed() {
+  const auto alert = alert_of(client_->error());
+  if (!alert) return Next::failed;
+  Slice record = server_->last_alert(*alert, LastAlert::When::shaking);
+  if (record.empty()) return Next::failed;
+  out_.to_lan(std::move(record));
+  return Next::ends;
 }
 
 Handshakes::Next Handshakes::give_keys(Bytes last_said) {

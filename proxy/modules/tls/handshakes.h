@@ -30,6 +30,7 @@ class Handshakes {
     more,    // input, or time if a key is waited for
     done,    // take_server() and take_client() can be called; the near half has been sent the secrets
     passes,  // not terminated: the client has received nothing, and the server gets its ClientHello
+    ends,    // the client has failed with an alert, which the server has been sent: only ends follow
     failed,  // both connections must be reset
   };
   Next begin(TimePoint now);
@@ -60,6 +61,7 @@ class Handshakes {
   Next answer(TimePoint now, Certificate leaf);
   Next answer_resumed();
   Next client_shook(TimePoint now, Downstream::Next next);
+  Next client_failed();
   Next give_keys(Bytes last_said);
   Next lack_key(TimePoint now, const std::string& why);
   Next refuse(TimePoint now, modules::Reason reason);  // remembers it: the next connection passes at once

@@ -13,6 +13,8 @@ namespace {
 
 LegUser& user_of(const SSL* ssl) { return *static_cast<LegUser*>(SSL_get_app_data(ssl)); }
 
+void log_secret(const SSL* ssl, const char* line) { user_of(ssl).on_secret(line); }
+
 int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* size, const unsigned char*, unsigned, void*) {
   const Bytes protocol = user_of(ssl).choose_protocol();
   if (protocol.empty() || protocol.size() > 255) return SSL_TLSEXT_ERR_NOACK;
@@ -46,14 +48,6 @@ int take_ech_configs(SSL* ssl, unsigned, unsigned message, const unsigned char* 
   return 1;
 }
 
-// The description of the alert that the other end has sent (RFC 8446, section 6), if that is the error.
-std::optional<std::uint8_t> alert_of(unsigned long error) {
-  const int description = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
-  if (ERR_GET_LIB(error) != ERR_LIB_SSL || description <= SSL_AD_CLOSE_NOTIFY || description > 255)
-    return std::nullopt;
-  return static_cast<std::uint8_t>(description);
-}
-
 Context make(const SSL_METHOD* method) {
   Context context(SSL_CTX_new(method));
   if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) throw std::bad_alloc();
@@ -69,7 +63,7 @@ Context context_to_client() {
   // Tls12Suite::of
   if (SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) throw std::bad_alloc();
   SSL_CTX_set_num_tickets(context.get(), 0);
-  SSL_CTX_set_keylog_callback(context.get(), [](const SSL* ssl, const char* line) { user_of(ssl).on_secret(line); });
+  SSL_CTX_set_keylog_callback(context.get(), log_secret);
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   SSL_CTX_set_tlsext_status_cb(context.get(), give_certificate_status);
   // So that hello_extension() finds it: libssl keeps no extension that is not registered.
@@ -95,6 +89,7 @@ Context context_to_server(X509_STORE* authorities) {
   Context context = make(TLS_client_method());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set1_cert_store(context.get(), authorities);
+  SSL_CTX_set_keylog_callback(context.get(), log_secret);
   SSL_CTX_set_client_cert_cb(context.get(), [](SSL* ssl, X509**, EVP_PKEY**) {
     user_of(ssl).on_certificate_request();
     return 0;  // none is sent
@@ -134,6 +129,13 @@ SessionBytes session_bytes(SSL_SESSION* session) {
   return made;
 }
 
+std::optional<std::uint8_t> alert_of(unsigned long error) {
+  const int description = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL || description <= SSL_AD_CLOSE_NOTIFY || description > 255)
+    return std::nullopt;
+  return static_cast<std::uint8_t>(description);
+}
+
 std::string last_error() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
@@ -171,9 +173,11 @@ int Leg::shake_hands() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result != 1) return SSL_get_error(ssl_.get(), result);
   SSL_set_msg_callback_arg(ssl_.get(), this);
-  SSL_set_msg_callback(ssl_.get(), [](int is_ours, int, int type, const void*, std::size_t, SSL*, void* leg) {
-    if (is_ours == 0 && type == SSL3_RT_HANDSHAKE) static_cast<Leg*>(leg)->count_message();
-  });
+  SSL_set_msg_callback(
+      ssl_.get(), [](int is_ours, int, int type, const void* data, std::size_t size, SSL* ssl, void* leg) {
+        if (is_ours != 0) return user_of(ssl).on_sent(type, {static_cast<const std::byte*>(data), size});
+        if (type == SSL3_RT_HANDSHAKE) static_cast<Leg*>(leg)->count_message();
+      });
   return SSL_ERROR_NONE;
 }
 

@@ -17,7 +17,7 @@
 
 namespace longhaul::tls {
 
-// Callbacks of libssl during a handshake: with a client, except the last three functions.
+// Callbacks of libssl, most of them during a handshake: with a client, except the last four functions.
 class LegUser {
  public:
   virtual ~LegUser() = default;
@@ -38,6 +38,8 @@ class LegUser {
   virtual Bytes encrypted_hello() const { return {}; }
   // The server's configurations for it (ECHConfigList), within the handshake: not verified yet.
   virtual void on_ech_configs(Bytes) {}
+  // After the handshake: the head of each record, or a message, that libssl sends (SSL_set_msg_callback()).
+  virtual void on_sent(int /*type*/, Bytes) {}
 };
 
 struct FreeAuthorities {
@@ -61,6 +63,9 @@ struct SessionBytes {
 };
 SessionBytes session_bytes(SSL_SESSION* session);
 
+// The description of the fatal alert that the other end has sent (RFC 8446, section 6), if that is the error;
+// never close_notify.
+std::optional<std::uint8_t> alert_of(unsigned long error);
 std::string last_error();  // the oldest OpenSSL error of this thread as text; removes it
 
 class Leg {

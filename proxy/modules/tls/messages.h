@@ -12,7 +12,7 @@
 namespace longhaul::tls {
 
 // Changes with the messages and their meaning: another version is another module.
-inline constexpr std::uint64_t kModuleVersion = 5;
+inline constexpr std::uint64_t kModuleVersion = 6;
 
 // Far to near: the handshake is completed; plaintext of the server follows. The secrets are those of this
 // connection alone (RFC 8446, section 7.1, *_application_traffic_secret_0; in TLS 1.2 key and IV of each
@@ -66,8 +66,8 @@ struct OfReader {
   static constexpr auto kFields = std::tuple(&OfReader::bytes);
   std::uint32_t attached_bytes() const { return bytes; }
 };
-// Far to near, while the stream is plaintext, before the end: the server has ended the connection with this
-// fatal alert (RFC 8446, section 6.2). It reads nothing more of the client.
+// Both directions, while the stream is plaintext, before the end: the server (client) has ended the connection
+// with this fatal alert (RFC 8446, section 6.2), and reads nothing more.
 struct Alerted {
   std::uint8_t description = 0;
   static constexpr auto kFields = std::tuple(&Alerted::description);

@@ -218,16 +218,14 @@ void Near::open_records(TimePoint now) {
   if (client_closed_) return;  // nothing follows close_notify (RFC 8446, section 6.1)
   Buffer plain;
   const auto next = client_->read(records_, plain);
-  if (next != SealedClient::Next::failed) {
-    client_closed_ = next == SealedClient::Next::closed;
-    if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
-    if (client_closed_) plaintext_->client_closed(now);
-    read_plaintext();
+  if (next == SealedClient::Next::failed) {
+    state_ = State::over;
+    return out_.abort();
   }
-  const bool goes_on = next == SealedClient::Next::more || next == SealedClient::Next::closed;
-  if (goes_on || state_ != State::open) return;
-  state_ = State::over;
-  out_.abort();
+  client_closed_ = next != SealedClient::Next::more;
+  if (!plain.empty()) plaintext_->from_client(now, Slice::copy_of(plain));
+  if (client_closed_) plaintext_->client_closed(now);
+  read_plaintext();
 }
 
 // What becomes of it, in the order in which it was decided.
@@ -238,7 +236,7 @@ void Near::read_plaintext() {
     } else if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
       client_->send(server->bytes.bytes());
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
-      out_.end_stream();
+      end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
       end_client();
     } else {
@@ -248,16 +246,29 @@ void Near::read_plaintext() {
   }
 }
 
+// A client that has failed reads nothing more.
 void Near::end_client() {
-  if (alert_)
-    client_->alert(*alert_);
-  else if (!truncated_)
-    client_->close();
+  if (!client_->alert_heard()) {
+    if (alert_)
+      client_->alert(*alert_);
+    else if (!truncated_)
+      client_->close();
+  }
   out_.end_lan();
+}
+
+void Near::end_stream() {
+  if (const auto alert = client_->alert_heard()) out_.tell(Alerted{.description = *alert});
+  out_.end_stream();
+  stream_is_over_ = true;
+  if (client_was_reset_) out_.abort();
 }
 
 void Near::lan_ended(TimePoint now, modules::Ending ending) {
   lan_ended_ = true;
+  // The server gets the alert first.
+  client_was_reset_ = ending == modules::Ending::reset;
+  if (client_was_reset_ && state_ == State::open && client_->alert_heard() && !stream_is_over_) return;
   if (ending == modules::Ending::reset || state_ == State::over) return out_.abort();
   if (state_ == State::open) {
     if (std::exchange(client_closed_, true)) return;

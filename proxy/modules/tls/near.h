@@ -79,6 +79,7 @@ class Near final : public modules::Module {
   void take_said(TimePoint now, const Said& said);
   void take_alert(std::uint8_t description);
   void end_client();
+  void end_stream();
   void open_records(TimePoint now);
   void read_plaintext();
   void step_aside(modules::Reason reason);
@@ -98,6 +99,7 @@ class Near final : public modules::Module {
   std::uint64_t unheard_ = 0;  // of these: with plaintext that this half does not know yet (Said)
   std::optional<SealedClient> client_;  // in State::open
   bool client_closed_ = false, lan_ended_ = false, truncated_ = false;
+  bool client_was_reset_ = false, stream_is_over_ = false;
   std::optional<std::uint8_t> alert_;  // of the server: how the connection ends
   bool server_ended_ = false;          // with that alert
   modules::Reason reason_{};

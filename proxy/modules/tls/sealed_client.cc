@@ -8,7 +8,7 @@ namespace longhaul::tls {
 namespace {
 
 // RFC 8446, section 6.
-constexpr std::uint8_t kUnexpectedMessage = 10, kBadRecordMac = 20, kNoRenegotiation = 100;
+constexpr std::uint8_t kUnexpectedMessage = 10, kBadRecordMac = 20, kDecodeError = 50, kNoRenegotiation = 100;
 constexpr std::uint8_t kWarning = 1, kFatal = 2;
 // Limit of a client's records without data: that many, and one more for that many bytes of data.
 constexpr std::uint64_t kMostWithoutData = 32, kDataForOneWithout = 64 << 10;
@@ -47,11 +47,13 @@ SealedClient::Next SealedClient::read(Records& records, Buffer& plain) {
 }
 
 // RFC 8446, section 6.1: user_canceled announces close_notify. RFC 5246, section 7.2: other warnings.
-SealedClient::Next SealedClient::on_alert(Bytes alert) const {
-  const bool is_one = alert.size() == 2;
-  if (is_one && alert[1] == std::byte{kCloseNotify}) return Next::closed;
+SealedClient::Next SealedClient::on_alert(Bytes alert) {
+  if (alert.size() != 2) return fail(kDecodeError);
+  if (alert[1] == std::byte{kCloseNotify}) return Next::closed;
   const auto [at, value] = layer_.is_1_2() ? std::pair(0, kWarning) : std::pair(1, kUserCanceled);
-  return is_one && alert[at] == std::byte{value} ? Next::more : Next::aborted;
+  if (alert[at] == std::byte{value}) return Next::more;
+  alert_heard_ = std::to_integer<std::uint8_t>(alert[1]);
+  return Next::aborted;
 }
 
 SealedClient::Next SealedClient::on_handshake_message(Bytes message) {

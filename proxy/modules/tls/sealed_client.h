@@ -25,11 +25,12 @@ class SealedClient {
   enum class Next : std::uint8_t {
     more,     // more records of the client are needed
     closed,   // close_notify: nothing follows (RFC 8446, section 6.1)
-    aborted,  // by the client, after the plaintext
+    aborted,  // by the client with a fatal alert, after the plaintext: see alert_heard()
     failed,   // an alert was sent to the client; the plaintext must not be used
   };
   // Appends the plaintext of all records received.
   Next read(Records& records, Buffer& plain);
+  std::optional<std::uint8_t> alert_heard() const { return alert_heard_; }
   void send(Bytes plain);
   void close();  // close_notify
   void alert(std::uint8_t description);  // fatal
@@ -37,12 +38,13 @@ class SealedClient {
  private:
   void seal(ContentType type, Bytes plain);
   Next fail(std::uint8_t description);
-  Next on_alert(Bytes alert) const;
+  Next on_alert(Bytes alert);
   Next on_handshake_message(Bytes message);
   void update_keys();
 
   twin::Outputs<Message>& out_;
   Layer layer_;
+  std::optional<std::uint8_t> alert_heard_;
   std::uint64_t sealed_bytes_ = 0;                     // under the current key
   std::uint64_t opened_bytes_ = 0, without_data_ = 0;  // of the client: data, and records without data
 };

@@ -38,6 +38,11 @@ Upstream::Next Upstream::shake_hands() {
   return is_by_client ? Next::no_protocol : Next::refused;
 }
 
+Slice Upstream::last_alert(std::uint8_t description, LastAlert::When when) {
+  if (when == LastAlert::When::shaking) leg_.drain();
+  return Slice::copy_of(alert_.seal(leg_.ssl(), description, when));
+}
+
 Bytes Upstream::protocol() const {
   const unsigned char* data = nullptr;
   unsigned length = 0;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proxy/modules/tls/ech.h"
+#include "proxy/modules/tls/last_alert.h"
 #include "proxy/modules/tls/leg.h"
 
 namespace longhaul::tls {
@@ -31,6 +32,12 @@ class Upstream final : private LegUser {
   const std::string& why() const { return why_; }  // for display
 
   Leg& leg() { return leg_; }
+  // After `done`: whether the output of drain() is the client's Finished alone, for which the server can wait
+  // until the client itself is done (TLS 1.3).
+  bool may_wait() const { return SSL_version(leg_.ssl()) == TLS1_3_VERSION; }
+  // After `done`, once: the last record, with this fatal alert of the client (LastAlert::seal()). `shaking`: and
+  // without the output of drain().
+  Slice last_alert(std::uint8_t description, LastAlert::When when);
   // After the handshake; empty if there is none.
   Bytes protocol() const;
   const X509* certificate() const { return SSL_get0_peer_certificate(leg_.ssl()); }
@@ -41,11 +48,14 @@ class Upstream final : private LegUser {
   Bytes ech_configs() const { return ech_configs_; }
 
  private:
+  void on_secret(std::string_view line) override { alert_.note(line); }
+  void on_sent(int type, Bytes sent) override { alert_.sent(type, sent); }
   void on_certificate_request() override { wants_certificate_ = true; }
   Bytes encrypted_hello() const override { return pretended_; }
   void on_ech_configs(Bytes configs) override { ech_configs_.assign(configs.begin(), configs.end()); }
 
   Leg leg_;
+  LastAlert alert_;
   bool wants_certificate_ = false;
   Buffer pretended_, ech_configs_;
   std::string why_;

@@ -188,6 +188,37 @@ TEST_CASE("tls far plaintext: after the server's fatal alert nothing is sent to 
   ERR_clear_error();
 }
 
+TEST_CASE("tls far plaintext: a client's fatal alert is the last that the server gets, and waits for no module") {
+  const bool is_read = GENERATE(false, true);
+  Conversation one(is_read);
+  if (is_read) one.script.outputs.push_back(modules::ToLan{slice_of("question")});
+  CHECK(one.client_says("question") == Outcome::goes_on);
+  CHECK(one.outputs().empty());
+  CHECK(one.plaintext.client_failed({}, SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.outputs() == "end-lan ");
+  CHECK(one.shaken.server.heard == "question");
+  CHECK(one.shaken.server.heard_alert() == SSL_AD_INTERNAL_ERROR);
+  CHECK_FALSE(one.shaken.server.closed);
+  if (is_read) {
+    one.script.outputs.push_back(modules::ToLan{slice_of("more")});
+    one.script.outputs.push_back(modules::EndLan{});
+    CHECK(one.plaintext.on_room({}, {}) == Outcome::goes_on);
+    CHECK(one.script.heard == "told client:question client-end ");
+  }
+  CHECK(one.plaintext.client_failed({}, SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.outputs().empty());
+}
+
+TEST_CASE("tls far plaintext: a server that has failed gets no alert of the client's") {
+  Conversation one(false);
+  one.shaken.server.fail();
+  CHECK(one.server_spoke() == Outcome::goes_on);
+  CHECK(one.plaintext.client_failed({}, SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.outputs() == "alerted end-stream end-lan ");
+  CHECK(one.shaken.server.heard_alert() == 0);
+  ERR_clear_error();
+}
+
 TEST_CASE("tls far plaintext: the module of the negotiated protocol is between client and server") {
   Conversation one(true);
   CHECK(one.script.made == 1);

@@ -150,13 +150,34 @@ TEST_CASE("tls handshakes: an end during the client's waits for it; a reset does
   }
 }
 
-TEST_CASE("tls handshakes: a client that does not accept the certificate fails, and is remembered") {
+TEST_CASE("tls handshakes: the server's is over when the client's is, in TLS 1.3") {
   BothSides one;
+  const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+  SSL_set_max_proto_version(one.server.ssl(), version);
+  Next next = one.shaking->begin(one.now);
+  while (next == Next::more && one.shaking->is_asking()) {
+    one.deliver();
+    const std::string said = one.server.out();
+    next = one.shaking->from_server(one.now, std::as_bytes(std::span(said)));
+  }
+  one.deliver();
+  REQUIRE(next == Next::more);
+  CHECK(one.server.is_up == (version == TLS1_2_VERSION));
+  CHECK(one.run(Next::more) == Next::done);
+  CHECK(one.server.is_up);
+}
+
+TEST_CASE("tls handshakes: a client that does not accept the certificate is remembered, and the server learns why") {
+  BothSides one;
+  const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+  SSL_set_max_proto_version(one.server.ssl(), version);
   const Authorities none(X509_STORE_new());
   const Context distrusting = context_to_server(none.get());
   SSL_set_SSL_CTX(one.client.ssl(), distrusting.get());
   SSL_set1_verify_cert_store(one.client.ssl(), none.get());
-  CHECK(one.run() == Next::failed);
+  CHECK(one.run() == Next::ends);
+  CHECK(one.server.failed);
+  CHECK((version == TLS1_2_VERSION ? one.server.heard_alert() : alert_of(one.server.error)) == SSL_AD_UNKNOWN_CA);
   CHECK(one.site.remembered.why(Remembered::of_client(one.ends, "a.corp"), one.now).has_value());
   CHECK(one.remembered().empty());
 }

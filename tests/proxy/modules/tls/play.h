@@ -53,7 +53,10 @@ struct Play {
   }
 
   void speak() {
-    if (client.is_up && !std::exchange(asked, true)) client.say(question);
+    if (client.is_up && !std::exchange(asked, true)) {
+      client.say(question);
+      if (says_all_at_once) client.close(), twins.client_ends();
+    }
     const bool is_time = greets ? server->is_up : server->heard == question;
     if (is_time && !std::exchange(answered, true)) {
       server->say(answer);
@@ -80,6 +83,7 @@ struct Play {
 
   bool closes;
   bool greets = false;  // the server says `answer` after its handshake, without a question
+  bool says_all_at_once = false;  // the client's direction ends with its question
   bool cuts = false;    // its connection ends without close_notify
   bool fails = false;   // the same with a fatal alert
   kit::Twins twins;

@@ -84,10 +84,13 @@ TEST_CASE(
   CHECK(one.read() == std::pair(SealedClient::Next::more, std::string("last")));
   one.data("more"), one.alert(2, 80);
   CHECK(one.read() == std::pair(SealedClient::Next::aborted, std::string("more")));
+  CHECK(one.client.alert_heard() == 80);
   CHECK(one.heard().empty());
   Sealing other;
   other.say(ContentType::alert, "\x01");
-  CHECK(other.read().first == SealedClient::Next::aborted);
+  CHECK(other.read().first == SealedClient::Next::failed);
+  CHECK_FALSE(other.client.alert_heard());
+  CHECK(other.heard() == "(21,2,50)");
 }
 
 TEST_CASE("tls sealed client: a client that changes its keys is followed, and answered if it asks") {

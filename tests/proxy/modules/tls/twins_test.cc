@@ -32,9 +32,11 @@ TEST_CASE("tls: a server that closes while the client still shakes hands is hear
   const World world;
   const auto [cuts, fails] =
       GENERATE(std::pair(false, false), std::pair(true, false), std::pair(false, true));
+  const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
   for (unsigned seed = 0; seed < 60; ++seed) {
-    CAPTURE(seed, cuts, fails);
-    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [cuts = cuts, fails = fails](Play& p) {
+    CAPTURE(seed, version, cuts, fails);
+    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [=, cuts = cuts, fails = fails](Play& p) {
+      SSL_CTX_set_max_proto_version(p.server_context.get(), version);
       p.greets = true;
       p.cuts = cuts, p.fails = fails;
       p.asked = true;  // the client only listens
@@ -46,6 +48,24 @@ TEST_CASE("tls: a server that closes while the client still shakes hands is hear
     CHECK(play.client.heard_alert() == (fails ? End::kFails : 0));
     CHECK(play.twins.near.lan_ended);
     CHECK(play.redials == 0);
+    CHECK(play.sees(world.shown));
+  }
+}
+
+TEST_CASE("tls: a client that says all at once, and ends before the near half has the keys, is answered") {
+  const World world;
+  const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    CAPTURE(version, seed);
+    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [&](Play& p) {
+      SSL_set_max_proto_version(p.client.ssl(), version);
+      p.says_all_at_once = true;
+    });
+    CHECK_FALSE(play.twins.is_reset());
+    CHECK(play.server->heard == play.question);
+    CHECK(play.server->closed);
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.client.closed);
     CHECK(play.sees(world.shown));
   }
 }
