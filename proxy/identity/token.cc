@@ -125,6 +125,7 @@ std::unique_ptr<Token> Token::open(const TokenUri& uri, Bytes pin, Failure& fail
   }
   std::unique_ptr<Token> token(new Token(std::move(modules), pin));
   token->module_ = slots[0].module;
+  token->slot_ = slots[0].number;
   if (const CK_RV result = token->module_->C_OpenSession(slots[0].number, CKF_SERIAL_SESSION, nullptr,
                                                          nullptr, &token->session_);
       result != CKR_OK) {
@@ -180,6 +181,11 @@ bool Token::find(const TokenUri& uri, Failure& failure) {
   CK_ATTRIBUTE asked{CKA_ALWAYS_AUTHENTICATE, &each_time, sizeof each_time};
   asks_each_time_ = module_->C_GetAttributeValue(session_, key_, &asked, 1) == CKR_OK && each_time == CK_TRUE;
   return true;
+}
+
+bool Token::has(CK_MECHANISM_TYPE mechanism) const {
+  CK_MECHANISM_INFO about{};
+  return module_->C_GetMechanismInfo(slot_, mechanism, &about) == CKR_OK && (about.flags & CKF_SIGN) != 0;
 }
 
 std::string Token::sign(CK_MECHANISM mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size) {

@@ -30,6 +30,9 @@ class Token {
   // signature.
   std::string sign(CK_MECHANISM mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size);
 
+  // Whether it says that its keys can sign so; there may be other reasons why this one cannot.
+  bool has(CK_MECHANISM_TYPE mechanism) const;
+
  private:
   struct Modules;
   Token(std::unique_ptr<Modules> modules, Bytes pin);
@@ -39,6 +42,7 @@ class Token {
   std::unique_ptr<Modules> modules_;
   Bytes pin_;  // its owner outlives this object
   CK_FUNCTION_LIST* module_ = nullptr;
+  CK_SLOT_ID slot_ = 0;
   CK_SESSION_HANDLE session_ = 0;
   bool has_session_ = false;
   CK_OBJECT_HANDLE key_ = 0;

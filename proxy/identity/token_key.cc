@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "proxy/identity/token.h"
+#include "proxy/identity/token_mechanisms.h"
 #include "proxy/identity/token_method.h"
 #include "proxy/log/log.h"
 
@@ -20,27 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::minutes kTryOut{1};
-
-std::string sign_pss(Token& token, Bytes digest, std::span<unsigned char> out, std::size_t& size) {
-  CK_RSA_PKCS_PSS_PARAMS padding{CKM_SHA256, CKG_MGF1_SHA256, digest.size()};
-  if (digest.size() == 48) padding = {CKM_SHA384, CKG_MGF1_SHA384, digest.size()};
-  if (digest.size() == 64) padding = {CKM_SHA512, CKG_MGF1_SHA512, digest.size()};
-  return token.sign({CKM_RSA_PKCS_PSS, &padding, sizeof padding}, digest, out, size);
-}
-
-std::string sign_with(Token& token, Signer::Kind kind, Bytes data, std::span<unsigned char> out,
-                      std::size_t& size) {
-  switch (kind) {
-    case Signer::Kind::rsa_pkcs1:
-      return token.sign({CKM_RSA_PKCS, nullptr, 0}, data, out, size);
-    case Signer::Kind::rsa_padded:
-      return token.sign({CKM_RSA_X_509, nullptr, 0}, data, out, size);
-    case Signer::Kind::rsa_pss:
-      return sign_pss(token, data, out, size);
-    default:
-      return token.sign({CKM_ECDSA, nullptr, 0}, data, out, size);
-  }
-}
 
 // Never destroyed: threads that a token blocks may outlive everything else.
 struct Threads {
@@ -75,8 +55,8 @@ struct TokenKey::Shared final : Signer {
   std::optional<Clock::time_point> tried;  // when it was last opened
   std::string logged;                      // the failure last logged
 
-  bool sign(Kind kind, Bytes data, std::span<unsigned char> out, std::size_t& size) override {
-    failure.why = token ? sign_with(*token, kind, data, out, size) : "the token is not open";
+  bool sign(Kind kind, int hash, Bytes data, std::span<unsigned char> out, std::size_t& size) override {
+    failure.why = token ? sign_with(*token, kind, hash, data, out, size) : "the token is not open";
     return failure.why.empty();
   }
 
@@ -90,19 +70,24 @@ struct TokenKey::Shared final : Signer {
     token = Token::open(uri, pin, failure);
     if (!token) return;
     // Tokens that pad themselves often refuse to sign padded data, and the other way round.
-    const bool is_right = makes_key(PssPadding::signer) || makes_key(PssPadding::openssl);
-    if (!is_right)
-      failure.why = "it is not the key of the certificate" +
-                    (failure.why.empty() ? std::string() : ", or not one for TLS: " + failure.why);
-    if (is_right)
+    if (makes_key(RsaInput::digests) || makes_key(RsaInput::padded) || makes_key(RsaInput::texts)) {
       failure = {};
-    else
-      key.reset(), token.reset();
+      return;
+    }
+    failure.why = why_unfit(failure.why);
+    key.reset(), token.reset();
   }
 
-  bool makes_key(PssPadding padding) {
-    key = key_of(*this, public_key.get(), padding);
+  bool makes_key(RsaInput input) {
+    key = key_of(*this, public_key.get(), input);
     return key && fits(key.get(), public_key.get());
+  }
+
+  std::string why_unfit(const std::string& of_signature) const {
+    if (of_signature.empty()) return "it is not the key of the certificate";
+    const std::string missing = missing_mechanisms(*token, EVP_PKEY_is_a(public_key.get(), "RSA") == 1);
+    if (!missing.empty()) return "the token does not sign as TLS needs: " + missing;
+    return "it is not the key of the certificate, or not one for TLS: " + of_signature;
   }
 
   void note() {

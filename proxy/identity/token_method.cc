@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but still has: a provider would need
-// several times as much code. A method of RSA gets data that OpenSSL has padded for RSA-PSS; the digest is
-// seen only by the method of the EVP_PKEY, which is replaced by an engine for a signer that pads itself.
+// several times as much code. A method of RSA gets data that OpenSSL has padded for RSA-PSS; the digest and the
+// text are seen only by the method of the EVP_PKEY, which an engine replaces for a signer that pads or hashes
+// itself.
 #include "proxy/identity/token_method.h"
 
 #include <openssl/ec.h>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -36,11 +38,11 @@ int sign_rsa(int size, const unsigned char* from, unsigned char* to, RSA* rsa, i
   const auto most = static_cast<std::size_t>(RSA_size(rsa));
   const bool done =
       signer->sign(padding == RSA_NO_PADDING ? Signer::Kind::rsa_padded : Signer::Kind::rsa_pkcs1,
-                   std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
+                   NID_undef, std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
   return done && made == most ? static_cast<int>(made) : -1;
 }
 
-// ---- RSA-PSS padded by the signer
+// ---- RSA padded, or also hashed, by the signer
 
 using Sign = int (*)(EVP_PKEY_CTX*, unsigned char*, std::size_t*, const unsigned char*, std::size_t);
 struct OpensslSigning {
@@ -53,38 +55,66 @@ const OpensslSigning& openssl_signing() {
   return signing;
 }
 
-bool is_pss_of_tls(EVP_PKEY_CTX* how, std::size_t digest_size) {
-  int padding = 0, salt = 0;
-  const EVP_MD *hash = nullptr, *of_mask = nullptr;
-  if (EVP_PKEY_CTX_get_rsa_padding(how, &padding) != 1 || padding != RSA_PKCS1_PSS_PADDING ||
-      EVP_PKEY_CTX_get_signature_md(how, &hash) != 1 || EVP_PKEY_CTX_get_rsa_mgf1_md(how, &of_mask) != 1 ||
-      EVP_PKEY_CTX_get_rsa_pss_saltlen(how, &salt) != 1 || !hash || !of_mask)
-    return false;
-  const int type = EVP_MD_get_type(hash);
-  const auto size = static_cast<std::size_t>(EVP_MD_get_size(hash));
-  return (type == NID_sha256 || type == NID_sha384 || type == NID_sha512) && size == digest_size &&
-         EVP_MD_get_type(of_mask) == type &&
-         (salt == RSA_PSS_SALTLEN_DIGEST || salt == static_cast<int>(digest_size));
+// The hash of a signature; NID_undef if it is none that a Signer knows.
+int hash_of(EVP_PKEY_CTX* how) {
+  const EVP_MD* hash = nullptr;
+  const int type = EVP_PKEY_CTX_get_signature_md(how, &hash) == 1 && hash ? EVP_MD_get_type(hash) : NID_undef;
+  return type == NID_sha256 || type == NID_sha384 || type == NID_sha512 ? type : NID_undef;
 }
 
-// OpenSSL has checked that `to` is as large as the modulus (EVP_PKEY_FLAG_AUTOARGLEN).
-int sign_digest(EVP_PKEY_CTX* how, unsigned char* to, std::size_t* size, const unsigned char* digest,
-                std::size_t digest_size) {
-  if (!is_pss_of_tls(how, digest_size)) return openssl_signing().sign(how, to, size, digest, digest_size);
+int padding_of(EVP_PKEY_CTX* how) {
+  int padding = 0;
+  return EVP_PKEY_CTX_get_rsa_padding(how, &padding) == 1 ? padding : 0;
+}
+
+bool is_pss_of_tls(EVP_PKEY_CTX* how) {
+  int salt = 0;
+  const EVP_MD *hash = nullptr, *of_mask = nullptr;
+  return padding_of(how) == RSA_PKCS1_PSS_PADDING && hash_of(how) != NID_undef &&
+         EVP_PKEY_CTX_get_signature_md(how, &hash) == 1 && EVP_PKEY_CTX_get_rsa_mgf1_md(how, &of_mask) == 1 &&
+         EVP_PKEY_CTX_get_rsa_pss_saltlen(how, &salt) == 1 && of_mask &&
+         EVP_MD_get_type(of_mask) == EVP_MD_get_type(hash) &&
+         (salt == RSA_PSS_SALTLEN_DIGEST || salt == EVP_MD_get_size(hash));
+}
+
+// `to` is as large as the modulus.
+bool sign_by(EVP_PKEY_CTX* how, Signer::Kind kind, Bytes data, unsigned char* to, std::size_t& size) {
   const RSA* const rsa = EVP_PKEY_get0_RSA(EVP_PKEY_CTX_get0_pkey(how));
   auto* const signer = static_cast<Signer*>(RSA_get_ex_data(rsa, rsa_index()));
   const auto most = static_cast<std::size_t>(RSA_size(rsa));
-  return signer->sign(Signer::Kind::rsa_pss, std::as_bytes(std::span(digest, digest_size)), {to, most},
-                      *size) &&
-         *size == most;
+  return signer->sign(kind, hash_of(how), data, {to, most}, size) && size == most;
 }
 
+// OpenSSL has checked the size of `to` (EVP_PKEY_FLAG_AUTOARGLEN).
+int sign_digest(EVP_PKEY_CTX* how, unsigned char* to, std::size_t* size, const unsigned char* digest,
+                std::size_t digest_size) {
+  if (!is_pss_of_tls(how)) return openssl_signing().sign(how, to, size, digest, digest_size);
+  return sign_by(how, Signer::Kind::rsa_pss, std::as_bytes(std::span(digest, digest_size)), to, *size);
+}
+
+// All signatures of libssl and of certificates are made by EVP_DigestSign(), which has the whole text.
+int sign_text(EVP_MD_CTX* context, unsigned char* to, std::size_t* size, const unsigned char* text,
+              std::size_t text_size) {
+  EVP_PKEY_CTX* const how = EVP_MD_CTX_get_pkey_ctx(context);
+  const auto most = static_cast<std::size_t>(EVP_PKEY_get_size(EVP_PKEY_CTX_get0_pkey(how)));
+  const std::size_t room = std::exchange(*size, most);
+  if (!to) return 1;
+  const bool is_pss = is_pss_of_tls(how);
+  if (room < most || hash_of(how) == NID_undef || (!is_pss && padding_of(how) != RSA_PKCS1_PADDING)) return 0;
+  return sign_by(how, is_pss ? Signer::Kind::rsa_pss_text : Signer::Kind::rsa_pkcs1_text,
+                 std::as_bytes(std::span(text, text_size)), to, *size);
+}
+
+template <RsaInput input>
 int find_method(ENGINE*, EVP_PKEY_METHOD** method, const int** kinds, int kind) {
   static const int rsa = EVP_PKEY_RSA;
   static EVP_PKEY_METHOD* const only = [] {
     EVP_PKEY_METHOD* const made = EVP_PKEY_meth_new(EVP_PKEY_RSA, EVP_PKEY_FLAG_AUTOARGLEN);
     EVP_PKEY_meth_copy(made, EVP_PKEY_meth_find(EVP_PKEY_RSA));
-    EVP_PKEY_meth_set_sign(made, openssl_signing().init, sign_digest);
+    if constexpr (input == RsaInput::texts)
+      EVP_PKEY_meth_set_digestsign(made, sign_text);
+    else
+      EVP_PKEY_meth_set_sign(made, openssl_signing().init, sign_digest);
     return made;
   }();
   if (!method) return *kinds = &rsa, 1;
@@ -93,14 +123,22 @@ int find_method(ENGINE*, EVP_PKEY_METHOD** method, const int** kinds, int kind) 
 }
 
 // Not in OpenSSL's list: only keys that refer to it use it.
-ENGINE* padding_engine() {
+template <RsaInput input>
+ENGINE* engine_of() {
   static ENGINE* const engine = [] {
     ENGINE* const made = ENGINE_new();
     ENGINE_set_id(made, "longhaul"), ENGINE_set_name(made, "longhaul token");
-    ENGINE_set_pkey_meths(made, find_method);
+    ENGINE_set_pkey_meths(made, find_method<input>);
     return made;
   }();
   return engine;
+}
+
+bool use_input(EVP_PKEY* key, RsaInput input) {
+  if (input == RsaInput::padded) return true;
+  ENGINE* const engine =
+      input == RsaInput::texts ? engine_of<RsaInput::texts>() : engine_of<RsaInput::digests>();
+  return EVP_PKEY_set1_engine(key, engine) == 1;
 }
 
 // ---- methods of RSA and EC_KEY
@@ -126,7 +164,7 @@ ECDSA_SIG* sign_ec(const unsigned char* digest, int size, const BIGNUM*, const B
   std::size_t made = 0;
   // Only the leftmost bits count (FIPS 186-4, section 6.4); not all tokens truncate the digest.
   const auto used = std::min(static_cast<std::size_t>(size), half);
-  if (!signer->sign(Signer::Kind::ecdsa, std::as_bytes(std::span(digest, used)), out, made) ||
+  if (!signer->sign(Signer::Kind::ecdsa, NID_undef, std::as_bytes(std::span(digest, used)), out, made) ||
       made % 2 != 0 || made == 0)
     return nullptr;
   ECDSA_SIG* const signature = ECDSA_SIG_new();
@@ -175,7 +213,7 @@ bool signs(EVP_PKEY* key, EVP_PKEY* public_key, const EVP_MD* hash, int padding)
 }  // namespace
 
 // The method must be set before the EVP_PKEY gets the key, so that OpenSSL does not try to export the key.
-EvpKey key_of(Signer& signer, const EVP_PKEY* public_key, PssPadding padding) {
+EvpKey key_of(Signer& signer, const EVP_PKEY* public_key, RsaInput input) {
   EvpKey made(EVP_PKEY_new());
   if (!made) return nullptr;
   if (EVP_PKEY_is_a(public_key, "RSA")) {
@@ -188,8 +226,7 @@ EvpKey key_of(Signer& signer, const EVP_PKEY* public_key, PssPadding padding) {
     RSA_set_flags(rsa, RSA_FLAG_EXT_PKEY);
     RSA_set_ex_data(rsa, rsa_index(), &signer);
     if (EVP_PKEY_assign_RSA(made.get(), rsa) != 1) return RSA_free(rsa), nullptr;
-    if (padding == PssPadding::openssl || EVP_PKEY_set1_engine(made.get(), padding_engine()) == 1)
-      return made;
+    if (use_input(made.get(), input)) return made;
   } else if (EVP_PKEY_is_a(public_key, "EC")) {
     const EC_KEY* const known = EVP_PKEY_get0_EC_KEY(const_cast<EVP_PKEY*>(public_key));
     EC_KEY* const key = known ? EC_KEY_new() : nullptr;
@@ -210,11 +247,12 @@ bool fits(EVP_PKEY* key, EVP_PKEY* public_key) {
     const EVP_MD* hash;
     int padding;
   };
-  std::vector<Way> ways{{EVP_sha256(), RSA_PKCS1_PADDING}};
+  std::vector<Way> ways;
+  const bool is_rsa = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
   // TLS 1.2 has both kinds of RSA signatures, TLS 1.3 only PSS; the client chooses the hash.
-  if (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA)
+  for (const int padding : {RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING})
     for (const EVP_MD* const hash : {EVP_sha256(), EVP_sha384(), EVP_sha512()})
-      ways.push_back({hash, RSA_PKCS1_PSS_PADDING});
+      if (is_rsa || ways.empty()) ways.push_back({hash, padding});
   const bool all =
       std::ranges::all_of(ways, [&](Way way) { return signs(key, public_key, way.hash, way.padding); });
   ERR_clear_error();

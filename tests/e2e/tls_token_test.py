@@ -238,3 +238,11 @@ class TokenWithoutPss(OneWay):
 
     def test_openssl_pads_for_it(self):
         self.check_all_signatures()
+
+
+@unittest.skipUnless(HAS_SOFTHSM, "SoftHSM is not installed (softhsm2)")
+class TokenThatHashes(OneWay):
+    mechanisms = tuple(f"CKM_SHA{size}_RSA_PKCS{end}" for size in (256, 384, 512) for end in ("", "_PSS"))
+
+    def test_it_gets_whole_texts(self):
+        self.check_all_signatures()

@@ -113,7 +113,7 @@ void Far::read_client(Bytes record) {
     // The alert ech_required follows the client's Finished.
     note_client_refusal(site_->remembered, ends_, wanted_.name, now_, error);
     const auto alert = client_->leg().fatal_alert();
-    alert && goes_on ? void(proceed(plaintext_->client_failed(now_, *alert))) : fail();
+    alert&& goes_on ? void(proceed(plaintext_->client_failed(now_, *alert))) : fail();
     return;
   }
   if (!goes_on) return;

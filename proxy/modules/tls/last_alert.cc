@@ -26,8 +26,8 @@ Buffer LastAlert::seal(SSL* ssl, std::uint8_t description, When when) {
   Buffer record;
   bool is_sealed = false;
   if (traffic->is_1_2) {
-    // After Finished, which was number 0. For AES-GCM the number is also half of the nonce, which libssl counts
-    // from a random value: it has not used this one.
+    // After Finished, which was number 0. For AES-GCM the number is also half of the nonce, which libssl
+    // counts from a random value: it has not used this one.
     is_sealed = Tls12Sealer(*Tls12Suite::of(traffic->suite), traffic->client, 1 + records_)
                     .seal(ContentType::alert, piece, record);
   } else {

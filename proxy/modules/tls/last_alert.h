@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's fatal alert to the server, as the last record of the far half's connection with it: libssl does
-// not send alerts on request, so this record is encrypted here, with the secrets of libssl's key log.
+// The client's fatal alert to the server, as the last record of the far half's connection with it: libssl
+// does not send alerts on request, so this record is encrypted here, with the secrets of libssl's key log.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -21,8 +21,8 @@ class LastAlert {
     shaking,  // instead of the client's Finished (TLS 1.3); in TLS 1.2 the same as `after`
     after,    // after all that libssl has sent
   };
-  // Once, after libssl's handshake. Empty if this program does not support the suite, or if libssl has changed
-  // its key, which it does only when the server asks for it.
+  // Once, after libssl's handshake. Empty if this program does not support the suite, or if libssl has
+  // changed its key, which it does only when the server asks for it.
   Buffer seal(SSL* ssl, std::uint8_t description, When when);
 
  private:

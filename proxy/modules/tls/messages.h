@@ -66,8 +66,8 @@ struct OfReader {
   static constexpr auto kFields = std::tuple(&OfReader::bytes);
   std::uint32_t attached_bytes() const { return bytes; }
 };
-// Both directions, while the stream is plaintext, before the end: the server (client) has ended the connection
-// with this fatal alert (RFC 8446, section 6.2), and reads nothing more.
+// Both directions, while the stream is plaintext, before the end: the server (client) has ended the
+// connection with this fatal alert (RFC 8446, section 6.2), and reads nothing more.
 struct Alerted {
   std::uint8_t description = 0;
   static constexpr auto kFields = std::tuple(&Alerted::description);

@@ -91,12 +91,18 @@ config::TextResult<std::string> use_certificate(Entry& entry, std::vector<Certif
   return {boost::system::in_place_value, "certificate valid until " + date_of(X509_get0_notAfter(chain[0].get()))};
 }
 
+constexpr const char* kSignatures =
+    "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512:RSA-PSS+SHA256:RSA-PSS+SHA384:RSA-PSS+SHA512:"
+    "RSA+SHA256:RSA+SHA384:RSA+SHA512";
+
 // Whether it fits the certificate is known only when it is used.
 config::TextResult<void> use_held_key(Entry& entry, const X509* certificate, const modules::ServerFile& key) {
   EVP_PKEY* const public_key = X509_get0_pubkey(certificate);
   if (!public_key || (!EVP_PKEY_is_a(public_key, "RSA") && !EVP_PKEY_is_a(public_key, "EC")))
     return config::TextError{key.name +
                              ": a PKCS#11 token can sign only for certificates with an RSA or EC key."};
+  // Those that every token with the key was tried with: a client that asked for another would make it fail.
+  if (SSL_CTX_set1_sigalgs_list(entry.to_client.get(), kSignatures) != 1) throw std::bad_alloc();
   key.held->belongs_to(public_key);
   entry.held = key.held;
   return {};

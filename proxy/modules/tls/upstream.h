@@ -35,8 +35,8 @@ class Upstream final : private LegUser {
   // After `done`: whether the output of drain() is the client's Finished alone, for which the server can wait
   // until the client itself is done (TLS 1.3).
   bool may_wait() const { return SSL_version(leg_.ssl()) == TLS1_3_VERSION; }
-  // After `done`, once: the last record, with this fatal alert of the client (LastAlert::seal()). `shaking`: and
-  // without the output of drain().
+  // After `done`, once: the last record, with this fatal alert of the client (LastAlert::seal()). `shaking`:
+  // and without the output of drain().
   Slice last_alert(std::uint8_t description, LastAlert::When when);
   // After the handshake; empty if there is none.
   Bytes protocol() const;

@@ -123,8 +123,8 @@ TEST_CASE("token key: keys of a token sign, and what is wrong with others is sai
   CHECK(sign(*second, rsa.get()) == "signed");
 }
 
-// Many hardware security modules accept only digests, which they pad themselves.
-TEST_CASE("token key: an RSA key pads for PSS itself, or signs padded data; one of both is enough") {
+// Many hardware security modules accept only digests, which they pad themselves, or only whole texts.
+TEST_CASE("token key: an RSA key pads for PSS itself, signs padded data, or hashes, too; one of them is enough") {
   if (!has_softhsm()) return;
   const Folder folder;
   folder.make_token("one");
@@ -132,17 +132,21 @@ TEST_CASE("token key: an RSA key pads for PSS itself, or signs padded data; one 
   folder.import("one", rsa.get(), "rsa", "01");
   const auto try_out_with = [&](const std::string& mechanisms) {
     REQUIRE(wait_for_token_threads(std::chrono::seconds(60)));  // so that the library is opened again
-    folder.configure("slots.mechanisms = CKM_RSA_" + mechanisms);
+    folder.configure("slots.mechanisms = " + mechanisms);
     return open("token=one;object=rsa", rsa.get())->try_out();
   };
-  CHECK(try_out_with("PKCS,CKM_RSA_PKCS_PSS").empty());
-  CHECK(try_out_with("PKCS,CKM_RSA_X_509").empty());
-  for (const char* const mechanisms : {"PKCS", "PKCS_PSS,CKM_RSA_X_509"}) {
-    const std::string said = try_out_with(mechanisms);
-    CAPTURE(said);
-    CHECK(said.starts_with(
-        "it is not the key of the certificate, or not one for TLS: the token failed to sign: "));
-  }
+  CHECK(try_out_with("CKM_RSA_PKCS,CKM_RSA_PKCS_PSS").empty());
+  CHECK(try_out_with("CKM_RSA_PKCS,CKM_RSA_X_509").empty());
+  const std::string texts =
+      "CKM_SHA256_RSA_PKCS,CKM_SHA384_RSA_PKCS,CKM_SHA512_RSA_PKCS,CKM_SHA256_RSA_PKCS_PSS,CKM_SHA384_RSA_PKCS_PSS";
+  CHECK(try_out_with(texts + ",CKM_SHA512_RSA_PKCS_PSS").empty());
+  CHECK(try_out_with(texts) ==
+        "the token does not sign as TLS needs: it needs CKM_RSA_PKCS, CKM_RSA_PKCS_PSS (it lacks CKM_RSA_PKCS, "
+        "CKM_RSA_PKCS_PSS), or CKM_RSA_PKCS, CKM_RSA_X_509 (it lacks CKM_RSA_PKCS, CKM_RSA_X_509), or "
+        "CKM_SHA256_RSA_PKCS, CKM_SHA384_RSA_PKCS, CKM_SHA512_RSA_PKCS, CKM_SHA256_RSA_PKCS_PSS, "
+        "CKM_SHA384_RSA_PKCS_PSS, CKM_SHA512_RSA_PKCS_PSS (it lacks CKM_SHA512_RSA_PKCS_PSS)");
+  const std::string said = try_out_with("CKM_RSA_PKCS");
+  CHECK(said.find("or CKM_RSA_PKCS, CKM_RSA_X_509 (it lacks CKM_RSA_X_509), or ") != std::string::npos);
 }
 
 TEST_CASE("token key: a token that was deleted fails, and the PIN is not tried again after it was refused") {

@@ -197,7 +197,8 @@ TEST_CASE("tls: a client that refuses the certificate alerts the server in its p
 TEST_CASE("tls: an alert waits for what the client has said before, also if the client is reset") {
   const World world;
   const bool is_reset = GENERATE(false, true);
-  kit::Watched near(std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{}, std::make_shared<NearSite>()));
+  kit::Watched near(
+      std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{}, std::make_shared<NearSite>()));
   static const config::FeatureTable table{kDescriptor.features};
   modules::Surroundings told;
   told.features.modules = config::ModuleFeatures::standard(table);
@@ -217,7 +218,8 @@ TEST_CASE("tls: an alert waits for what the client has said before, also if the 
   const std::array content{std::byte{2}, std::byte{kHasFailed}};
   const Bytes piece(content);
   Buffer alert;
-  REQUIRE(RecordSealer(*RecordSuite::of(0x1301), secret, 1).seal(ContentType::alert, std::span(&piece, 1), alert));
+  REQUIRE(RecordSealer(*RecordSuite::of(0x1301), secret, 1)
+              .seal(ContentType::alert, std::span(&piece, 1), alert));
   near.from_lan({}, Slice::copy_of(alert));
   if (is_reset) near.module.lan_ended({}, modules::Ending::reset), near.collect();
   CHECK_FALSE(near.stream_ended);
@@ -290,7 +292,8 @@ TEST_CASE("tls: an alert from the twin that would be a proper end, or a second o
     Play play(world, world.real, "a.corp", 1, Play::Until::answered);
     for (const std::uint8_t description : {is_second ? kHasFailed : kCloses, kHasFailed}) {
       CHECK_FALSE(play.twins.far.aborted);
-      play.twins.far.module.from_twin(play.twins.now, twin::encode(tls::Message(Alerted{.description = description})));
+      play.twins.far.module.from_twin(play.twins.now,
+                                      twin::encode(tls::Message(Alerted{.description = description})));
       play.twins.far.collect();
       if (!is_second) break;
     }

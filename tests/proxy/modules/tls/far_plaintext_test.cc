@@ -188,7 +188,8 @@ TEST_CASE("tls far plaintext: after the server's fatal alert nothing is sent to 
   ERR_clear_error();
 }
 
-TEST_CASE("tls far plaintext: a client's fatal alert is the last that the server gets, and waits for no module") {
+TEST_CASE(
+    "tls far plaintext: a client's fatal alert is the last that the server gets, and waits for no module") {
   const bool is_read = GENERATE(false, true);
   Conversation one(is_read);
   if (is_read) one.script.outputs.push_back(modules::ToLan{slice_of("question")});

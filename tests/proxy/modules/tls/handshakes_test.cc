@@ -167,7 +167,9 @@ TEST_CASE("tls handshakes: the server's is over when the client's is, in TLS 1.3
   CHECK(one.server.is_up);
 }
 
-TEST_CASE("tls handshakes: a client that does not accept the certificate is remembered, and the server learns why") {
+TEST_CASE(
+    "tls handshakes: a client that does not accept the certificate is remembered, and the server learns "
+    "why") {
   BothSides one;
   const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
   SSL_set_max_proto_version(one.server.ssl(), version);
@@ -177,7 +179,8 @@ TEST_CASE("tls handshakes: a client that does not accept the certificate is reme
   SSL_set1_verify_cert_store(one.client.ssl(), none.get());
   CHECK(one.run() == Next::ends);
   CHECK(one.server.failed);
-  CHECK((version == TLS1_2_VERSION ? one.server.heard_alert() : alert_of(one.server.error)) == SSL_AD_UNKNOWN_CA);
+  CHECK((version == TLS1_2_VERSION ? one.server.heard_alert() : alert_of(one.server.error)) ==
+        SSL_AD_UNKNOWN_CA);
   CHECK(one.site.remembered.why(Remembered::of_client(one.ends, "a.corp"), one.now).has_value());
   CHECK(one.remembered().empty());
 }

@@ -35,12 +35,13 @@ TEST_CASE("tls: a server that closes while the client still shakes hands is hear
   const int version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
   for (unsigned seed = 0; seed < 60; ++seed) {
     CAPTURE(seed, version, cuts, fails);
-    Play play(world, world.real, "a.corp", seed, Play::Until::closed, [=, cuts = cuts, fails = fails](Play& p) {
-      SSL_CTX_set_max_proto_version(p.server_context.get(), version);
-      p.greets = true;
-      p.cuts = cuts, p.fails = fails;
-      p.asked = true;  // the client only listens
-    });
+    Play play(world, world.real, "a.corp", seed, Play::Until::closed,
+              [=, cuts = cuts, fails = fails](Play& p) {
+                SSL_CTX_set_max_proto_version(p.server_context.get(), version);
+                p.greets = true;
+                p.cuts = cuts, p.fails = fails;
+                p.asked = true;  // the client only listens
+              });
     CHECK_FALSE(play.twins.is_reset());
     CHECK(play.client.is_up);
     CHECK(play.client.heard == play.answer);
