@@ -69,7 +69,8 @@ std::string missing_mechanisms(const Token& token, bool is_rsa) {
   std::string text;
   for (const Set& set : sets_of(is_rsa)) {
     Set missing;
-    std::ranges::copy_if(set, std::back_inserter(missing), [&](const Named& each) { return !token.has(each.type); });
+    std::ranges::copy_if(set, std::back_inserter(missing),
+                         [&](const Named& each) { return !token.has(each.type); });
     if (missing.empty()) return {};
     text += (text.empty() ? "it needs " : ", or ") + names_of(set) + " (it lacks " + names_of(missing) + ")";
   }

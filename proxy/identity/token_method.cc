@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses the methods of RSA and EC_KEY, which OpenSSL 3.0 deprecates but still has: a provider would need
-// several times as much code. A method of RSA gets data that OpenSSL has padded for RSA-PSS; the digest and the
-// text are seen only by the method of the EVP_PKEY, which an engine replaces for a signer that pads or hashes
-// itself.
+// several times as much code. A method of RSA gets data that OpenSSL has padded for RSA-PSS; the digest and
+// the text are seen only by the method of the EVP_PKEY, which an engine replaces for a signer that pads or
+// hashes itself.
 #include "proxy/identity/token_method.h"
 
 #include <openssl/ec.h>
@@ -37,8 +37,8 @@ int sign_rsa(int size, const unsigned char* from, unsigned char* to, RSA* rsa, i
   std::size_t made = 0;
   const auto most = static_cast<std::size_t>(RSA_size(rsa));
   const bool done =
-      signer->sign(padding == RSA_NO_PADDING ? Signer::Kind::rsa_padded : Signer::Kind::rsa_pkcs1,
-                   NID_undef, std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
+      signer->sign(padding == RSA_NO_PADDING ? Signer::Kind::rsa_padded : Signer::Kind::rsa_pkcs1, NID_undef,
+                   std::as_bytes(std::span(from, static_cast<std::size_t>(size))), {to, most}, made);
   return done && made == most ? static_cast<int>(made) : -1;
 }
 

@@ -21,8 +21,8 @@ class Signer {
   enum class Kind : std::uint8_t {
     rsa_pkcs1,   // data: a DigestInfo (RFC 8017, section 9.2)
     rsa_padded,  // data: as large as the modulus
-    rsa_pss,     // data: a digest, to be padded as in TLS (RFC 8446, section 4.2.3): MGF1 with the same hash, a
-                 // salt as long as the digest
+    rsa_pss,  // data: a digest, to be padded as in TLS (RFC 8446, section 4.2.3): MGF1 with the same hash, a
+              // salt as long as the digest
     rsa_pkcs1_text,  // data: a text, to be hashed and padded as for rsa_pkcs1
     rsa_pss_text,    // the same as for rsa_pss
     ecdsa,           // data: a digest; out: r and s, each as large as the curve's order

@@ -188,11 +188,10 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
   resumer_.reset();
   out_.tell(Taken{});
   open(now, name);
-  if (lan_ended_) {
-    out_.tell(Truncated{});
-    return out_.end_stream();
-  }
-  open_records(now);
+  if (!lan_ended_) return open_records(now);
+  client_closed_ = true;  // its direction ended with the records that were passed on
+  plaintext_->client_closed(now);
+  read_plaintext();
 }
 
 void Near::open(TimePoint now, const std::string& name) {

@@ -124,7 +124,8 @@ TEST_CASE("token key: keys of a token sign, and what is wrong with others is sai
 }
 
 // Many hardware security modules accept only digests, which they pad themselves, or only whole texts.
-TEST_CASE("token key: an RSA key pads for PSS itself, signs padded data, or hashes, too; one of them is enough") {
+TEST_CASE(
+    "token key: an RSA key pads for PSS itself, signs padded data, or hashes, too; one of them is enough") {
   if (!has_softhsm()) return;
   const Folder folder;
   folder.make_token("one");
@@ -138,13 +139,15 @@ TEST_CASE("token key: an RSA key pads for PSS itself, signs padded data, or hash
   CHECK(try_out_with("CKM_RSA_PKCS,CKM_RSA_PKCS_PSS").empty());
   CHECK(try_out_with("CKM_RSA_PKCS,CKM_RSA_X_509").empty());
   const std::string texts =
-      "CKM_SHA256_RSA_PKCS,CKM_SHA384_RSA_PKCS,CKM_SHA512_RSA_PKCS,CKM_SHA256_RSA_PKCS_PSS,CKM_SHA384_RSA_PKCS_PSS";
+      "CKM_SHA256_RSA_PKCS,CKM_SHA384_RSA_PKCS,CKM_SHA512_RSA_PKCS,CKM_SHA256_RSA_PKCS_PSS,CKM_SHA384_RSA_"
+      "PKCS_PSS";
   CHECK(try_out_with(texts + ",CKM_SHA512_RSA_PKCS_PSS").empty());
-  CHECK(try_out_with(texts) ==
-        "the token does not sign as TLS needs: it needs CKM_RSA_PKCS, CKM_RSA_PKCS_PSS (it lacks CKM_RSA_PKCS, "
-        "CKM_RSA_PKCS_PSS), or CKM_RSA_PKCS, CKM_RSA_X_509 (it lacks CKM_RSA_PKCS, CKM_RSA_X_509), or "
-        "CKM_SHA256_RSA_PKCS, CKM_SHA384_RSA_PKCS, CKM_SHA512_RSA_PKCS, CKM_SHA256_RSA_PKCS_PSS, "
-        "CKM_SHA384_RSA_PKCS_PSS, CKM_SHA512_RSA_PKCS_PSS (it lacks CKM_SHA512_RSA_PKCS_PSS)");
+  CHECK(
+      try_out_with(texts) ==
+      "the token does not sign as TLS needs: it needs CKM_RSA_PKCS, CKM_RSA_PKCS_PSS (it lacks CKM_RSA_PKCS, "
+      "CKM_RSA_PKCS_PSS), or CKM_RSA_PKCS, CKM_RSA_X_509 (it lacks CKM_RSA_PKCS, CKM_RSA_X_509), or "
+      "CKM_SHA256_RSA_PKCS, CKM_SHA384_RSA_PKCS, CKM_SHA512_RSA_PKCS, CKM_SHA256_RSA_PKCS_PSS, "
+      "CKM_SHA384_RSA_PKCS_PSS, CKM_SHA512_RSA_PKCS_PSS (it lacks CKM_SHA512_RSA_PKCS_PSS)");
   const std::string said = try_out_with("CKM_RSA_PKCS");
   CHECK(said.find("or CKM_RSA_PKCS, CKM_RSA_X_509 (it lacks CKM_RSA_X_509), or ") != std::string::npos);
 }

@@ -32,7 +32,8 @@ class Holder final : public Signer {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(data.data());
     size = out.size();
     if (is_text) {
-      const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> signing(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+      const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> signing(EVP_MD_CTX_new(),
+                                                                            EVP_MD_CTX_free);
       EVP_PKEY_CTX* how = nullptr;
       REQUIRE(EVP_DigestSignInit(signing.get(), &how, EVP_get_digestbynid(hash), nullptr, key_) == 1);
       pad(how);
