@@ -124,8 +124,11 @@ Handshakes::Next Handshakes::client_shook(TimePoint now, Downstream::Next next) 
   // The client shares no curve or signature algorithm with our certificate, and does not receive our alert.
   if (next == Downstream::Next::failed && !has_answered_) return pass(reasons::tls_version);
   has_answered_ = true;
-  if (bytes.size() > 0) out_.pass_on(bytes);
-  if (next == Downstream::Next::more) return Next::more;
+  if (bytes.size() > 0 && !client_->gave_early_keys()) out_.pass_on(bytes);
+  if (next == Downstream::Next::more) {
+    if (auto keys = client_->early_keys(wanted_.name)) out_.tell(*keys);
+    return Next::more;
+  }
   if (next == Downstream::Next::done) {
     flush(*server_, out_);
     return give_keys(bytes.bytes());
