@@ -1,43 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/tls_secrets.h"
 
-#include <openssl/core_names.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
+#include <array>
+#include <string_view>
+#include <vector>
 
-#include <cstring>
-#include <memory>
-#include <new>
+#include "crypto/kdf.h"
 
 namespace longhaul {
 namespace {
 
-struct FreeKdf {
-  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
-};
-
-OSSL_PARAM bytes_param(const char* name, Bytes bytes) {
-  return OSSL_PARAM_construct_octet_string(name, const_cast<std::byte*>(bytes.data()), bytes.size());
-}
-OSSL_PARAM text_param(const char* name, const char* text) {
-  return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(text), std::strlen(text));
-}
-
-// One step of the schedule. OpenSSL distinguishes a parameter that is missing from an empty one.
-void derive(const EVP_MD* digest, int mode, const char* label, std::span<const OSSL_PARAM> inputs, MutableBytes out) {
-  static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
-  const std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(kdf.get()));
+// One step of the schedule. A parameter that is missing means something else than an empty one.
+void step(const EVP_MD* digest, int mode, std::string_view label, std::span<const OSSL_PARAM> inputs, MutableBytes out) {
+  static const Kdf kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
   std::vector<OSSL_PARAM> params{
       OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(EVP_MD_get0_name(digest)), 0),
-      text_param(OSSL_KDF_PARAM_PREFIX, "tls13 "),
-      text_param(OSSL_KDF_PARAM_LABEL, label),
+      text_param(OSSL_KDF_PARAM_DIGEST, EVP_MD_get0_name(digest)),
+      bytes_param(OSSL_KDF_PARAM_PREFIX, as_bytes("tls13 ")),
+      bytes_param(OSSL_KDF_PARAM_LABEL, as_bytes(label)),
   };
   params.insert(params.end(), inputs.begin(), inputs.end());
   params.push_back(OSSL_PARAM_construct_end());
-  if (!context || EVP_KDF_derive(context.get(), reinterpret_cast<unsigned char*>(out.data()), out.size(), params.data()) != 1)
-    throw std::bad_alloc();
+  derive(kdf.get(), params.data(), out);
 }
 
 // HKDF-Extract; the salt is derived from the secret before, if there is one.
@@ -45,7 +29,7 @@ using Stage = Secret<EVP_MAX_MD_SIZE>;
 Stage extract(const EVP_MD* digest, std::span<const OSSL_PARAM> inputs) {
   Stage stage;
   const auto size = static_cast<std::size_t>(EVP_MD_get_size(digest));
-  derive(digest, EVP_KDF_HKDF_MODE_EXTRACT_ONLY, "derived", inputs, MutableBytes(stage.bytes).first(size));
+  step(digest, EVP_KDF_HKDF_MODE_EXTRACT_ONLY, "derived", inputs, MutableBytes(stage.bytes).first(size));
   return stage;
 }
 
@@ -54,7 +38,7 @@ Stage extract(const EVP_MD* digest, std::span<const OSSL_PARAM> inputs) {
 void expand_label(const EVP_MD* digest, Bytes secret, const char* label, Bytes context, MutableBytes out) {
   std::vector<OSSL_PARAM> inputs{bytes_param(OSSL_KDF_PARAM_KEY, secret)};
   if (!context.empty()) inputs.push_back(bytes_param(OSSL_KDF_PARAM_DATA, context));
-  derive(digest, EVP_KDF_HKDF_MODE_EXPAND_ONLY, label, inputs, out);
+  step(digest, EVP_KDF_HKDF_MODE_EXPAND_ONLY, label, inputs, out);
 }
 
 ApplicationSecrets application_secrets(const RecordSuite& suite, Bytes shared, Bytes transcript) {
