@@ -28,9 +28,13 @@ struct Keys {
   // Nothing was sent under the secrets: the client's records follow its Finished, and whatever it gets before data is the
   // near half's to send (Session::ticket). Both numbers are 0.
   bool is_early = false;
+  // With early keys: the records up to the server's Finished, for the client, which therefore cannot answer before the near
+  // half has the keys. Otherwise empty: they came as they are.
+  static constexpr std::size_t kMostFlightBytes = 32 * 1024;
+  Slice flight;
   static constexpr auto kFields =
       std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records, &Keys::server_records,
-                 &Keys::name, &Keys::is_private, &Keys::is_early);
+                 &Keys::name, &Keys::is_private, &Keys::is_early, &Keys::flight);
 };
 // Near to far: `Keys` has arrived, and if they were early, the client's first record under them; plaintext of the client
 // follows.

@@ -24,7 +24,7 @@ struct EarlyKeys {
   }
   Keys keys() const {
     return {.suite = 0x1301, .client_secret = Slice::copy_of(of_client), .server_secret = Slice::copy_of(of_server),
-            .name = slice("a.corp"), .is_early = true};
+            .name = slice("a.corp"), .is_early = true, .flight = slice("flight")};
   }
   void tell(const Message& message) {
     near.module.from_twin({}, twin::encode(message));
@@ -102,8 +102,9 @@ TEST_CASE("tls: the near half sends the client its ticket, and nothing else that
   one.tell(Session{.id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(ticket)});
   REQUIRE_FALSE(one.near.aborted);
   Buffer plain;
-  REQUIRE(one.near.to_lan.size() == 1);
-  CHECK(one.of_near.open(one.near.to_lan.front().bytes(), plain) == ContentType::handshake);
+  REQUIRE(one.near.to_lan.size() == 2);
+  CHECK(one.near.to_lan.front().size() == 6);  // the flight
+  CHECK(one.of_near.open(one.near.to_lan.back().bytes(), plain) == ContentType::handshake);
   CHECK(std::string(reinterpret_cast<const char*>(plain.data()), plain.size()) == ticket);
 
   const std::string big = std::string("\x04\x00\x10\x00", 4) + std::string(4096, 'x');
@@ -114,7 +115,7 @@ TEST_CASE("tls: the near half sends the client its ticket, and nothing else that
     hostile.tell(hostile.keys());
     hostile.tell(Session{.id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(other)});
     CHECK(hostile.near.aborted);
-    CHECK(hostile.near.to_lan.empty());
+    CHECK(hostile.near.to_lan.size() == 1);
   }
 }
 
@@ -130,6 +131,7 @@ TEST_CASE("tls: early keys of TLS 1.2, or with records before them, reset the co
   CHECK_FALSE(refused([](Keys&) {}));
   CHECK(refused([](Keys& keys) { keys.client_records = 1; }));
   CHECK(refused([](Keys& keys) { keys.server_records = 1; }));
+  CHECK(refused([](Keys& keys) { keys.flight = slice(std::string(Keys::kMostFlightBytes + 1, 'x')); }));
   CHECK(refused([](Keys& keys) {
     keys.suite = 0xC02B;
     keys.client_secret = keys.server_secret = slice(std::string(20, 's'));
