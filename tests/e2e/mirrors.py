@@ -33,6 +33,8 @@ GIT_LOCATION = """location / {{ fastcgi_pass unix:{socket}; fastcgi_buffering of
   fastcgi_param PATH_INFO $uri; fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method;
   fastcgi_param CONTENT_TYPE $content_type; fastcgi_param CONTENT_LENGTH $content_length;
   fastcgi_param GIT_PROTOCOL $http_git_protocol; }}"""
+# Without them, git asks for the host's own name, and waits seconds for a name server that the lab does not have.
+NOBODY = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
 REGISTRY_LOCATION = f"""location /v2/ {{ proxy_pass http://127.0.0.1:{REGISTRY_PORT}; proxy_http_version 1.1;
   proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto https; proxy_max_temp_file_size 0; }}"""
 # The names are those of a file, as in a branch those of a name server.
@@ -204,8 +206,7 @@ class Git:
         self.directives = GIT_LOCATION.format(socket=path, backend=BACKEND, folder=self.folder)
 
     def git(self, *words, cwd=None):
-        return self.mirrors.run_here("git", "-c", "user.name=nobody", "-c", "user.email=nobody@example.org",
-                                     "-c", "init.defaultBranch=main", *words, cwd=cwd)
+        return self.mirrors.run_here("git", *NOBODY, "-c", "init.defaultBranch=main", *words, cwd=cwd)
 
     def put(self, seed, size):
         work = self.mirrors.folder / f"work-{seed}"
@@ -218,7 +219,7 @@ class Git:
         shutil.rmtree(work)
 
     def get(self, seed, into):
-        self.mirrors.run_at_client("git", "-c", f"http.sslCAInfo={self.mirrors.trusted}", "clone", "--quiet",
+        self.mirrors.run_at_client("git", *NOBODY, "-c", f"http.sslCAInfo={self.mirrors.trusted}", "clone", "--quiet",
                                    f"https://{self.name}/noise-{seed}.git", into / "clone")
 
     def check(self, seed, into):
