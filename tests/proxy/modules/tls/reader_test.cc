@@ -6,6 +6,7 @@
 #include "proxy/modules/tls/descriptor.h"
 #include "proxy/modules/tls/near.h"
 #include "tests/proxy/modules/kit/twins.h"
+#include "tests/proxy/modules/tls/device.h"
 #include "tests/proxy/modules/tls/ends.h"
 
 namespace longhaul::tls {
@@ -13,17 +14,12 @@ namespace {
 
 const std::string kGet = "GET /page HTTP/1.1\r\nHost: a.corp\r\n\r\n";
 
-// When the near half gets the keys: with the server's Finished, or when the handshake is over: in TLS 1.2, and in TLS 1.3 if
-// the client is asked for another key share.
+// When the near half gets the keys: with the server's Finished, or when the handshake is over: in TLS 1.2, and where a device
+// has the server's key.
 enum class Keyed : std::uint8_t { early, late_1_2, late_1_3 };
 
 std::shared_ptr<const modules::Secrets> policy_of(const World& world, Keyed keyed) {
-  auto secrets = world.policy("a.corp");
-  const auto* const entry = static_cast<const Policy&>(*secrets).find({}, "a.corp", {});
-  REQUIRE(entry);
-  // Clients offer a share of X25519 at once.
-  if (keyed == Keyed::late_1_3) SSL_CTX_set1_groups_list(entry->to_client.get(), "P-384");
-  return secrets;
+  return keyed == Keyed::late_1_3 ? held_policy(world, std::make_shared<Device>(world.shown.key)) : world.policy("a.corp");
 }
 
 // One connection: the client asks for /page twice, the second time after the answer, and closes. Its first request
