@@ -58,6 +58,7 @@ TEST_CASE("tls held key: while the key does not answer, the client waits; then t
 TEST_CASE("tls held key: without the key the client is served by the server itself") {
   const World world;
   for (const int how : {0, 1, 2}) {
+    CAPTURE(how);
     const auto device = std::make_shared<Device>(world.shown.key);
     device->failure = how == 0 ? "the token is gone" : "";
     device->is_full = how == 1;
