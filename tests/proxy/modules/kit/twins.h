@@ -55,6 +55,7 @@ class Twins {
     return false;
   }
   void run() {
+    redial();  // if the test itself called a half
     for (int i = 0; i < 1'000'000 && !is_reset() && step(); ++i) {
     }
   }
