@@ -27,7 +27,7 @@ class World : public Requester {
                  std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
       : server(seed * 7 + 1),
         random_(seed),
-        near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost), std::move(channels), ends),
+        near_(near_out_, account, std::move(lost), std::move(channels), ends),
         far_(far_out_, std::move(lost_at_far), ends) {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
@@ -40,6 +40,7 @@ class World : public Requester {
   }
 
   Server server;
+  std::shared_ptr<AheadAccount> account = std::make_shared<AheadAccount>();  // of the near half's site
   TimePoint now = TimePoint{} + std::chrono::hours(1);
   std::uint64_t client = 1;  // a part of its GUID
   std::string security;      // of its SESSION_SETUP
@@ -55,8 +56,9 @@ class World : public Requester {
   bool server_idle = false;  // does nothing while true
   bool link_cut = false;     // nothing crosses between the halves while true
   bool client_acknowledges = true;   // what is sent to the client's host is known to have arrived there
-  // What goes first where something can: any, or what comes down to the near half last, or first.
-  enum class Order : std::uint8_t { any, down_last, down_first } order = Order::any;
+  // What goes first where something can: any, or what comes down to the near half last, or first; or that
+  // does not go at all.
+  enum class Order : std::uint8_t { any, down_last, down_first, down_held } order = Order::any;
   void line(std::uint64_t bytes_per_second) {
     surroundings.line_bytes_per_second = bytes_per_second;
     tell_features();
@@ -93,7 +95,7 @@ class World : public Requester {
     if (aborted) return false;
     std::vector<int> can;
     if (!up_.empty() && !link_cut) can.push_back(0);
-    if (!down_.empty() && !link_cut) can.push_back(1);
+    if (!down_.empty() && !link_cut && order != Order::down_held) can.push_back(1);
     if (server.busy() && !server_idle) can.push_back(2);
     if (server.has_output()) can.push_back(3);
     if (can.empty()) return false;
