@@ -81,6 +81,7 @@ TEST_CASE("tls held key: without the key the client is served by the server itse
       REQUIRE(play.twins.far.module.next_timeout());
       play.twins.now += std::chrono::seconds(6);
       play.twins.far.module.on_timeout(play.twins.now), play.twins.far.collect();
+      play.twins.redial();
       play.twins.run();
       // What comes after it is not waited for changes nothing.
       device->answer();
