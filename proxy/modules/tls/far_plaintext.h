@@ -33,8 +33,8 @@ class FarPlaintext {
   Outcome from_client(TimePoint now, Bytes plain);
   enum class CloseNotify : std::uint8_t { missing, came };
   Outcome client_ended(TimePoint now, CloseNotify of_client);
-  // To be called before client_ended(): its direction ends with a fatal alert, which the server gets as the last
-  // record.
+  // To be called before client_ended(): its direction ends with a fatal alert, which the server gets as the
+  // last record.
   Outcome client_failed(std::uint8_t alert);
   // Data that the server's leg can decrypt now.
   Outcome from_server(TimePoint now);
