@@ -184,8 +184,14 @@ bool Token::find(const TokenUri& uri, Failure& failure) {
 }
 
 bool Token::has(CK_MECHANISM_TYPE mechanism) const {
+  CK_ULONG count = 0;
+  if (module_->C_GetMechanismList(slot_, nullptr, &count) != CKR_OK || count > 4096) return false;
+  std::vector<CK_MECHANISM_TYPE> all(count);
+  if (module_->C_GetMechanismList(slot_, all.data(), &count) != CKR_OK) return false;
+  all.resize(std::min<std::size_t>(count, all.size()));
   CK_MECHANISM_INFO about{};
-  return module_->C_GetMechanismInfo(slot_, mechanism, &about) == CKR_OK && (about.flags & CKF_SIGN) != 0;
+  return std::ranges::find(all, mechanism) != all.end() &&
+         module_->C_GetMechanismInfo(slot_, mechanism, &about) == CKR_OK && (about.flags & CKF_SIGN) != 0;
 }
 
 std::string Token::sign(CK_MECHANISM mechanism, Bytes data, std::span<unsigned char> out, std::size_t& size) {

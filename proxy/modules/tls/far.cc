@@ -117,7 +117,7 @@ void Far::read_client(Bytes record) {
     // The alert ech_required follows the client's Finished.
     note_client_refusal(site_->remembered, ends_, wanted_.name, now_, error);
     const auto alert = client_->leg().fatal_alert();
-    alert&& goes_on ? void(proceed(plaintext_->client_failed(now_, *alert))) : fail();
+    alert&& goes_on ? void(proceed(plaintext_->client_failed(*alert))) : fail();
     return;
   }
   if (!goes_on) return;
@@ -186,7 +186,8 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
 }
 
 FarPlaintext::Outcome Far::end_of_client() {
-  if (client_alert_) return plaintext_->client_failed(now_, *client_alert_);
+  if (client_alert_ && plaintext_->client_failed(*client_alert_) == FarPlaintext::Outcome::failed)
+    return FarPlaintext::Outcome::failed;
   return plaintext_->client_ended(
       now_, truncated_ ? FarPlaintext::CloseNotify::missing : FarPlaintext::CloseNotify::came);
 }

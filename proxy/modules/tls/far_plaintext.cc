@@ -7,7 +7,7 @@
 namespace longhaul::tls {
 
 void flush(Upstream& server, twin::Outputs<Message>& out) {
-  if (Slice bytes = server.leg().drain(); bytes.size() > 0) out.to_lan(std::move(bytes));
+  if (Slice bytes = server.drain(); bytes.size() > 0) out.to_lan(std::move(bytes));
 }
 
 FarPlaintext::Outcome FarPlaintext::begin(TimePoint now, const modules::PlaintextReaders& readers,
@@ -51,7 +51,7 @@ FarPlaintext::Outcome FarPlaintext::read_outputs() {
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
       end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
-      if (end_server() == Outcome::failed) return Outcome::failed;
+      end_server();
     } else {
       return Outcome::failed;
     }
@@ -112,32 +112,32 @@ FarPlaintext::Outcome FarPlaintext::from_client(TimePoint now, Bytes plain) {
   return Outcome::goes_on;
 }
 
+FarPlaintext::Outcome FarPlaintext::client_failed(std::uint8_t alert) {
+  if (client_done_ || server_has_failed() || std::exchange(server_is_told_, true)) return Outcome::goes_on;
+  flush(server_, out_);
+  Slice record = server_.last_alert(alert, LastAlert::When::after);
+  if (record.empty()) return Outcome::failed;
+  out_.to_lan(std::move(record));
+  return Outcome::goes_on;
+}
+
 FarPlaintext::Outcome FarPlaintext::client_ended(TimePoint now, CloseNotify of_client) {
   if (std::exchange(client_done_, true)) return Outcome::goes_on;
   client_was_orderly_ = of_client == CloseNotify::came;
-  if (!reader_) return end_server();
-  reader_->stream_ended(now, modules::Ending::closed);
-  return read_outputs();
-}
-
-// A client that has failed waits for nothing that the reader may still have to do.
-FarPlaintext::Outcome FarPlaintext::client_failed(TimePoint now, std::uint8_t alert) {
-  if (client_done_) return Outcome::goes_on;
-  client_alert_ = alert;
-  return client_ended(now, CloseNotify::missing) == Outcome::failed ? Outcome::failed : end_server();
-}
-
-FarPlaintext::Outcome FarPlaintext::end_server() {
-  if (std::exchange(server_is_told_, true)) return Outcome::goes_on;
-  if (client_was_orderly_) server_.leg().close();
-  flush(server_, out_);
-  if (client_alert_ && !server_has_failed()) {
-    Slice record = server_.last_alert(*client_alert_, LastAlert::When::after);
-    if (record.empty()) return Outcome::failed;
-    out_.to_lan(std::move(record));
+  Outcome outcome = Outcome::goes_on;
+  if (reader_) {
+    reader_->stream_ended(now, modules::Ending::closed);
+    outcome = read_outputs();
   }
+  // A client that has failed waits for nothing that the reader may still have to do.
+  if (!reader_ || server_is_told_) end_server();
+  return outcome;
+}
+
+void FarPlaintext::end_server() {
+  if (client_was_orderly_ && !std::exchange(server_is_told_, true)) server_.leg().close();
+  flush(server_, out_);
   out_.end_lan();
-  return Outcome::goes_on;
 }
 
 }  // namespace longhaul::tls

@@ -4,7 +4,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "proxy/modules/plaintext.h"
@@ -34,8 +33,9 @@ class FarPlaintext {
   Outcome from_client(TimePoint now, Bytes plain);
   enum class CloseNotify : std::uint8_t { missing, came };
   Outcome client_ended(TimePoint now, CloseNotify of_client);
-  // The same with a fatal alert, which the server gets as the last record.
-  Outcome client_failed(TimePoint now, std::uint8_t alert);
+  // To be called before client_ended(): its direction ends with a fatal alert, which the server gets as the
+  // last record.
+  Outcome client_failed(std::uint8_t alert);
   // Data that the server's leg can decrypt now.
   Outcome from_server(TimePoint now);
   // The server's connection has ended, with or without close_notify.
@@ -53,14 +53,13 @@ class FarPlaintext {
   bool server_has_failed() const { return server_.leg().fatal_alert().has_value(); }
   bool write(Bytes plain);
   void end_stream();
-  Outcome end_server();
+  void end_server();
 
   twin::Outputs<Message>& out_;
   Upstream& server_;
   std::unique_ptr<modules::Module> reader_;
   bool client_done_ = false;  // the client's direction has ended
-  std::optional<std::uint8_t> client_alert_;  // with this alert
-  bool server_is_told_ = false;               // of that end
+  bool server_is_told_ = false;  // by its last record, an alert, which may come before that end
   bool client_was_orderly_ = false, server_was_cut_ = false, server_done_ = false;
 };
 

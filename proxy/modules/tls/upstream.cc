@@ -38,8 +38,15 @@ Upstream::Next Upstream::shake_hands() {
   return is_by_client ? Next::no_protocol : Next::refused;
 }
 
+// What libssl would send after the alert would have the number of the alert.
+Slice Upstream::drain() {
+  Slice bytes = leg_.drain();
+  return has_alerted_ ? Slice() : bytes;
+}
+
 Slice Upstream::last_alert(std::uint8_t description, LastAlert::When when) {
   if (when == LastAlert::When::shaking) leg_.drain();
+  has_alerted_ = true;
   return Slice::copy_of(alert_.seal(leg_.ssl(), description, when));
 }
 

@@ -32,6 +32,8 @@ class Upstream final : private LegUser {
   const std::string& why() const { return why_; }  // for display
 
   Leg& leg() { return leg_; }
+  // To the server; may be empty. Nothing after last_alert().
+  Slice drain();
   // After `done`: whether the output of drain() is the client's Finished alone, for which the server can wait
   // until the client itself is done (TLS 1.3).
   bool may_wait() const { return SSL_version(leg_.ssl()) == TLS1_3_VERSION; }
@@ -56,6 +58,7 @@ class Upstream final : private LegUser {
 
   Leg leg_;
   LastAlert alert_;
+  bool has_alerted_ = false;
   bool wants_certificate_ = false;
   Buffer pretended_, ech_configs_;
   std::string why_;

@@ -195,7 +195,10 @@ TEST_CASE(
   if (is_read) one.script.outputs.push_back(modules::ToLan{slice_of("question")});
   CHECK(one.client_says("question") == Outcome::goes_on);
   CHECK(one.outputs().empty());
-  CHECK(one.plaintext.client_failed({}, SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.plaintext.client_failed(SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.outputs().empty());
+  CHECK(one.shaken.server.heard_alert() == SSL_AD_INTERNAL_ERROR);
+  CHECK(one.plaintext.client_ended({}, CloseNotify::missing) == Outcome::goes_on);
   CHECK(one.outputs() == "end-lan ");
   CHECK(one.shaken.server.heard == "question");
   CHECK(one.shaken.server.heard_alert() == SSL_AD_INTERNAL_ERROR);
@@ -206,7 +209,7 @@ TEST_CASE(
     CHECK(one.plaintext.on_room({}, {}) == Outcome::goes_on);
     CHECK(one.script.heard == "told client:question client-end ");
   }
-  CHECK(one.plaintext.client_failed({}, SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.plaintext.client_failed(SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
   CHECK(one.outputs().empty());
 }
 
@@ -214,7 +217,8 @@ TEST_CASE("tls far plaintext: a server that has failed gets no alert of the clie
   Conversation one(false);
   one.shaken.server.fail();
   CHECK(one.server_spoke() == Outcome::goes_on);
-  CHECK(one.plaintext.client_failed({}, SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.plaintext.client_failed(SSL_AD_INTERNAL_ERROR) == Outcome::goes_on);
+  CHECK(one.plaintext.client_ended({}, CloseNotify::missing) == Outcome::goes_on);
   CHECK(one.outputs() == "alerted end-stream end-lan ");
   CHECK(one.shaken.server.heard_alert() == 0);
   ERR_clear_error();
