@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/tls12_records.h"
 
-#include <openssl/core_names.h>
-#include <openssl/kdf.h>
 #include <openssl/objects.h>
-#include <openssl/params.h>
 
 #include <algorithm>
 #include <cstring>
-#include <new>
+
+#include "crypto/kdf.h"
 
 namespace longhaul {
 namespace {
-
-struct FreePrf {
-  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
-};
-
-OSSL_PARAM prf_input(const char* name, Bytes bytes) {
-  return OSSL_PARAM_construct_octet_string(name, const_cast<std::byte*>(bytes.data()), bytes.size());
-}
 
 const unsigned char* octets(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 
@@ -43,23 +32,18 @@ std::optional<Tls12Suite> Tls12Suite::of(std::uint16_t number) {
 }
 
 Tls12Secrets tls12_secrets(const Tls12Suite& suite, Bytes master, Bytes server_random, Bytes client_random) {
-  static const std::unique_ptr<EVP_KDF, FreePrf> kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_PRF, nullptr));
-  const std::unique_ptr<EVP_KDF_CTX, FreePrf> context(EVP_KDF_CTX_new(kdf.get()));
-  constexpr std::string_view kLabel = "key expansion";
-  OSSL_PARAM params[] = {
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST,
-                                       const_cast<char*>(EVP_MD_get0_name(suite.digest)), 0),
-      prf_input(OSSL_KDF_PARAM_SECRET, master),
-      prf_input(OSSL_KDF_PARAM_SEED, std::as_bytes(std::span(kLabel))),
-      prf_input(OSSL_KDF_PARAM_SEED, server_random),
-      prf_input(OSSL_KDF_PARAM_SEED, client_random),
+  static const Kdf kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_PRF, nullptr));
+  const OSSL_PARAM params[] = {
+      text_param(OSSL_KDF_PARAM_DIGEST, EVP_MD_get0_name(suite.digest)),
+      bytes_param(OSSL_KDF_PARAM_SECRET, master),
+      bytes_param(OSSL_KDF_PARAM_SEED, as_bytes("key expansion")),
+      bytes_param(OSSL_KDF_PARAM_SEED, server_random),
+      bytes_param(OSSL_KDF_PARAM_SEED, client_random),
       OSSL_PARAM_construct_end(),
   };
   const std::size_t key = suite.key_bytes(), iv = suite.iv_bytes();
   SecretBytes block(2 * (key + iv));
-  if (!context || EVP_KDF_derive(context.get(), reinterpret_cast<unsigned char*>(block.data()), block.size(),
-                                 params) != 1)
-    throw std::bad_alloc();
+  derive(kdf.get(), params, {block.data(), block.size()});
   // The key block has both keys, then both IVs.
   const auto direction = [&](std::size_t which) {
     SecretBytes secret(key + iv);

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/tls_records.h"
 
-#include <openssl/core_names.h>
-#include <openssl/kdf.h>
 #include <openssl/objects.h>
-#include <openssl/params.h>
 
 #include <charconv>
 #include <cstring>
 #include <new>
 
+#include "crypto/tls_secrets.h"
+
 namespace longhaul {
 namespace {
 
-struct FreeKdf {
-  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
-};
-
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
-
-OSSL_PARAM text_param(const char* name, const char* text) {
-  return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(text), std::strlen(text));
-}
 
 }  // namespace
 
@@ -59,24 +49,8 @@ RecordKey::RecordKey(const RecordSuite& suite, Bytes secret, Use use, std::uint6
   number_ = number;
 }
 
-// HKDF-Expand-Label without a context (section 7.1).
 void RecordKey::expand(const char* label, MutableBytes out) const {
-  static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(
-      EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
-  std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(kdf.get()));
-  int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-  OSSL_PARAM params[] = {
-      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(EVP_MD_get0_name(digest_)),
-                                       0),
-      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<std::byte*>(secret_.bytes.data()),
-                                        secret_bytes_),
-      text_param(OSSL_KDF_PARAM_PREFIX, "tls13 "),
-      text_param(OSSL_KDF_PARAM_LABEL, label),
-      OSSL_PARAM_construct_end(),
-  };
-  if (!context || EVP_KDF_derive(context.get(), raw(out.data()), out.size(), params) != 1)
-    throw std::bad_alloc();
+  expand_label(digest_, Bytes(secret_.bytes).first(secret_bytes_), label, {}, out);
 }
 
 void RecordKey::use_secret() {
@@ -165,6 +139,14 @@ std::optional<std::size_t> RecordOpener::record_size(Bytes head) {
       body > kMaxRecordContent + 256)
     return std::nullopt;
   return kRecordHeadBytes + body;
+}
+
+bool RecordOpener::is_next(Bytes record) {
+  Buffer plain;
+  const bool opens = open(record, plain).has_value();
+  OPENSSL_cleanse(plain.data(), plain.size());
+  use_number_again();
+  return opens;
 }
 
 std::optional<ContentType> RecordOpener::open(Bytes record, Buffer& plain) {

@@ -53,6 +53,7 @@ class RecordKey {
   using Nonce = std::array<unsigned char, kNonceBytes>;
 
   Nonce next_nonce();
+  void use_number_again() { --number_; }  // only to open: with it, a key seals once
   Aead& cipher() const { return *cipher_; }
 
  private:
@@ -89,6 +90,8 @@ class RecordOpener : public RecordKey {
 
   // The size of the whole record, given its complete head; nullopt if the head is invalid.
   static std::optional<std::size_t> record_size(Bytes head);
+  // Whether open() would accept the record now; nothing changes.
+  bool is_next(Bytes record);
   // Appends the content of a whole record and returns its type. Returns nullopt if the peer did not seal it,
   // or its content is invalid; then `plain` is unchanged.
   std::optional<ContentType> open(Bytes record, Buffer& plain);

@@ -15,6 +15,7 @@ Decision::Decision(SSL_CTX* undecided, const Policy& policy, const Remembered& r
       ends_(ends),
       leg_(std::make_unique<Leg>(undecided, static_cast<LegUser&>(*this))) {
   SSL_set_accept_state(leg_->ssl());
+  leg_->keep_transcript();
 }
 
 Decision::Next Decision::take(modules::TimePoint now, Bytes record) {

@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace longhaul::tls {
+namespace {
+
+Slice slice_of(const std::string& text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
+
+}  // namespace
 
 Downstream::Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> policy, const Entry& entry,
                        const Upstream& server, Certificate leaf, std::shared_ptr<modules::Memory> memory)
@@ -68,27 +73,46 @@ Downstream::Next Downstream::shook(int result, unsigned long error) {
 }
 
 void Downstream::keep(SessionBytes session) {
-  if (!session.bytes.empty() && sessions_.size() < Session::kMost) sessions_.push_back(std::move(session));
+  if (!session.bytes.empty() && sessions_.size() < Session::kMost) sessions_.push_back({std::move(session), {}});
+}
+
+// libssl names each session before it sends its ticket.
+void Downstream::on_ticket(Bytes message) {
+  if (gave_early_keys_ && !sessions_.empty()) sessions_.back().ticket = Slice::copy_of(message);
+}
+
+// What a token signs is done on another thread, and the client's Finished there, too: not worth the order of all that.
+std::optional<Keys> Downstream::early_keys(const std::string& name) {
+  if (gave_early_keys_ || entry_.held) return std::nullopt;
+  auto traffic = secrets_.foresee(leg_->ssl(), leg_->transcript());
+  if (!traffic) return std::nullopt;
+  gave_early_keys_ = true;
+  return Keys{.suite = traffic->suite,
+              .client_secret = Slice::copy_of(traffic->client),
+              .server_secret = Slice::copy_of(traffic->server),
+              .name = slice_of(name),
+              .is_private = entry_.is_private,
+              .is_early = true};
 }
 
 std::optional<Downstream::ForTwin> Downstream::secrets(Bytes last_said, std::uint64_t client_records,
                                                        const std::string& name) {
   const auto traffic = secrets_.take(leg_->ssl(), last_said);
   if (!traffic) return std::nullopt;
-  const auto slice_of = [](const std::string& text) {
-    return Slice::copy_of(std::as_bytes(std::span(text)));
-  };
   ForTwin made{.messages = {}, .version = traffic->is_1_2 ? "TLS 1.2" : "TLS 1.3", .suite = {}};
-  made.messages.push_back(Keys{.suite = traffic->suite,
+  if (!gave_early_keys_)
+    made.messages.push_back(Keys{.suite = traffic->suite,
                                .client_secret = Slice::copy_of(traffic->client),
                                .server_secret = Slice::copy_of(traffic->server),
                                .client_records = client_records,
                                .server_records = traffic->server_records,
                                .name = slice_of(name),
                                .is_private = entry_.is_private});
-  for (const SessionBytes& session : std::exchange(sessions_, {}))
-    made.messages.push_back(Session{
-        .id = slice_of(session.id), .bytes = Slice::copy_of(session.bytes), .entry = slice_of(entry_.stamp)});
+  for (Kept& kept : std::exchange(sessions_, {}))
+    made.messages.push_back(Session{.id = slice_of(kept.session.id),
+                                    .bytes = Slice::copy_of(kept.session.bytes),
+                                    .entry = slice_of(entry_.stamp),
+                                    .ticket = std::move(kept.ticket)});
   if (const char* const suite = SSL_get_cipher_name(leg_->ssl())) made.suite = suite;
   return made;
 }

@@ -41,7 +41,11 @@ class Downstream final : private LegUser {
   Leg& leg() { return *leg_; }
   unsigned long error() const { return error_; }  // the oldest OpenSSL error
   const std::string& why() const { return why_; }
-  // For the near half, once: the secrets, and the sessions that the client may resume later. Returns nullopt
+  // After `more`: the secrets, as soon as they can be known (TrafficSecrets::foresee()), once. From then on nothing of
+  // leg().drain() goes to the client, because the near half numbers the records.
+  std::optional<Keys> early_keys(const std::string& name);
+  bool gave_early_keys() const { return gave_early_keys_; }
+  // For the near half, once: the secrets, unless it has them, and the sessions that the client may resume later. Returns nullopt
   // if this program does not support the suite. `last_said`: output to the client; `client_records`: records
   // of the client so far.
   struct ForTwin {
@@ -63,6 +67,7 @@ class Downstream final : private LegUser {
   Bytes certificate_status(const X509* certificate) const override { return server_.status_of(certificate); }
   void on_secret(std::string_view line) override { secrets_.note(line); }
   void on_new_session(SSL_SESSION* session) override { keep(session_bytes(session)); }
+  void on_ticket(Bytes message) override;
 
   Next shake_slowly(modules::TimePoint now);
   Next take_answer();
@@ -79,7 +84,12 @@ class Downstream final : private LegUser {
   std::shared_ptr<SlowAnswer> slow_;  // holds leg_ meanwhile
   modules::TimePoint slow_until_{};
   TrafficSecrets secrets_;
-  std::vector<SessionBytes> sessions_;
+  struct Kept {
+    SessionBytes session;
+    Slice ticket;
+  };
+  std::vector<Kept> sessions_;
+  bool gave_early_keys_ = false;
   unsigned long error_ = 0;
   std::string why_;
   std::size_t said_bytes_ = 0;

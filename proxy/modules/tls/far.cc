@@ -107,7 +107,11 @@ void Far::read_client(Bytes record) {
   Buffer plain;
   const auto got = client_->leg().read(plain);
   const unsigned long error = got == Leg::Read::failed ? ERR_peek_error() : 0;
-  if (auto said = client_->said(plain)) out_.tell(*said);
+  if (client_->gave_early_keys()) {
+    if (!plain.empty()) return fail();  // the near half reads the client from its first record on
+  } else if (auto said = client_->said(plain)) {
+    out_.tell(*said);
+  }
   const bool goes_on = plain.empty() || proceed(plaintext_->from_client(now_, plain));
   if (got == Leg::Read::failed) {
     // The alert ech_required follows the client's Finished.
@@ -141,6 +145,7 @@ void Far::from_twin(TimePoint now, Slice bytes) {
   // Never a proper end, and once.
   if (!alerted || alerted->description == SSL_AD_CLOSE_NOTIFY || client_alert_) return out_.abort();
   client_alert_ = alerted->description;
+  note_client_refusal(site_->remembered, ends_, wanted_.name, now_, SSL_AD_REASON_OFFSET + alerted->description);
 }
 
 // The server is verified before it gets anything; where the connection is no longer terminated, the client starts again

@@ -124,7 +124,8 @@ Handshakes::Next Handshakes::client_shook(TimePoint now, Downstream::Next next) 
   // The client shares no curve or signature algorithm with our certificate, and does not receive our alert.
   if (next == Downstream::Next::failed && !has_answered_) return pass(reasons::tls_version);
   has_answered_ = true;
-  if (bytes.size() > 0) out_.pass_on(bytes);
+  if (next == Downstream::Next::more && give_early_keys(bytes)) return Next::more;
+  if (bytes.size() > 0 && !client_->gave_early_keys()) out_.pass_on(bytes);
   if (next == Downstream::Next::more) return Next::more;
   if (next == Downstream::Next::done) {
     flush(*server_, out_);
@@ -141,6 +142,15 @@ Handshakes::Next Handshakes::client_failed() {
   if (record.empty()) return Next::failed;
   out_.to_lan(std::move(record));
   return Next::ends;
+}
+
+bool Handshakes::give_early_keys(const Slice& flight) {
+  if (flight.empty() || flight.size() > Keys::kMostFlightBytes) return false;
+  auto keys = client_->early_keys(wanted_.name);
+  if (!keys) return false;
+  keys->flight = flight;
+  out_.tell(*keys);
+  return true;
 }
 
 Handshakes::Next Handshakes::give_keys(Bytes last_said) {

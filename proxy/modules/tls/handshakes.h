@@ -62,6 +62,7 @@ class Handshakes {
   Next answer_resumed();
   Next client_shook(TimePoint now, Downstream::Next next);
   Next client_failed();
+  bool give_early_keys(const Slice& flight);
   Next give_keys(Bytes last_said);
   Next lack_key(TimePoint now, const std::string& why);
   Next refuse(TimePoint now, modules::Reason reason);  // remembers it: the next connection passes at once

@@ -41,6 +41,8 @@ class Layer {
   bool may_come(Bytes record) const {
     return is_1_2() ? record[0] >= std::byte{21} && record[0] <= std::byte{23} : RecordOpener::record_size(record).has_value();
   }
+  // Only in TLS 1.3: whether the client sealed this record with these secrets, as the next one.
+  bool is_next(Bytes record) { return may_come(record) && opener_->is_next(record); }
   std::optional<ContentType> open(Bytes record, Buffer& plain) {
     return is_1_2() ? opener_1_2_->open(record, plain) : opener_->open(record, plain);
   }

@@ -149,6 +149,19 @@ Leg::Leg(SSL_CTX* context, LegUser& user)
   BIO_set_mem_eof_return(in_, -1);  // empty: more data follows
   SSL_set_app_data(ssl_.get(), &user);
   SSL_set_bio(ssl_.get(), in_, out_);
+  SSL_set_msg_callback_arg(ssl_.get(), this);
+  SSL_set_msg_callback(
+      ssl_.get(), [](int is_ours, int, int type, const void* data, std::size_t size, SSL*, void* leg) {
+        if (type == SSL3_RT_HANDSHAKE)
+          static_cast<Leg*>(leg)->note_message(is_ours, {static_cast<const std::byte*>(data), size});
+      });
+}
+
+// A handshake ends with its tickets, where there are any.
+void Leg::note_message(int is_ours, Bytes message) {
+  if (is_ours != 0 && !message.empty() && message[0] == std::byte{SSL3_MT_NEWSESSION_TICKET})
+    return user_of(ssl_.get()).on_ticket(message);
+  if (keeps_transcript_) append(transcript_, message);
 }
 
 void Leg::feed(Bytes from_network) {
@@ -172,7 +185,8 @@ int Leg::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
   if (result != 1) return SSL_get_error(ssl_.get(), result);
-  SSL_set_msg_callback_arg(ssl_.get(), this);
+  keeps_transcript_ = false;
+  transcript_ = {};
   SSL_set_msg_callback(
       ssl_.get(), [](int is_ours, int, int type, const void* data, std::size_t size, SSL* ssl, void* leg) {
         if (is_ours != 0) return user_of(ssl).on_sent(type, {static_cast<const std::byte*>(data), size});

@@ -30,6 +30,8 @@ class LegUser {
   virtual void on_secret(std::string_view /*key_log_line*/) {}
   // After hand_out_sessions(): a session that the client may resume later.
   virtual void on_new_session(SSL_SESSION*) {}
+  // The message that gives it to the client (RFC 8446, section 4.6.1), in TLS 1.3.
+  virtual void on_ticket(Bytes /*message*/) {}
   // The session that the client wants to resume, with a reference for libssl; null: none.
   virtual SSL_SESSION* find_session(Bytes /*id*/) { return nullptr; }
   // The server requests a certificate; none is sent.
@@ -79,6 +81,11 @@ class Leg {
   Leg(Leg&&) = delete;  // libssl refers to it
 
   SSL* ssl() const { return ssl_.get(); }
+  // The messages of the handshake as both ends have them, from ClientHello on, until it is completed (RFC 8446,
+  // section 4.4.1; after a HelloRetryRequest the transcript is another). To be asked for before the first is read.
+  void keep_transcript() { keeps_transcript_ = true; }
+  Bytes transcript() const { return transcript_; }
+
   void feed(Bytes from_network);
   Slice drain();  // to the network; may be empty
   std::size_t unread() const;
@@ -98,11 +105,14 @@ class Leg {
   struct Free {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
+  void note_message(int is_ours, Bytes message);
   void count_message();
 
   std::unique_ptr<SSL, Free> ssl_;
   BIO* in_;   // owned by the SSL
   BIO* out_;
+  bool keeps_transcript_ = false;
+  Buffer transcript_;
   std::uint64_t messages_ = 0, read_bytes_ = 0;  // after the handshake
   bool is_flooded_ = false;
   std::optional<std::uint8_t> fatal_alert_;

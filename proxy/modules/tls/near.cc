@@ -7,6 +7,18 @@
 #include "proxy/modules/tls/reasons.h"
 
 namespace longhaul::tls {
+namespace {
+
+// One whole message NewSessionTicket: the only one that a peer may have sent to the client.
+bool is_ticket(Bytes message) {
+  constexpr std::size_t kHead = 4;
+  if (message.size() < kHead || message.size() > Session::kMostTicketBytes || message[0] != std::byte{4}) return false;
+  std::size_t size = 0;
+  for (const std::byte digit : message.subspan(1, 3)) size = size << 8 | std::to_integer<std::size_t>(digit);
+  return size == message.size() - kHead;
+}
+
+}  // namespace
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& told) {
   told_ = told;
@@ -118,7 +130,7 @@ void Near::resume_records(TimePoint now) {
     client_.emplace(out_, Layer::Secrets{.suite = traffic.suite, .client = traffic.client, .server = traffic.server,
                                          .server_number = traffic.server_records});
     resumer_.reset();
-    is_resumed_ = true;
+    is_resumed_ = is_taken_ = true;
     open(now, name_);
     if (!early_.empty()) from_stream(now, Slice::copy_of(std::exchange(early_, {})));
     open_records(now);
@@ -134,6 +146,10 @@ void Near::take_session(TimePoint now, const Session& session) {
   };
   SecretBytes bytes(session.bytes.size());
   std::ranges::copy(session.bytes.bytes(), bytes.data());
+  if (!session.ticket.empty()) {
+    if (client_->is_1_2() || !is_ticket(session.ticket.bytes())) return out_.abort();
+    client_->send_ticket(session.ticket.bytes());
+  }
   site_->sessions.put(place_, name_, text(session.id), {std::move(bytes), text(session.entry), is_private_, now + Sessions::kLifetime});
 }
 
@@ -176,8 +192,13 @@ void Near::take_alert(std::uint8_t description) {
 
 void Near::take_keys(TimePoint now, const Keys& keys) {
   const Layer::Secrets secrets{.suite = keys.suite, .client = keys.client_secret.bytes(), .server = keys.server_secret.bytes(),
-                               .client_number = passed_ - keys.client_records, .server_number = keys.server_records};
-  const bool fits = Layer::fits(secrets) && keys.client_records <= passed_;
+                               .client_number = keys.is_early ? 0 : passed_ - keys.client_records,
+                               .server_number = keys.server_records};
+  const bool has_right_numbers =
+      keys.is_early ? RecordSuite::of(keys.suite) && keys.client_records == 0 && keys.server_records == 0 &&
+                          keys.flight.size() <= Keys::kMostFlightBytes
+                    : keys.client_records <= passed_ && keys.flight.empty();
+  const bool fits = Layer::fits(secrets) && has_right_numbers;
   const std::string_view named(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
   const std::string name = plain_name(named);
   // People see the name, and it is part of the cache's keys: only as the far half of this program writes it.
@@ -186,7 +207,9 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
   unheard_ = secrets.client_number;
   client_.emplace(out_, secrets);
   resumer_.reset();
-  out_.tell(Taken{});
+  is_taken_ = !keys.is_early;
+  if (is_taken_) out_.tell(Taken{});
+  if (!keys.flight.empty()) out_.to_lan(keys.flight);
   open(now, name);
   if (!lan_ended_) return open_records(now);
   client_closed_ = true;  // its direction ended with the records that were passed on
@@ -213,8 +236,33 @@ void Near::take_said(TimePoint now, const Said& said) {
 
 // ------------------------------------------------------------------------------------------- from the client
 
+// The client's Finished is sealed with another key: which record is the first of ours, only trying shows.
+void Near::pass_handshake() {
+  Bytes record;
+  while (!is_taken_) switch (records_.next(record)) {
+      case Records::Next::nothing:
+        return;
+      case Records::Next::record:
+        if (client_->is_next(record)) {
+          records_.put_back(record);
+          is_taken_ = true;
+          return out_.tell(Taken{});
+        }
+        if (++handshake_records_ <= kMostHandshakeRecords) {
+          pass(record);
+          continue;
+        }
+        [[fallthrough]];
+      case Records::Next::invalid:
+        state_ = State::over;
+        return out_.abort();
+    }
+}
+
 void Near::open_records(TimePoint now) {
   if (client_closed_) return;  // nothing follows close_notify (RFC 8446, section 6.1)
+  pass_handshake();
+  if (!is_taken_ || state_ != State::open) return;
   Buffer plain;
   const auto next = client_->read(records_, plain);
   if (next == SealedClient::Next::failed) {
@@ -271,7 +319,11 @@ void Near::lan_ended(TimePoint now, modules::Ending ending) {
   if (ending == modules::Ending::reset || state_ == State::over) return out_.abort();
   if (state_ == State::open) {
     if (std::exchange(client_closed_, true)) return;
-    out_.tell(Truncated{});
+    if (is_taken_) {
+      out_.tell(Truncated{});
+    } else if (Slice rest = records_.take_rest(); rest.size() > 0) {
+      out_.pass_on(std::move(rest));
+    }
     plaintext_->client_closed(now);
     return read_plaintext();
   }

@@ -29,6 +29,8 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
   // Of a client that may resume, and of a server before such a client is done.
   static constexpr std::size_t kMostHelloBytes = 64 * 1024, kMostEarlyBytes = 256 * 1024;
+  // Of a client between the server's Finished and its first record of data: ChangeCipherSpec, Finished, an alert.
+  static constexpr std::uint64_t kMostHandshakeRecords = 16;
 
   Near(const modules::Ends& ends, modules::PlaintextReaders readers, std::shared_ptr<NearSite> site)
       : ends_(ends), readers_(std::move(readers)), site_(std::move(site)) {}
@@ -80,6 +82,7 @@ class Near final : public modules::Module {
   void take_alert(std::uint8_t description);
   void end_client();
   void end_stream();
+  void pass_handshake();
   void open_records(TimePoint now);
   void read_plaintext();
   void step_aside(modules::Reason reason);
@@ -96,8 +99,10 @@ class Near final : public modules::Module {
   bool is_answered_ = false;  // the server's side has said something
   std::size_t sessions_ = 0;  // that the far half gave
   std::string name_;          // of the server, when open
+  std::uint64_t handshake_records_ = 0;  // of the client since early keys came
   std::uint64_t unheard_ = 0;  // of these: with plaintext that this half does not know yet (Said)
   std::optional<SealedClient> client_;  // in State::open
+  bool is_taken_ = false;  // in State::open: the client's records are decrypted here; before, its handshake goes on
   bool client_closed_ = false, lan_ended_ = false, truncated_ = false;
   bool client_was_reset_ = false, stream_is_over_ = false;
   std::optional<std::uint8_t> alert_;  // of the server: how the connection ends

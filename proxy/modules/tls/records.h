@@ -35,6 +35,9 @@ class Records {
     return Next::record;
   }
 
+  // next() gives the last record again. Only before the next push().
+  void put_back(Bytes record) { taken_ -= record.size(); }
+
   std::size_t held_bytes() const { return held_.size() - taken_; }
   // Returns and removes all held bytes.
   Slice take_rest() {

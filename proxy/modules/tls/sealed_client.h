@@ -30,8 +30,11 @@ class SealedClient {
   };
   // Appends the plaintext of all records received.
   Next read(Records& records, Buffer& plain);
+  // After early keys: whether this is the first record that the client sealed with them.
+  bool is_next(Bytes record) { return layer_.is_next(record); }
   std::optional<std::uint8_t> alert_heard() const { return alert_heard_; }
   void send(Bytes plain);
+  void send_ticket(Bytes message) { seal(ContentType::handshake, message); }
   void close();  // close_notify
   void alert(std::uint8_t description);  // fatal
 

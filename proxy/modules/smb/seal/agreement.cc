@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/seal/agreement.h"
 
-#include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
 
 #include <algorithm>
 #include <memory>
 #include <new>
 #include <string_view>
+
+#include "crypto/kdf.h"
 
 namespace longhaul::smb::seal {
 namespace {
@@ -17,33 +16,22 @@ namespace {
 using namespace std::string_view_literals;
 
 struct Free {
-  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
-// OpenSSL takes pointers to non-const for data that it only reads.
-OSSL_PARAM bytes_param(const char* name, Bytes bytes) {
-  return OSSL_PARAM_construct_octet_string(name, const_cast<std::byte*>(bytes.data()), bytes.size());
-}
-
 // NIST SP 800-108 in counter mode with HMAC-SHA256, as in 3.1.4.2. The labels include a terminating zero.
 void derive_one(Bytes key, std::string_view label, Bytes context, MutableBytes out) {
-  static const std::unique_ptr<EVP_KDF, Free> kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_KBKDF, nullptr));
-  const std::unique_ptr<EVP_KDF_CTX, Free> derivation(EVP_KDF_CTX_new(kdf.get()));
-  char mode[] = "counter", mac[] = "HMAC", digest[] = "SHA256";
+  static const Kdf kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_KBKDF, nullptr));
   const OSSL_PARAM params[] = {
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_MODE, mode, 0),
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_MAC, mac, 0),
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
+      text_param(OSSL_KDF_PARAM_MODE, "counter"),
+      text_param(OSSL_KDF_PARAM_MAC, "HMAC"),
+      text_param(OSSL_KDF_PARAM_DIGEST, "SHA256"),
       bytes_param(OSSL_KDF_PARAM_KEY, key),
       bytes_param(OSSL_KDF_PARAM_SALT, as_bytes(label)),
       bytes_param(OSSL_KDF_PARAM_INFO, context),
       OSSL_PARAM_construct_end(),
   };
-  if (!derivation || EVP_KDF_derive(derivation.get(), reinterpret_cast<unsigned char*>(out.data()), out.size(),
-                                    params) != 1)
-    throw std::bad_alloc();
+  longhaul::derive(kdf.get(), params, out);
 }
 
 }  // namespace

@@ -199,7 +199,9 @@ void Connection::on_opened(const Message& reply, const Block& block, Pending& re
   open.was_write_cached = open.may_cache_writes();
   open.end_of_file = open.confirmed_bytes = file->end_of_file;
   open.size_is_known = opening.is_nt_create;
+  const OpenKey key = open.key;
   answered.opened = opens_.add(std::move(open));
+  if (!answered.opened) answered.untracked = key;
 }
 
 Open* Connection::on_break(const Message& request) {

@@ -44,6 +44,7 @@ class Connection {
   struct Answered {
     std::optional<Pending> request;  // nullopt for an unknown request, or if this is not the last part
     Open* opened = nullptr;
+    std::optional<OpenKey> untracked;  // opened, but one too many here
     std::vector<Open> closed;
   };
   Answered on_reply(const Message& reply);

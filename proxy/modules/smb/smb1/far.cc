@@ -204,6 +204,8 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     reads_.opened(*open);
   }
   if (answered.request) {
+    // The near half may track it: it has no handles that were opened ahead.
+    if (answered.untracked) questions_.opened_untracked(*answered.untracked, number);
     questions_.over(number);
     looks_.answered(number, open);
   }

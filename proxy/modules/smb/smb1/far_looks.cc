@@ -58,7 +58,10 @@ void FarLooks::opened(const OpenKey& key, std::uint32_t epoch, const Slice& fram
   const auto found = epoch == epoch_ ? files_.find(key) : files_.end();
   if (found != files_.end()) --found->second.opening;
   if (!answered.opened) {
-    if (found != files_.end()) found->second.wanted = 0;  // the server refuses
+    if (found != files_.end()) found->second.wanted = 0;  // the server refuses, or it is one too many
+    const Header& header = request->header;
+    if (answered.untracked)
+      close_at_server({kOwnPid, header.uid, header.tid, 0, header.flags2}, fid_of(*answered.untracked));
     return;
   }
   if (found == files_.end()) return close(answered.opened->key);
@@ -96,8 +99,11 @@ void FarLooks::near_dropped(std::uint32_t epoch) {
 void FarLooks::close(const OpenKey& handle) {
   const auto open = connection_.close(handle);
   if (!open) return;  // with its tree or session
-  leg_.send_renumbered(close_request({kOwnPid, open->uid, open->tid, 0, open->flags2}, open->fid), {},
-                       [](const Message&) { return ServerLeg::Parts::last; });
+  close_at_server({kOwnPid, open->uid, open->tid, 0, open->flags2}, open->fid);
+}
+
+void FarLooks::close_at_server(const Ids& of, std::uint16_t fid) {
+  leg_.send_renumbered(close_request(of, fid), {}, [](const Message&) { return ServerLeg::Parts::last; });
 }
 
 }  // namespace longhaul::smb::smb1

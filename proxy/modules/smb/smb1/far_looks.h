@@ -34,6 +34,7 @@ class FarLooks {
   void open(const OpenKey& file);
   void opened(const OpenKey& file, std::uint32_t epoch, const Slice& frame, const Message& answer);
   void close(const OpenKey& handle);
+  void close_at_server(const Ids& of, std::uint16_t fid);
 
   static constexpr std::size_t kMostWanted = 8, kMostFiles = 16, kMostCreating = 64;
 

@@ -38,9 +38,21 @@ void FarQuestions::opened(const Open& open, MessageNumber by) {
   for (const Slice& question : found->second) ask(open, question);
 }
 
+void FarQuestions::opened_untracked(const OpenKey& open, MessageNumber by) {
+  const auto found = expected_.find(by);
+  if (found == expected_.end()) return;
+  for (const Slice& question : found->second) out_.tell(not_asked(open, question));
+}
+
+Answer FarQuestions::not_asked(const OpenKey& open, const Slice& question) {
+  return {.open = open,
+          .command = static_cast<std::uint16_t>(Command::trans2),
+          .status = static_cast<std::uint32_t>(Status::pending),
+          .request = question};
+}
+
 void FarQuestions::ask(const Open& open, const Slice& question) {
-  Answer told{.open = open.key, .command = static_cast<std::uint16_t>(Command::trans2), .request = question};
-  told.status = static_cast<std::uint32_t>(Status::pending);
+  Answer told = not_asked(open.key, question);
   if (!leg_.has_room()) return out_.tell(told);
   auto function = static_cast<Trans2>(u16_at(question.bytes(), 0));
   // A response about something that others may change unnoticed is useless.

@@ -18,6 +18,8 @@ class FarQuestions {
   void expect(const Expect& expect);
   // The open with this number was answered: sends the expected queries; each always results in an Answer.
   void opened(const Open& open, MessageNumber by);
+  // The same for an open that is not tracked here: nothing is sent.
+  void opened_untracked(const OpenKey& open, MessageNumber by);
   void over(MessageNumber by) { expected_.erase(by); }
   // Queries how much may still be promised, if that is unknown.
   void ask_room(TimePoint now, const Open& open);
@@ -28,6 +30,7 @@ class FarQuestions {
 
  private:
   void ask(const Open& open, const Slice& question);
+  static Answer not_asked(const OpenKey& open, const Slice& question);
 
   static constexpr std::size_t kMostOpening = 4096, kMostQuestions = 8;
 

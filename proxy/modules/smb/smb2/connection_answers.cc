@@ -96,14 +96,13 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   auto answer = parse_create_response(element.bytes);
   if (!answer) return sessions_.leave_alone(reasons::smb_not_understood);
   close(answer->file, request.id, outcome);  // a reused number: the previous open has ended
+  for (MessageId follower : request.followers)
+    if (Pending* next = pending_.find(follower)) next->file = answer->file;
   if (opens_.is_full()) return;
   auto open = std::make_unique<Open>(*request.opening);
   open->granted(*answer, tree(request.session, request.tree));
   if (answer->oplock == OplockLevel::lease && answer->lease) opens_.share_lease(*open, *answer->lease);
   open->was_write_cached = open->caching & lease_state::write;
-  for (MessageId follower : request.followers)
-    if (Pending* next = pending_.find(follower)) next->file = open->file;
-
   outcome.changes.push_back(
       {.kind = Change::Kind::opened, .open = &opens_.add(std::move(open)), .by = request.id});
 }

@@ -91,7 +91,11 @@ void Far::ids_freed(TimePoint now) {
 
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   auto parsed = connection_.parse(frame);
-  if (!parsed) return out_.pass_on(frame.bytes);
+  if (!parsed) {
+    // Requests of the client wait for the content of responses to ours.
+    const auto header = parse_header(frame.message());
+    return header && leg_.is_own(header->message_id) ? out_.abort() : out_.pass_on(frame.bytes);
+  }
   leg_.granted(*parsed);
   if (leg_.is_scattered()) return out_.abort();
   if (leg_.answers_own(now, *parsed)) {

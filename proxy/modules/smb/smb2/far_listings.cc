@@ -157,7 +157,7 @@ Taken FarListings::on_response(TimePoint now, const Message& message, const Conn
   return taken;
 }
 
-// The client receives this from the server; later entries are pushed.
+// The client receives this from the server; later entries are pushed, or that none will be (fetch()).
 bool FarListings::begun_with_open(const Element& element, const Pending& request) {
   const auto found = opening_.find(request.id);
   if (found == opening_.end()) return false;
@@ -165,7 +165,7 @@ bool FarListings::begun_with_open(const Element& element, const Pending& request
   opening_.erase(found);
   const OpenKey key = key_of(request.session, request.tree, request.file);
   const auto response = parse_buffer_response(element.bytes);
-  if (element.header.status != Status::success || !response || !side_.connection().open(key)) return false;
+  if (element.header.status != Status::success || !response) return false;
   const Slice buffer = Slice::copy_of(response->buffer);
   const auto entries = parse_listing(listing.info_class, buffer);
   if (!entries) return false;

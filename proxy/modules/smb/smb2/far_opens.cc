@@ -124,7 +124,7 @@ bool FarOpens::known(const FileName& name) {
 }
 
 void FarOpens::go_on(TimePoint now) {
-  if (ended_ || !row_.goes_on()) return;
+  if (ended_ || !row_.goes_on() || side_.connection().opens().size() >= kMostOpens) return;
   if (!side_.surroundings().features.metadata || side_.connection().sessions().any_untouchable()) return;
   const ReadAheadLimits line = limits_of_line();
   std::uint64_t bytes = opens_.bytes() + unused_.bytes();

@@ -46,6 +46,7 @@ class ServerLeg final : public OwnRequests {
   bool listen(SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply) override;
   bool can_inject(std::uint16_t charge) const override;
   bool has_own() const { return !own_.empty() || !listening_.empty(); }
+  bool is_own(MessageId id) const { return own_.contains(id) || listening_.contains(id); }
   // Whether a response is under way that may free ids.
   bool may_free_ids() const { return own_.size() > beginning_.size() || at_server_.size() > pended_.size(); }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/twin_messages.h"
@@ -66,5 +67,18 @@ class Crossing {
   std::deque<modules::Output> items_;
   std::optional<TwinMessage> waits_;
 };
+
+// The messages in what a half, or one of its parts, has put out.
+inline std::vector<TwinMessage> messages_in(Outputs& out) {
+  std::vector<TwinMessage> messages;
+  while (const auto output = out.poll()) {
+    if (const auto* message = std::get_if<modules::ToTwin>(&*output)) {
+      auto decoded = decode(message->message.bytes());
+      REQUIRE(decoded.has_value());
+      messages.push_back(std::move(*decoded));
+    }
+  }
+  return messages;
+}
 
 }  // namespace longhaul::smb::testing

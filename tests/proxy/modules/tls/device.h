@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proxy/modules/held_key.h"
+#include "tests/proxy/modules/tls/ends.h"
 
 namespace longhaul::tls {
 
@@ -35,5 +37,20 @@ struct Device final : modules::HeldKey {
   int begun = 0, asked = 0;
   std::deque<Work> later;
 };
+
+inline modules::ServerFiles held_table(const World& world, const std::shared_ptr<Device>& device) {
+  modules::ServerFiles made = table("a.corp", world.shown, world.authority);
+  made.files[1] = {.key = "key", .name = "pkcs11:token=t;object=o", .content = {}, .held = device};
+  return made;
+}
+
+// Of a.corp, whose key is in the device.
+inline std::shared_ptr<const modules::Secrets> held_policy(const World& world, const std::shared_ptr<Device>& device) {
+  std::vector<modules::ServerFiles> tables;
+  tables.push_back(held_table(world, device));
+  auto read = Policy::read(tables);
+  REQUIRE(read.has_value());
+  return *std::move(read);
+}
 
 }  // namespace longhaul::tls

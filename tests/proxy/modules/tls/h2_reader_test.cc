@@ -80,6 +80,7 @@ TEST_CASE("tls: HTTP/2 that begins with the handshake is continued, and answered
   for (unsigned seed = 0; seed < 10; ++seed) {
     CAPTURE(seed);
     const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .cache_bytes = 16 << 20, .daemon_number = 1});
+    bool is_first = true;
     for (const bool waits : {false, true, false}) {
       CAPTURE(waits);
       H2Visit visit(world, http, seed, waits);
@@ -88,10 +89,11 @@ TEST_CASE("tls: HTTP/2 that begins with the handshake is continued, and answered
       CHECK(visit.rounds == 2);
       CHECK(visit.is_answered());
       CHECK(visit.twins.near.module.reason() == modules::Reason());
-      // What had a lifetime and was not on its way before the near half could read it; what has a tag is asked about.
-      CHECK(visit.twins.near.module.counters().cache_hits == (waits ? 4 : 2));
-      CHECK(visit.twins.near.module.counters().cache_validations == (waits ? 2 : 1));
-      CHECK(visit.web.asked == (waits ? 2 : 4));
+      // What has a lifetime, from the first record on; what has a tag is asked about.
+      CHECK(visit.twins.near.module.counters().cache_hits == (is_first ? 2 : 4));
+      CHECK(visit.twins.near.module.counters().cache_validations == (is_first ? 1 : 2));
+      CHECK(visit.web.asked == (is_first ? 4 : 2));
+      is_first = false;
     }
   }
 }

@@ -8,25 +8,11 @@
 namespace longhaul::tls {
 namespace {
 
-modules::ServerFiles held_table(const World& world, const std::shared_ptr<Device>& device) {
-  modules::ServerFiles made = table("a.corp", world.shown, world.authority);
-  made.files[1] = {.key = "key", .name = "pkcs11:token=t;object=o", .content = {}, .held = device};
-  return made;
-}
-
-std::shared_ptr<const modules::Secrets> policy_of(const World& world, const std::shared_ptr<Device>& device) {
-  std::vector<modules::ServerFiles> tables;
-  tables.push_back(held_table(world, device));
-  auto read = Policy::read(tables);
-  REQUIRE(read.has_value());
-  return *std::move(read);
-}
-
 TEST_CASE("tls held key: a connection is decrypted with a key that another device holds") {
   const World world;
   for (unsigned seed = 1; seed <= 10; ++seed) {
     const auto device = std::make_shared<Device>(world.shown.key);
-    Play play(world, world.real, policy_of(world, device), seed, Play::Until::closed, [&](Play& before) {
+    Play play(world, world.real, held_policy(world, device), seed, Play::Until::closed, [&](Play& before) {
       if (seed % 2 == 0) SSL_CTX_set_max_proto_version(before.client_context.get(), TLS1_2_VERSION);
     });
     CHECK(play.client.heard == play.answer);
@@ -42,7 +28,7 @@ TEST_CASE("tls held key: a connection is decrypted with a key that another devic
 TEST_CASE("tls held key: a client that must offer another key share is decrypted, too") {
   const World world;
   const auto device = std::make_shared<Device>(world.shown.key);
-  Play play(world, world.real, policy_of(world, device), 1, Play::Until::closed, [](Play& before) {
+  Play play(world, world.real, held_policy(world, device), 1, Play::Until::closed, [](Play& before) {
     // Its share is of the first group, which the far half does not have: HelloRetryRequest.
     SSL_CTX_set1_groups_list(before.client_context.get(), "X448:P-384");
     SSL_CTX_set1_groups_list(before.server_context.get(), "P-384");
@@ -55,7 +41,7 @@ TEST_CASE("tls held key: while the key does not answer, the client waits; then t
   const World world;
   const auto device = std::make_shared<Device>(world.shown.key);
   device->answers_later = true;
-  Play play(world, world.real, policy_of(world, device), 3);
+  Play play(world, world.real, held_policy(world, device), 3);
   auto& far = play.twins.far;
   int steps = 0;
   while (far.module.next_timeout() && ++steps < 100) {
@@ -72,16 +58,16 @@ TEST_CASE("tls held key: while the key does not answer, the client waits; then t
 TEST_CASE("tls held key: without the key the client is served by the server itself") {
   const World world;
   for (const int how : {0, 1, 2}) {
+    CAPTURE(how);
     const auto device = std::make_shared<Device>(world.shown.key);
     device->failure = how == 0 ? "the token is gone" : "";
     device->is_full = how == 1;
     device->answers_later = how == 2;
-    Play play(world, world.real, policy_of(world, device), 7);
+    Play play(world, world.real, held_policy(world, device), 7);
     if (how == 2) {
       REQUIRE(play.twins.far.module.next_timeout());
       play.twins.now += std::chrono::seconds(6);
       play.twins.far.module.on_timeout(play.twins.now), play.twins.far.collect();
-      play.twins.redial();
       play.twins.run();
       // What comes after it is not waited for changes nothing.
       device->answer();
@@ -99,7 +85,7 @@ TEST_CASE("tls held key: the connection may end while the device signs") {
   const auto device = std::make_shared<Device>(world.shown.key);
   device->answers_later = true;
   {
-    Play play(world, world.real, policy_of(world, device), 5);
+    Play play(world, world.real, held_policy(world, device), 5);
     REQUIRE(device->later.size() == 1);
   }
   device->answer();
@@ -110,7 +96,7 @@ TEST_CASE("tls held key: a handshake counts in the modules' memory until the dev
   const World world;
   const auto device = std::make_shared<Device>(world.shown.key);
   device->answers_later = true;
-  const auto policy = std::static_pointer_cast<const Policy>(policy_of(world, device));
+  const auto policy = std::static_pointer_cast<const Policy>(held_policy(world, device));
   const Entry* const entry = policy->find({}, "a.corp", {});
   REQUIRE(entry);
   const auto memory = std::make_shared<modules::Memory>(1 << 20);
@@ -143,7 +129,7 @@ TEST_CASE("tls held key: a table says what its key can be used for") {
   CHECK(error(world.authority, true).empty());
   const auto device = std::make_shared<Device>(world.shown.key);
   device->failure = "the token is gone";
-  const auto policy = policy_of(world, device);
+  const auto policy = held_policy(world, device);
   CHECK(policy->try_out() == std::vector<std::string>{"TLS of a.corp: the key in [[tls_server]] is not available: the token is gone. "
                                                       "Connections pass encrypted until it is."});
   CHECK(policy->lines()[0].ends_with(", key in pkcs11:token=t;object=o"));

@@ -112,6 +112,35 @@ TEST_CASE(
   }
 }
 
+// With words that are not there, behind a good header.
+Slice unparsable(const Slice& frame) {
+  Buffer cut;
+  append(cut, frame.bytes().first(kFrameHeadBytes + kHeaderBytes));
+  cut.push_back(std::byte{0xFF});
+  write_frame_head(cut.size() - kFrameHeadBytes, cut.data());
+  return Slice::copy_of(cut);
+}
+
+TEST_CASE("SMB1: an unparsable response passes, but one to a request of ours ends the connection") {
+  Pair pair;
+  pair.server.files["F"] = some_bytes(5'000'000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  pair.run();
+  pair.server_waits = true;
+  const bool ours = GENERATE(true, false);
+  pair.client_sends(ours ? read(fid, 2'500'000, 10'000, 11) : flush(fid, 11));
+  pair.run();
+  REQUIRE_FALSE(pair.server.out.empty());
+  for (Slice& frame : pair.server.out) {
+    CHECK((parsed(frame).header.pid != Head{}.pid) == ours);
+    frame = unparsable(frame);
+  }
+  pair.server_waits = false;
+  pair.run();
+  CHECK(pair.aborted == ours);
+  CHECK(pair.at_client.empty() == ours);
+}
+
 TEST_CASE("SMB1: when another client breaks our oplock, promises are kept before the break is answered") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);

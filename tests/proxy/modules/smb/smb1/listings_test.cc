@@ -247,6 +247,24 @@ TEST_CASE("SMB1: a FIND_NEXT2 is answered although the client ends its search me
   CHECK(pair.near.quiet());
 }
 
+// The far half swallows both and pushes one page.
+TEST_CASE("SMB1: a client that sends a second FIND_NEXT2 of a search before the first is answered is reset") {
+  Lister lister;
+  Pair& pair = lister.pair;
+  pair.line(1'000'000);  // relaxed: the next page is fetched at once
+  pair.client_sends(lister.first());
+  while (pair.move_up()) {
+  }
+  pair.server_answers();
+  pair.server_waits = true;
+  pair.run();
+  lister.take(*pair.answer(), true);
+  pair.client_sends(lister.next());
+  CHECK_FALSE(pair.aborted);
+  pair.client_sends(lister.next());
+  CHECK(pair.aborted);
+}
+
 TEST_CASE("SMB1: with any crossing of messages each entry is listed once and each request answered once") {
   // In the last ones the server loses the client's position twice, one answer apart.
   const unsigned seed = GENERATE(range(1u, 201u), values({617u, 1079u, 1961u, 2493u}));

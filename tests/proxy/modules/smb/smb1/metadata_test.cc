@@ -184,6 +184,40 @@ TEST_CASE("SMB1: a client that repeatedly looks at an open file gets handles tha
   CHECK_FALSE(pair.aborted);
 }
 
+// It has opened a handle ahead.
+TEST_CASE("SMB1: queries and looks are answered when only the far half has as many opens as it tracks") {
+  Pair pair;
+  std::uint16_t mid = 10;
+  const auto look = [&] { return create("F", ++mid, {.access = 0x100080}); };
+  const auto query = [&](std::uint16_t fid) { return trans2(7, Fields{}.u16(fid).u16(0x102).bytes, ++mid); };
+  pair.server.files["F"] = some_bytes(1000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", mid)));
+  // The next opens are sent with this query, and the next look has its handle.
+  pair.ask(query(fid));
+  pair.ask(read(fid, 0, 1000, ++mid));
+  const std::uint16_t looked = fid_of(pair.ask(look()));
+  REQUIRE(pair.ask_here(close(looked, ++mid)));
+  pair.run();
+  REQUIRE(pair.server.handles.size() == 2);
+  for (std::size_t n = pair.server.handles.size(); n < OpenTable::kMostOpens; ++n) {
+    const std::string name = "N" + std::to_string(n);
+    pair.server.files[name];
+    REQUIRE(status_of(pair.ask(create(name, ++mid))) == 0);
+  }
+  REQUIRE(pair.server.handles.size() == OpenTable::kMostOpens);
+  SECTION("a query about the file is answered") {
+    pair.server.files["LAST"] = "12345";
+    const std::uint16_t last = fid_of(pair.ask(create("LAST", ++mid)));
+    CHECK(size_in(pair.ask(query(last))) == 5);
+  }
+  SECTION("another handle for a look is closed again") {
+    REQUIRE(pair.ask_here(look()));
+    pair.run();
+    CHECK(pair.server.handles.size() == OpenTable::kMostOpens);
+  }
+  CHECK_FALSE(pair.aborted);
+}
+
 TEST_CASE("SMB1: a path query for a file under an exclusive oplock is answered locally for a while") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100);

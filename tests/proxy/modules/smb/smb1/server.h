@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "proxy/modules/smb/smb1/requests.h"
+#include "proxy/modules/smb/smb1/responses.h"
 
 namespace longhaul::smb::smb1::testing {
 
@@ -16,9 +16,6 @@ class Server {
  public:
   std::map<std::string, std::string> files;
   std::map<std::string, unsigned> written;  // when, as QUERY_INFORMATION2 tells it
-  // At its first answer it is midnight (UTC) of 2020-01-01, and one o'clock at its place.
-  static constexpr std::uint64_t kTime = (11'644'473'600 + 1'577'836'800) * 10'000'000;
-  static constexpr unsigned kZone = 0x10000 - 60;
   static constexpr unsigned local_time(unsigned day, unsigned hour, unsigned second) {
     return (40u << 9 | 1u << 5 | day) | (hour << 11 | second / 2) << 16;
   }
@@ -53,8 +50,7 @@ class Server {
       if (handle.breaking) continue;
       handle.breaking = handle.oplock != 3;
       if (!handle.breaking) handle.oplock = 0;
-      out.push_back(make_frame({.command = 0x24, .pid = 0xFFFF, .tid = kTid, .uid = kUid, .mid = 0xFFFF},
-                               Fields{}.andx().u16(fid).u8(2).u8(to_level).u32(0).u16(0).u16(0).bytes, {}));
+      out.push_back(oplock_break(fid, to_level));
     }
   }
   bool is_broken(const std::string& name) const {
@@ -65,14 +61,8 @@ class Server {
 
   // Something is done to a file in a folder that is listened to.
   void notify(const std::string& name, unsigned action = 3) {
-    Buffer letters;
-    for (const char letter : name) letters.insert(letters.end(), {std::byte(letter), std::byte{0}});
-    const Buffer entry = Fields{}.u32(0).u32(action).u32(letters.size()).raw(letters).bytes;
-    const auto size = entry.size();
     for (const auto& [fid, head] : std::exchange(listening_, {}))
-      answer(head,
-             Fields{}.u8(0).u16(0).u32(size).u32(0).u32(size).u32(72).u32(0).u32(0).u32(0).u32(0).u8(0).bytes,
-             Fields{}.u8(0).raw(entry).bytes);
+      out.push_back(notify_response(head, name, action));
   }
   bool listens() const { return !listening_.empty(); }
   std::size_t folders() const {
@@ -109,19 +99,8 @@ class Server {
     }
     switch (head.command) {
       case 0x72:
-        return answer(head, Fields{}
-                                .u16(1)
-                                .u8(signing ? 0xF : 3)
-                                .u16(max_mpx)
-                                .u16(1)
-                                .u32(16644)
-                                .u32(65536)
-                                .u32(0)
-                                .u32(0x80F3FD & ~0x800000)
-                                .u64(kTime)
-                                .u16(kZone)
-                                .u8(0)
-                                .bytes);
+        out.push_back(negotiate_response(head, signing, max_mpx));
+        return;
       case 0x73:
         head.uid = kUid;
         return answer(head, Fields{}.andx().u16(0).bytes);
@@ -216,7 +195,6 @@ class Server {
   void go_on_with_deferred() {
     for (const Slice& request : std::exchange(deferred, {})) receive(request.bytes());
   }
-  static constexpr unsigned kUnicodeFlag = 0x8000;
   // Up to its end; letters beyond ASCII do not occur.
   static std::string text_of(const Head& head, Bytes bytes) {
     std::string text;
@@ -259,22 +237,7 @@ class Server {
     const int oplock = refuses_oplocks || folder || !alone || looks ? 0 : flags & 4 ? 2 : flags & 2 ? 1 : 0;
     handles[fid] = {name, oplock, false, looks, folder};
     const std::uint64_t end = folder ? 0 : files[name].size();
-    answer(head, Fields{}
-                     .andx()
-                     .u8(static_cast<unsigned>(oplock))
-                     .u16(fid)
-                     .u32(1)
-                     .u64(1)
-                     .u64(2)
-                     .u64(3)
-                     .u64(4)
-                     .u32(0x80)
-                     .u64(end)
-                     .u64(end)
-                     .u16(0)
-                     .u16(0)
-                     .u8(0)
-                     .bytes);
+    out.push_back(open_response(head, oplock, fid, end));
   }
 
   void do_read(Head head, Bytes words) {
@@ -288,19 +251,7 @@ class Server {
     if (words.size() == 24) offset |= std::uint64_t{load_le<std::uint32_t>(words, 20)} << 32;
     const std::size_t length =
         load_le<std::uint16_t>(words, 10) | std::size_t{load_le<std::uint16_t>(words, 14)} << 16;
-    const std::string data = offset < file.size() ? file.substr(offset, length) : std::string();
-    answer(head,
-           Fields{}
-               .andx()
-               .u16(0xFFFF)
-               .u16(0)
-               .u16(0)
-               .u16(data.size() & 0xFFFF)
-               .u16(60)
-               .u16(static_cast<unsigned>(data.size() >> 16))
-               .u64(0)
-               .bytes,
-           Fields{}.u8(0).text(data).bytes);
+    out.push_back(read_response(head, offset < file.size() ? file.substr(offset, length) : std::string()));
   }
 
   void do_write(Head head, Bytes message, Bytes words) {
@@ -323,8 +274,7 @@ class Server {
       if (file.size() < offset + length) file.resize(offset + length);
       file.replace(offset, length, data);
     }
-    answer(head,
-           Fields{}.andx().u16(length & 0xFFFF).u16(0).u16(static_cast<unsigned>(length >> 16)).u16(0).bytes);
+    out.push_back(write_response(head, length));
   }
 
   void transaction(Head head, Bytes message, Bytes words) {
@@ -333,31 +283,30 @@ class Server {
     switch (load_le<std::uint16_t>(words, 28)) {
       case 1:
         told_.reset();
-        return page(head, true);
+        return page(head, kSearch);
       case 2:
         if (!(load_le<std::uint16_t>(parameters, 10) & 8)) {
           // By name: the one behind it. A name that is gone is found where it was told last, else nowhere.
           const std::string name = text_of(head, parameters.subspan(12));
           if (name != told_) told_ = files.contains(name) ? name : "\xFF";
         }
-        return page(head, false);
+        return page(head, std::nullopt);
       case 3:
-        return answer_transaction(head, {},
-                                  Fields{}.u64(1 << 30).u64(free_bytes / 4096).u32(8).u32(512).bytes);
+        out.push_back(
+            trans2_response(head, {}, Fields{}.u64(1 << 30).u64(free_bytes / 4096).u32(8).u32(512).bytes));
+        return;
       case 5: {
         std::string name(as_text(parameters.subspan(6)).data());
         if (!name.empty() && name[0] == '\\') name.erase(0, 1);
         for (char& letter : name)
           letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-        const std::uint64_t size = files.contains(name) ? files[name].size() : 0;
-        return answer_transaction(head, Fields{}.u16(0).bytes,
-                                  Fields{}.u64(size).u64(size).u32(1).u8(0).u8(0).bytes);
+        out.push_back(size_response(head, files.contains(name) ? files[name].size() : 0));
+        return;
       }
       case 7: {
         const auto handle = handles.find(load_le<std::uint16_t>(parameters, 0));
-        const std::uint64_t size = handle == handles.end() ? 0 : files[handle->second.name].size();
-        return answer_transaction(head, Fields{}.u16(0).bytes,
-                                  Fields{}.u64(size).u64(size).u32(1).u8(0).u8(0).bytes);
+        out.push_back(size_response(head, handle == handles.end() ? 0 : files[handle->second.name].size()));
+        return;
       }
       case 8: {
         const auto handle = handles.find(load_le<std::uint16_t>(parameters, 0));
@@ -365,77 +314,22 @@ class Server {
         if (handle != handles.end() && (level == 0x104 || level == 1020))
           files[handle->second.name].resize(
               load_le<std::uint64_t>(message, load_le<std::uint16_t>(words, 24)));
-        return answer_transaction(head, Fields{}.u16(0).bytes, {});
+        out.push_back(trans2_response(head, Fields{}.u16(0).bytes, {}));
+        return;
       }
       default:
         head.status = 0xC00000BB;
         return answer(head, {});
     }
   }
-
-  // SMB_FIND_FILE_BOTH_DIRECTORY_INFO, [MS-CIFS] 2.2.8.1.7
-  void page(const Head& head, bool first) {
-    Buffer data;
-    unsigned count = 0;
-    const auto as_sent = [&head](const std::string& name) {
-      Buffer letters;
-      for (const char letter : name) {
-        letters.push_back(std::byte(letter));
-        if (head.flags2 & kUnicodeFlag) letters.push_back(std::byte{0});
-      }
-      return letters;
-    };
-    std::size_t last_at = 0;
+  void page(const Head& head, std::optional<std::uint16_t> begun) {
+    Page page(head);
     auto at = told_ ? files.upper_bound(*told_) : files.begin();
-    for (; at != files.end() && count < page_entries; ++at, ++count) {
+    for (; at != files.end() && page.count() < page_entries; ++at) {
       told_ = at->first;
-      if (count) {
-        while (data.size() % 8) data.push_back(std::byte{0});
-        store_le<std::uint32_t>(data.data() + last_at, static_cast<std::uint32_t>(data.size() - last_at));
-      }
-      last_at = data.size();
-      append(data, Fields{}
-                       .u32(0)
-                       .u32(count + 1)
-                       .u64(0)
-                       .u64(0)
-                       .u64(0)
-                       .u64(0)
-                       .u64(at->second.size())
-                       .u64(0)
-                       .u32(0x80)
-                       .u32(as_sent(at->first).size())
-                       .u32(0)
-                       .u8(0)
-                       .u8(0)
-                       .raw(Buffer(24))
-                       .raw(as_sent(at->first))
-                       .bytes);
+      page.add(at->first, at->second.size());
     }
-    Fields parameters;
-    if (first) parameters.u16(0x55);
-    parameters.u16(count).u16(at == files.end() ? 1 : 0).u16(0).u16(static_cast<unsigned>(last_at));
-    answer_transaction(head, parameters.bytes, data);
-  }
-
-  void answer_transaction(const Head& head, const Buffer& parameters, const Buffer& data) {
-    const unsigned parameter_bytes = static_cast<unsigned>(parameters.size());
-    const unsigned pad = (4 - parameter_bytes % 4) % 4;
-    answer(head,
-           Fields{}
-               .u16(parameter_bytes)
-               .u16(static_cast<unsigned>(data.size()))
-               .u16(0)
-               .u16(parameter_bytes)
-               .u16(56)
-               .u16(0)
-               .u16(static_cast<unsigned>(data.size()))
-               .u16(56 + parameter_bytes + pad)
-               .u16(0)
-               .u8(0)
-               .u8(0)
-               .bytes,
-           Fields{}.u8(0).raw(parameters).raw(Buffer(pad)).raw(data).bytes);
+    out.push_back(page.response(begun, at == files.end()));
   }
 
   struct RawWrite {
@@ -446,7 +340,8 @@ class Server {
   };
   std::optional<RawWrite> raw_write_;
   std::map<std::uint16_t, Head> listening_;  // by FID
-  std::optional<std::string> told_;          // of a listing, the last
+  static constexpr std::uint16_t kSearch = 0x55;  // its id: there is one at a time
+  std::optional<std::string> told_;               // by it, last
 };
 
 }  // namespace longhaul::smb::smb1::testing

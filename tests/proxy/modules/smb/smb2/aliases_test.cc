@@ -3,13 +3,7 @@
 
 #include "tests/proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kBatch;
-using model::kNone;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 constexpr std::uint32_t kLook = access::read_attributes | access::synchronize;
@@ -173,7 +167,7 @@ TEST_CASE("a file about to be deleted waits for the opens that the server must k
   REQUIRE(look);
   const auto set = world.send({.credit_charge = 1, .command = Command::set_info}, [&](LittleEndianWriter& w) {
     w.u16(33), w.u8(1), w.u8(file_info::disposition), w.u32(1), w.u16(96), w.u16(0), w.u32(0);
-    model::put(w, *held.file);
+    put(w, *held.file);
     w.u8(1);
   });
   CHECK(world.status(set) == Status::success);
@@ -275,3 +269,5 @@ TEST_CASE("with and without aliases a program gets the same results in any order
     CHECK_FALSE(world.aborted);
   }
 }
+
+}  // namespace longhaul::smb::smb2::model

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kBatch;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 // Two connections of one client; the second is up to binding.
@@ -96,3 +91,5 @@ TEST_CASE("connections of other clients, and ended ones, do not count as channel
   REQUIRE(other.status(other.send_read(*file, 0, 5)) == Status::success);
   CHECK(other.server.done[Command::read] == reads);
 }
+
+}  // namespace longhaul::smb::smb2::model

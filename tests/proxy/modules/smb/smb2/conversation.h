@@ -126,6 +126,13 @@ inline Body query_info_request_body(const FileId& file, std::uint8_t info_class)
     put(out, file), out.u8(0);
   });
 }
+inline Body query_directory_request_body(const FileId& file, std::uint8_t info_class = file_info::names,
+                                         std::uint8_t flags = 0) {
+  return Body([&](auto& out) {
+    out.u16(33), out.u8(info_class), out.u8(flags), out.u32(0), put(out, file);
+    out.u16(kHeaderBytes + 32), out.u16(2), out.u32(4096), out.u16('*');
+  });
+}
 inline Body set_info_request_body(const FileId& file, std::uint8_t info_class) {
   return Body([&](auto& out) {
     out.u16(33), out.u8(static_cast<std::uint8_t>(InfoType::file)), out.u8(info_class), out.u32(8);
@@ -138,6 +145,23 @@ inline Body buffer_answer_body(std::string_view buffer) {
     out.u16(9), out.u16(kHeaderBytes + 8), out.u32(static_cast<std::uint32_t>(buffer.size()));
     out.bytes(as_bytes(buffer));
   });
+}
+
+// FileNamesInformation of these files ([MS-FSCC] 2.4.33).
+inline Body names_answer_body(std::initializer_list<std::string_view> names) {
+  std::string buffer;
+  for (const std::string_view& name : names) {
+    const bool is_last = &name == names.end() - 1;
+    const std::string wide = utf16(name);
+    Buffer entry;
+    LittleEndianWriter out(entry);
+    const std::size_t bytes = (12 + wide.size() + 7) / 8 * 8;
+    out.u32(is_last ? 0 : static_cast<std::uint32_t>(bytes)), out.u32(0);
+    out.u32(static_cast<std::uint32_t>(wide.size())), out.bytes(as_bytes(wide));
+    if (!is_last) entry.resize(bytes);
+    buffer += as_text(entry);
+  }
+  return buffer_answer_body(buffer);
 }
 
 struct Granted {
@@ -247,6 +271,17 @@ inline Message compound(std::initializer_list<std::pair<Header, Body>> elements)
   std::byte head[kFrameHeadBytes];
   write_frame_head(message.size(), head);
   return message_of(Slice::joined(head, message));
+}
+
+// Opens a directory and lists its beginning, as Linux does.
+inline Message create_and_list_request(AnyId create, AnyId query, std::uint8_t info_class = file_info::names,
+                                       std::uint8_t flags = 0) {
+  const Slice opens = create_request(create, "dir").frame.bytes;
+  return compound({{request_header(Command::create, create), Body([&](auto& out) {
+                      out.bytes(opens.bytes().subspan(kFrameHeadBytes + kHeaderBytes));
+                    })},
+                   {request_header(Command::query_directory, query, {.flags = header_flags::related}),
+                    query_directory_request_body(kPreviousFile, info_class, flags)}});
 }
 
 // ---- the usual beginning: ids 0 to 2

@@ -2,11 +2,7 @@
 // Durable handles and early answers exclude each other: a client that was granted the one gets no other.
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 constexpr std::size_t kBlock = 65536;
@@ -27,7 +23,7 @@ struct Asked {
 };
 
 std::optional<CreateResponse> open_durable(World& world, std::string_view name, const Asked& asked = {}) {
-  const std::string wide = model::utf16(name);
+  const std::string wide = utf16(name);
   const Buffer first(16), second = bytes_of_v2(asked.flags);
   CreateRequest request;
   request.oplock = asked.oplock;
@@ -208,3 +204,5 @@ TEST_CASE("a client that reopens a file after a reset lost promised writes is to
   CHECK(opens(0, "a", anew ? Disposition::overwrite_if : Disposition::open) == anew);
   CHECK(opens(0, "a", Disposition::open));
 }
+
+}  // namespace longhaul::smb::smb2::model

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kBatch;
-using model::kNone;
-using model::promises_add_up;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 std::string random_bytes(std::mt19937& random, std::size_t size) {
@@ -389,3 +382,5 @@ TEST_CASE("more than the line carries in two seconds is not promised, and is ans
   CHECK(world.status(world.send_close(*file)) == Status::success);
   CHECK(world.server.files["a"].size() == 6u << 19);
 }
+
+}  // namespace longhaul::smb::smb2::model

@@ -3,13 +3,7 @@
 // end.
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kBatch;
-using model::kNone;
-using model::promises_add_up;
-using model::World;
+namespace longhaul::smb::smb2::model {
 
 TEST_CASE("a full disk at any write is reported to the client at CLOSE at the latest") {
   for (int full = 0; full < 12; ++full) {
@@ -210,3 +204,5 @@ TEST_CASE("an early CLOSE that the server refuses resets, and is on record if th
   CHECK(world.aborted);
   CHECK(lost->waiting() == (writes ? 1 : 0));
 }
+
+}  // namespace longhaul::smb::smb2::model

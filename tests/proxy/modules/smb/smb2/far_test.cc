@@ -38,9 +38,19 @@ struct FarAlone {
     far.frame_from_lan(now, message_of(build_message(header, body.bytes)).frame);
     collect();
   }
+  // An answer whose header says that another one begins within it.
+  void server_unparsable(Command command, AnyId id) {
+    Header header = answer(command, id, empty_body()).header();
+    header.next_command = 8;
+    far.frame_from_lan(now, {FrameKind::smb2, build_message(header, empty_body().bytes)});
+    collect();
+  }
   void collect() {
-    while (auto output = out.poll())
+    while (auto output = out.poll()) {
       if (auto* bytes = std::get_if<modules::ToLan>(&*output)) splitter.push(bytes->bytes);
+      passed += std::holds_alternative<modules::ToStream>(*output);
+      aborted |= std::holds_alternative<modules::Abort>(*output);
+    }
     while (auto frame = splitter.next().value()) at_server.push_back(parse_message(*frame).value());
   }
   // The number of the last one; none: it never came.
@@ -68,6 +78,8 @@ struct FarAlone {
   Far far{out};
   FrameSplitter splitter{Framing::direct_tcp};
   std::vector<Message> at_server;
+  std::size_t passed = 0;  // frames to the client
+  bool aborted = false;
 };
 
 }  // namespace
@@ -103,6 +115,27 @@ TEST_CASE("where nothing can be sent any more, the CLOSE of a look at a file kee
   }
   CHECK(looks > 0);
   CHECK((without_id > 0) == before);
+}
+
+TEST_CASE("an unparsable response passes, but one to a request of ours ends the connection") {
+  const bool ours = GENERATE(true, false);
+  FarAlone alone(40);
+  alone.now += 1s;
+  alone.far.on_timeout(alone.now);
+  alone.collect();
+  const auto look = alone.look();
+  REQUIRE(look);
+  alone.client(request(Command::flush, 4, flush_request_body(kFile)));
+  REQUIRE_FALSE(alone.sent(Command::flush, kFile));  // it waits for the look
+  alone.client(request(Command::echo, 5, empty_body()));
+  const std::size_t passed = alone.passed;
+  if (ours) {
+    alone.server_unparsable(Command::create, *look);
+  } else {
+    alone.server_unparsable(Command::echo, 5);
+  }
+  CHECK(alone.aborted == ours);
+  CHECK((alone.passed == passed) == ours);
 }
 
 }  // namespace longhaul::smb::smb2::test

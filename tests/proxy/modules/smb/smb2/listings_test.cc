@@ -3,12 +3,7 @@
 
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kNone;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 std::vector<std::string> names_in(const Message& answer) {
@@ -278,3 +273,5 @@ TEST_CASE("a listing continues at a server that does not confirm a watch") {
   list_to_the_end(world, *directory, 200, 0, rest);
   CHECK(rest.back() == world.server.listing.back());
 }
+
+}  // namespace longhaul::smb::smb2::model

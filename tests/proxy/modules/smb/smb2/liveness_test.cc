@@ -6,13 +6,7 @@
 
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kBatch;
-using model::kNone;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 using namespace std::chrono_literals;
@@ -278,6 +272,8 @@ TEST_CASE("SMB2: every request is answered in the end, whatever piles up on its 
     for (const auto& [name, content] : client.model) REQUIRE((client.server.files[name] == content));
     REQUIRE(client.near().quiet());
     REQUIRE(client.far().quiet());
-    REQUIRE(model::promises_add_up(client));
+    REQUIRE(promises_add_up(client));
   }
 }
+
+}  // namespace longhaul::smb::smb2::model

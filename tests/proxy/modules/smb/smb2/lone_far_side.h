@@ -6,6 +6,7 @@
 #include <set>
 
 #include "proxy/modules/smb/smb2/parts.h"
+#include "tests/proxy/modules/smb/crossing.h"
 #include "tests/proxy/modules/smb/smb2/conversation.h"
 
 namespace longhaul::smb::smb2::test {
@@ -38,13 +39,7 @@ class LoneFarSide final : public FarSide, private OwnRequests {
   }
   // The server goes on with the last request later.
   void begin_last(TimePoint now) { sent.back().begun(now); }
-  std::vector<TwinMessage> told() {
-    std::vector<TwinMessage> messages;
-    while (auto output = out_.poll())
-      if (auto* message = std::get_if<modules::ToTwin>(&*output))
-        messages.push_back(decode(message->message.bytes()).value());
-    return messages;
-  }
+  std::vector<TwinMessage> told() { return smb::testing::messages_in(out_); }
 
   Connection& connection() override { return connection_; }
   Outputs& out() override { return out_; }

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kBatch;
-using model::kNone;
-using model::World;
+namespace longhaul::smb::smb2::model {
 
 TEST_CASE("queries made for earlier files are sent with the next open, and answered locally") {
   World world(4);
@@ -219,3 +214,5 @@ TEST_CASE("a file's position is where the client has read to, whoever answered a
     CHECK(position() == 100'000);
   }
 }
+
+}  // namespace longhaul::smb::smb2::model

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "proxy/modules/smb/smb2/conversation.h"
+#include "proxy/modules/smb/smb2/lone_near_side.h"
 
 using namespace longhaul;
 using namespace longhaul::smb;
@@ -13,41 +13,9 @@ using namespace longhaul::smb::smb2::test;
 
 namespace {
 
-// A near half without parts that notes what it is asked to answer.
-struct LossesSide final : NearSide {
-  Connection tracked;
-  Outputs outputs;
-  modules::Counters counted;
-  Surroundings around;
-  std::vector<MessageId> answered;
-
-  Connection& connection() override { return tracked; }
-  Outputs& out() override { return outputs; }
-  modules::Counters& counters() override { return counted; }
-  const Surroundings& surroundings() const override { return around; }
-  void answer(TimePoint, MessageId id, Slice, Told) override { answered.push_back(id); }
-  void pass_on(TimePoint, const Message&) override {}
-  void drop_file(const FileGroup&) override {}
-  void has_read(const Open&, std::uint64_t, std::uint32_t, std::uint32_t) override {}
-  void answer_create(TimePoint, const Message&, Slice, const std::vector<Slice>&) override {}
-  std::optional<bool> may_be_bypassed(SessionId) const override { return false; }
-  void again(TimePoint, const TwinMessage&, const Slice&) override {}
-  bool has_promised() const override { return false; }
-  bool owes(const Open&) const override { return false; }
-  void mark(const Open&) override {}
-  void unmark(const OpenKey&) override {}
-  void wasted(std::uint64_t) override {}
-
-  bool aborts() {
-    bool found = false;
-    while (const auto output = outputs.poll()) found |= std::holds_alternative<modules::Abort>(*output);
-    return found;
-  }
-};
-
 struct Losing {
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(1);
-  LossesSide side;
+  LoneNearSide side;
   LostFiles files{*lost, {}, [this]() -> Connection& { return side.tracked; }};
   NearLosses losses{side, lost, {}, files};
 
@@ -129,15 +97,9 @@ TEST_CASE("the far half hears that the client has read an error that passed") {
   t.side.tracked.on_request(create_request(12, "elsewhere"));
   const Message failed = error(Command::create, 12, Status::lost_writebehind_data);
   t.losses.on_outcome(t.side.tracked.on_response(failed));
-  const auto told = [&] {
-    std::size_t count = 0;
-    while (const auto output = t.side.outputs.poll())
-      count += std::holds_alternative<modules::ToTwin>(*output);
-    return count;
-  };
   t.losses.client_goes_on();
-  CHECK(told() == 0);
+  CHECK(t.side.told().empty());
   t.losses.arrived(t.losses.awaited());
   t.losses.client_goes_on();
-  CHECK(told() == 1);
+  CHECK(t.side.told().size() == 1);
 }

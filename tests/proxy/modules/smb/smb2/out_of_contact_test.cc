@@ -2,14 +2,10 @@
 // The oplocks that we hold for clients while the halves are out of contact.
 #include "tests/proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kNone;
-using model::World;
-using namespace std::chrono_literals;
-
+namespace longhaul::smb::smb2::model {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::uint32_t kReads = access::read_data | access::read_attributes;
 
@@ -164,3 +160,5 @@ TEST_CASE("a client that reopens its file waits for no round trip before our opl
     CHECK_FALSE(world.aborted);
   }
 }
+
+}  // namespace longhaul::smb::smb2::model

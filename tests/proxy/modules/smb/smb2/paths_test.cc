@@ -2,13 +2,7 @@
 // Promises where a client could bind a connection to its session that does not pass the pair.
 #include "proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kNone;
-using model::kServerAddress;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 void add_interface(Buffer& list, const modules::Address& address) {
@@ -147,3 +141,5 @@ TEST_CASE("a client that learns another address gets no promises after it has as
   world.server.failing.clear();
   CHECK(world.server.files["b"] == "hello");
 }
+
+}  // namespace longhaul::smb::smb2::model

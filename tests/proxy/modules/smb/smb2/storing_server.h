@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of an SMB2 server that keeps what is written, runs out of space, lists and breaks oplocks: requests
-// are done at any later time, in any order. model.h sends its requests; a server whose bytes tell their
+// are done at any later time, in any order. requester.h sends them; a server whose bytes tell their
 // version, for readers, is model_server.h.
 #pragma once
 #include <algorithm>

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/proxy/modules/smb/smb2/model.h"
 
-using namespace longhaul;
-using namespace longhaul::smb;
-using namespace longhaul::smb::smb2;
-using model::kNone;
-using model::World;
-
+namespace longhaul::smb::smb2::model {
 namespace {
 
 std::uint64_t room(World& world, const FileId& file) {
   const auto answer =
       world.wait(world.send({.credit_charge = 1, .command = Command::query_info}, [&](LittleEndianWriter& w) {
         w.u16(41), w.u8(2), w.u8(fs_info::full_size), w.u32(4096), w.zeros(16);
-        model::put(w, file);
+        put(w, file);
         w.u8(0);
       }));
   REQUIRE(answer);
@@ -111,7 +106,7 @@ TEST_CASE("strict: a volume's size is asked at the server when the looks end, or
     const MessageId asked =
         world.send({.credit_charge = 1, .command = Command::query_info}, [&](LittleEndianWriter& w) {
           w.u16(41), w.u8(2), w.u8(fs_info::full_size), w.u32(4096), w.zeros(16);
-          model::put(w, file);
+          put(w, file);
           w.u8(0);
         });
     CHECK_FALSE(world.answers.contains(asked));
@@ -193,3 +188,5 @@ TEST_CASE("a volume's size is requested again after this client has written") {
     CHECK_FALSE(world.aborted);
   }
 }
+
+}  // namespace longhaul::smb::smb2::model
