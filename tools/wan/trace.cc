@@ -66,9 +66,10 @@ std::string starlink(Chance& chance, double seconds) {
 }
 
 // Frames gathered for one transmission: the line stands still while others transmit, and then takes what
-// waited at once.
+// waited at once. The queue is given in bytes: as a time it would be that of the present rate, so next to
+// nothing while the line stands still.
 std::string wifi(Chance& chance, double seconds) {
-  std::string out = line(0, "delay=15ms queue=200ms");
+  std::string out = line(0, "delay=15ms queue=1MiB");
   for (double at = 0; at < seconds;) {
     out += line(at, "rate=120mbit");
     at += 0.002 + 0.004 * chance.draw();

@@ -16,7 +16,7 @@ Plan CruisePhase::begin(TimePoint now, Duration time) {
 }
 
 double CruisePhase::gain(const LineModel& line) {
-  const double error = seconds(LineModel::kQueue - line.watch.queue());
+  const double error = seconds(line.kept_queue() - line.watch.queue());
   return 1 + std::clamp(error / (4 * seconds(line.span())), -0.05, 0.02);
 }
 
@@ -29,13 +29,13 @@ CruisePhase::Next CruisePhase::next(TimePoint now, const LineModel& line) const 
 }
 
 bool CruisePhase::may_ease(TimePoint now, const LineModel& line) const {
-  return line.watch.queue() > LineModel::kQueue + LineModel::times(line.span(), line.step_size()) &&
+  return line.watch.queue() > line.kept_queue() + LineModel::times(line.span(), line.step_size()) &&
          now - eased_at_ > line.span() * 4 / 5;
 }
 
 void CruisePhase::ease(TimePoint now, LineModel& line) {
   eased_at_ = now;
-  const double excess = seconds(line.watch.queue() - LineModel::kQueue);
+  const double excess = seconds(line.watch.queue() - line.kept_queue());
   line.set_rate(line.rate() * (1 - std::min(0.1, 0.25 * excess / seconds(line.span()))));
 }
 

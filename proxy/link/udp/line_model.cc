@@ -66,11 +66,15 @@ Duration LineModel::span() const {
 
 bool LineModel::is_stretched() const { return span() > std::max(watch.base_rtt(), kShortestPhase); }
 
-Duration LineModel::queue_target() const { return 4ms + watch.base_rtt() / 7; }
+// More is not needed: what waits is carried much faster than it comes.
+Duration LineModel::kept_queue() const { return kQueue + watch.usual_pause() * 3 / 4; }
 
-Duration LineModel::queue_limit() const { return watch.base_rtt() / 2 + 15ms; }
+// Each pause makes a queue of its length, which belongs to nobody else.
+Duration LineModel::queue_target() const { return 4ms + watch.base_rtt() / 7 + watch.usual_pause(); }
 
-bool LineModel::is_calm() const { return watch.queue() < kQueue + 2ms + watch.base_rtt() / 32; }
+Duration LineModel::queue_limit() const { return watch.base_rtt() / 2 + 15ms + watch.usual_pause(); }
+
+bool LineModel::is_calm() const { return watch.queue() < kept_queue() + 2ms + watch.base_rtt() / 32; }
 
 std::optional<double> LineModel::carried(const std::optional<DeliveryRate>& delivery) const {
   if (!delivery) return std::nullopt;

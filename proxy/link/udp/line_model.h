@@ -43,6 +43,7 @@ class LineModel {
   Duration span() const;
   // So few packets are sent in a round trip that each step takes longer.
   bool is_stretched() const;
+  Duration kept_queue() const;    // so that the line is never idle
   Duration queue_target() const;  // more than is left there on purpose
   Duration queue_limit() const;   // beyond what this sender makes itself
   // Hardly anything waits in the queue.
@@ -60,7 +61,7 @@ class LineModel {
   double share() const { return sharing.of(rate_); }  // ours of what the line carries, 0 to 1
   double step_size() const { return sharing.step_size(watch, span()); }
 
-  static constexpr Duration kQueue = std::chrono::milliseconds(1);  // kept, so that the line is never idle
+  static constexpr Duration kQueue = std::chrono::milliseconds(1);  // the least that is kept
 
   static Duration times(Duration time, double factor) {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));

@@ -8,6 +8,7 @@
 #include "proxy/link/udp/longer_path.h"
 #include "proxy/link/udp/rate_law.h"
 #include "proxy/link/udp/recent_delay.h"
+#include "proxy/link/udp/usual_pause.h"
 
 namespace longhaul::link::udp {
 
@@ -40,7 +41,7 @@ class LineWatch {
                                                 .capacity = line.capacity,
                                                 .loss = line.loss,
                                                 .alone = line.alone,
-                                                .base_rtt = base_rtt(),
+                                                .usual_rise = usual_rise(),
                                                 .queue = queue(),
                                                 .variation = variation()});
     if (became_longer_) {
@@ -48,7 +49,10 @@ class LineWatch {
       forward_.base.restart(sample.now, longer_.least_delay());
     }
     if (sample.rtt) rtt_.add(sample.now, lag(), *sample.rtt);
-    if (sample.forward_delay) forward_.add(sample.now, lag(), *sample.forward_delay);
+    if (sample.forward_delay) {
+      forward_.add(sample.now, lag(), *sample.forward_delay);
+      pauses_.add(sample.now, *sample.forward_delay);
+    }
   }
 
   // Only such packets indicate a queue. Repairs need a little room in a packet of data.
@@ -79,10 +83,15 @@ class LineWatch {
   }
   // The mean difference of delays from one packet to the next: random delays of hosts and lines.
   Duration variation() const { return forward_.recent.variation(); }
+  // How long the line pauses again and again; 0 if it does not.
+  Duration usual_pause() const { return pauses_.value(); }
   // A growing queue is detected this much later.
   Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, RecentDelay::kShortWhile, kLongWhile); }
 
  private:
+  // The laws tolerate so much queue, and a pause of the line does not make the path longer.
+  Duration usual_rise() const { return std::max<Duration>(base_rtt() / 16, 2 * usual_pause()); }
+
   static constexpr Duration kLongWhile = std::chrono::milliseconds(50);
 
   struct Delays {
@@ -101,6 +110,7 @@ class LineWatch {
   Delays rtt_, forward_;  // of full packets
   BaseDelay small_rtt_;   // of the others
   LongerPath longer_;
+  UsualPause pauses_;
   bool became_longer_ = false;
 };
 

@@ -58,7 +58,7 @@ void LongerPath::set_gain(const RateSample& sample, const Known& known) {
 
 Duration LongerPath::rise_between(const Packet& before, const Packet& packet, const Known& known) {
   const Duration rise = packet.delay - before.delay;
-  if (rise < std::max({kSmallestRise, known.base_rtt / 16, 4 * known.variation})) return Duration{0};
+  if (rise < std::max({kSmallestRise, known.usual_rise, 4 * known.variation})) return Duration{0};
   const auto between = static_cast<double>(packet.dispatched_bytes - before.dispatched_bytes);
   return time_of(between, known.rate) > rise / 2 ? Duration{0} : rise;
 }

@@ -23,7 +23,7 @@ class LongerPath {
     double capacity = 0;  // including the traffic of others; at least `rate`
     double loss = 0;      // share of packets lost at any rate
     bool alone = true;    // there is hardly any other traffic on the line
-    Duration base_rtt{0};
+    Duration usual_rise{0};  // delays rise at once by as much without a reason
     Duration queue{0};
     Duration variation{0};  // the usual difference of delays between consecutive packets
   };

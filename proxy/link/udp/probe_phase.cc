@@ -56,7 +56,7 @@ ProbePhase::Next ProbePhase::conclude(TimePoint now, LineModel& line, SeenCapaci
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(line.span());
   // Neither a queue nor losses caused by this sender: then the line can carry more than measured, and the gap
   // was local. On a busy host timers are late; a client that waits for each block leaves gaps.
-  if (rise < 0 && (after < seconds(LineModel::kQueue) || (line.is_calm() && line.share() > 0.8)) &&
+  if (rise < 0 && (after < seconds(line.kept_queue()) || (line.is_calm() && line.share() > 0.8)) &&
       !tests.is_policed()) {
     // Whether losses are of our making a test tells, and before it is a reason to test.
     if (!tests.is_harmless()) tests.test_soon();

@@ -165,6 +165,7 @@ void changing_lines(std::uint64_t seeds) {
       {"5G", "trace 5g"},
       {"Starlink", "trace starlink"},
       {"Wi-Fi", "trace wifi"},
+      {"Wi-Fi that keeps two packets in a pause", "trace wifi queue=200ms"},
       {"10 Mbit/s 40 ms, queue 1 s", "0 rate=10mbit delay=20ms queue=1s\n"},
       {"10 Mbit/s 40 ms, queue 4 s", "0 rate=10mbit delay=20ms queue=4s\n"},
       {"10 Mbit/s 40 ms, queue 4 s, beside CUBIC", "0 rate=10mbit delay=20ms queue=4s\n", Beside::cubic, 40,

@@ -41,9 +41,12 @@ double Changes::mean_bits(Duration time) const {
 Changes read_changes(const std::string& schedule, std::uint64_t seed) {
   std::string text = schedule;
   if (schedule.starts_with("trace ")) {
-    const auto trace = wan::make_trace({.kind = schedule.substr(6), .seed = seed});
+    const std::string words = schedule.substr(6);
+    const auto kind_ends = std::min(words.find(' '), words.size());
+    const auto trace = wan::make_trace({.kind = words.substr(0, kind_ends), .seed = seed});
     if (!trace) Simulation::fail(trace.error().c_str());
     text = trace->text;
+    text.insert(text.find('\n'), words.substr(kind_ends));
   }
   const auto parsed = wan::parse_schedule(text);
   if (!parsed) Simulation::fail(parsed.error().c_str());

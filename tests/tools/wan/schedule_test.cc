@@ -115,6 +115,23 @@ TEST_CASE("every kind of trace is a valid schedule, the same for the same seed")
   CHECK(std::count(longest.begin(), longest.end(), '\n') < 1'000'000);
 }
 
+TEST_CASE("the line of a Wi-Fi trace keeps what comes while it stands still") {
+  const auto schedule = parse_schedule(make_trace({.kind = "wifi", .length = 1s})->text);
+  REQUIRE(schedule.has_value());
+  LineSettings settings;
+  int stands = 0;
+  for (const auto& step : schedule->steps) {
+    for (const std::string& assignment : step.assignments)
+      (void)apply(settings, assignment.substr(0, assignment.find('=')),
+                  assignment.substr(assignment.find('=') + 1));
+    const auto link = resolve(settings).b_to_a;
+    if (link.rate_bits > 1000) continue;
+    ++stands;
+    CHECK(link.queue_bytes == 1 << 20);
+  }
+  CHECK(stands > 50);
+}
+
 TEST_CASE("the rate of an LTE trace wanders as published: 200 packets a second in a root of a second") {
   const auto schedule = parse_schedule(make_trace({.kind = "lte", .seed = 5, .length = 10000s})->text);
   REQUIRE(schedule.has_value());

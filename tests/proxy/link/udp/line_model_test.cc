@@ -51,6 +51,28 @@ TEST_CASE("a queue is the delay above the least that was seen") {
   CHECK_FALSE(at.line.stood_still(at.now));  // its rate meanwhile is not known
 }
 
+TEST_CASE("pauses of a radio are no doubt about the path, and a queue of their length is nobody else's") {
+  PhaseLine at;
+  const auto pass = [&](Duration time) {  // a packet each millisecond, of 12 ms the line stands still for 9
+    int doubts = 0;
+    for (const TimePoint end = at.now + time; at.now < end; at.now += 1ms) {
+      const bool doubted = at.line.watch.doubts();
+      const auto waits = std::max<Duration>(9ms - at.now.time_since_epoch() % 12ms, Duration{0});
+      at.line.on_sample(at.sample(waits), {.capacity = kPhaseRate});
+      doubts += at.line.watch.doubts() && !doubted;
+    }
+    return doubts;
+  };
+  const Duration target = at.line.queue_target(), limit = at.line.queue_limit();
+  CHECK(at.line.kept_queue() == LineModel::kQueue);
+  pass(5s);
+  CHECK(pass(5s) == 0);
+  CHECK(at.line.watch.usual_pause() > 7ms);
+  CHECK(at.line.kept_queue() > 6ms);
+  CHECK(at.line.queue_target() == target + at.line.watch.usual_pause());
+  CHECK(at.line.queue_limit() == limit + at.line.watch.usual_pause());
+}
+
 TEST_CASE("what was concluded while a longer path looked like a queue is undone") {
   PhaseLine at;
   const auto pass = [&](Duration later, Duration time) {

@@ -38,7 +38,7 @@ struct PathSender {
       on_way.pop_front();
       for (const RateSample& other : on_way) arrived.in_flight_bytes += other.acked_bytes;
       longer |=
-          path.on_sample(arrived, {.rate = 1e6, .capacity = 1e6, .base_rtt = 40ms, .queue = Duration{0}});
+          path.on_sample(arrived, {.rate = 1e6, .capacity = 1e6, .queue = Duration{0}});
     }
     return longer;
   }

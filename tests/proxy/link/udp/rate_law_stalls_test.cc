@@ -62,6 +62,30 @@ TEST_CASE("a short stall of the line or a host is not taken for a slower line") 
         }
 }
 
+TEST_CASE("a line that pauses for some milliseconds again and again, as Wi-Fi does, is used") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    Run run({.bits = 120e6, .rtt = 30ms, .queue_bytes = 1'000'000}, law, 120e6);
+    const Path moves = run.path;
+    Path stands = moves;
+    stands.bits = 1e3;
+    const auto pauses = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        run.change(moves);
+        run.network.run_for(std::chrono::milliseconds(2 + i * 7 % 5));  // 2 to 6
+        run.change(stands);
+        run.network.run_for(std::chrono::milliseconds(2 + i * 13 % 9));  // 2 to 10
+      }
+    };
+    pauses(900);
+    const TimePoint from = run.network.now();
+    run.flow.sender.reset_rtt();
+    pauses(900);
+    INFO("law " << static_cast<int>(law));
+    CHECK(run.flow.rate(from, run.network.now()) > 0.9 * 0.4 * moves.bits);
+    CHECK(run.flow.sender.rtt_ms().percentile(50) < 30 + 30);
+  }
+}
+
 TEST_CASE("a sender that stalls briefly loses nothing in a short queue afterwards") {
   Run run({.bits = 200e6, .rtt = 1ms}, Law::paced, 200e6);
   run.network.run_for(1s);
