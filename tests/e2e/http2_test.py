@@ -239,7 +239,9 @@ class Http2Prefetch(Http2):
         # Twice what the browser requests after the object has expired, on a busy machine.
         counted = self.counted("tls")
         ahead, used = (counted[name] - before[name] for name in ("objects_ahead", "objects_ahead_used"))
-        self.assertEqual(ahead, OBJECTS)
+        # All of them, but what the browser asks for before its turn comes, on a busy machine.
+        self.assertGreater(ahead, 0)
+        self.assertLessEqual(ahead, OBJECTS)
         if seconds < 8:
             self.assertGreater(used, 0)
         self.assertEqual(sum(map(self.asked_over_tls, names)), ahead + OBJECTS - used)
