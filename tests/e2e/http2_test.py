@@ -244,7 +244,10 @@ class Http2Prefetch(Http2):
         self.assertLessEqual(ahead, OBJECTS)
         if seconds < 8:
             self.assertGreater(used, 0)
-        self.assertEqual(sum(map(self.asked_over_tls, names)), ahead + OBJECTS - used)
+        # At most once ahead and once for the browser, whose request may cross the object.
+        asked = [self.asked_over_tls(name) for name in names]
+        self.assertLessEqual(set(asked), {1, 2})
+        self.assertGreaterEqual(sum(asked), ahead + OBJECTS - used)
 
 
 if __name__ == "__main__":
