@@ -27,7 +27,8 @@ inline OSSL_PARAM text_param(const char* name, const char* text) {
   return OSSL_PARAM_construct_utf8_string(name, const_cast<char*>(text), 0);
 }
 
-// `params` end with OSSL_PARAM_construct_end(). Throws std::bad_alloc if OpenSSL has no memory: its only reason to fail.
+// `params` end with OSSL_PARAM_construct_end(). Throws std::bad_alloc if OpenSSL has no memory: its only
+// reason to fail.
 inline void derive(EVP_KDF* kdf, const OSSL_PARAM* params, MutableBytes out) {
   const std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(kdf));
   if (!context ||

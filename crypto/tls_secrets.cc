@@ -11,7 +11,8 @@ namespace longhaul {
 namespace {
 
 // One step of the schedule. A parameter that is missing means something else than an empty one.
-void step(const EVP_MD* digest, int mode, std::string_view label, std::span<const OSSL_PARAM> inputs, MutableBytes out) {
+void step(const EVP_MD* digest, int mode, std::string_view label, std::span<const OSSL_PARAM> inputs,
+          MutableBytes out) {
   static const Kdf kdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
   std::vector<OSSL_PARAM> params{
       OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
@@ -47,7 +48,8 @@ ApplicationSecrets application_secrets(const RecordSuite& suite, Bytes shared, B
     return bytes_param(OSSL_KDF_PARAM_SALT, Bytes(before.bytes).first(size));
   };
   const Stage early = extract(suite.digest, {});
-  const Stage handshake = extract(suite.digest, std::array{salt(early), bytes_param(OSSL_KDF_PARAM_KEY, shared)});
+  const Stage handshake =
+      extract(suite.digest, std::array{salt(early), bytes_param(OSSL_KDF_PARAM_KEY, shared)});
   const Stage master = extract(suite.digest, std::array{salt(handshake)});
   ApplicationSecrets secrets{SecretBytes(size), SecretBytes(size)};
   const auto expand = [&](const char* label, SecretBytes& out) {

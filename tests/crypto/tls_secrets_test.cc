@@ -16,9 +16,10 @@ Buffer from_digits(const std::string& digits) {
 }
 
 TEST_CASE("TLS 1.3: secrets of application data match RFC 8448") {
-  const auto secrets = application_secrets(
-      *RecordSuite::of(0x1301), from_digits("8bd4054fb55b9d63fdfbacf9f04b9f0d35e6d63f537563efd46272900f89492d"),
-      from_digits("9608102a0f1ccc6db6250b7b7e417b1a000eaada3daae4777a7686c9ff83df13"));
+  const auto secrets =
+      application_secrets(*RecordSuite::of(0x1301),
+                          from_digits("8bd4054fb55b9d63fdfbacf9f04b9f0d35e6d63f537563efd46272900f89492d"),
+                          from_digits("9608102a0f1ccc6db6250b7b7e417b1a000eaada3daae4777a7686c9ff83df13"));
   CHECK(Buffer(Bytes(secrets.client).begin(), Bytes(secrets.client).end()) ==
         from_digits("9e40646ce79a7f9dc05af8889bce6552875afa0b06df0087f792ebb7c17504a5"));
   CHECK(Buffer(Bytes(secrets.server).begin(), Bytes(secrets.server).end()) ==

@@ -76,9 +76,12 @@ void records(std::uint8_t which, Bytes said) {
   const Slice secret = Slice::copy_of(Buffer(size, std::byte{7}));
   const std::string name = "a.corp";
   const bool is_early = which >= 128 && RecordSuite::of(number);
-  near.module.from_twin(kNow, twin::encode(tls::Message(tls::Keys{.suite = number, .client_secret = secret, .server_secret = secret,
-                                                                  .name = Slice::copy_of(std::as_bytes(std::span(name))),
-                                                                  .is_early = is_early})));
+  near.module.from_twin(
+      kNow, twin::encode(tls::Message(tls::Keys{.suite = number,
+                                                .client_secret = secret,
+                                                .server_secret = secret,
+                                                .name = Slice::copy_of(std::as_bytes(std::span(name))),
+                                                .is_early = is_early})));
   near.collect();
   fuzz::require(!near.aborted);
   near.from_lan(kNow, Slice::copy_of(said));
@@ -87,7 +90,8 @@ void records(std::uint8_t which, Bytes said) {
   for (const modules::Output& each : near.to_twin) {
     if (const auto* bytes = std::get_if<modules::ToStream>(&each)) passed += text_of({bytes->bytes});
     if (const auto* message = std::get_if<modules::ToTwin>(&each); message && is_early)
-      fuzz::require(!std::holds_alternative<tls::Taken>(*twin::decode<tls::Message>(message->message.bytes())));
+      fuzz::require(
+          !std::holds_alternative<tls::Taken>(*twin::decode<tls::Message>(message->message.bytes())));
   }
   const std::string all = text_of({Slice::copy_of(said)});
   fuzz::require(is_early ? all.starts_with(passed) : passed.empty());

@@ -27,7 +27,8 @@ class UsualPause {
 
   static constexpr Duration kTime = std::chrono::milliseconds(100);
   static constexpr Duration kStep = std::chrono::microseconds(100);
-  static constexpr Duration kLeast = std::chrono::milliseconds(5);  // less is jitter, or a packet on a slow line
+  static constexpr Duration kLeast =
+      std::chrono::milliseconds(5);  // less is jitter, or a packet on a slow line
   static constexpr Duration kMost = std::chrono::milliseconds(20);  // what is longer is no habit of radios
 
  private:

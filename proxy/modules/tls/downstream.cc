@@ -73,7 +73,8 @@ Downstream::Next Downstream::shook(int result, unsigned long error) {
 }
 
 void Downstream::keep(SessionBytes session) {
-  if (!session.bytes.empty() && sessions_.size() < Session::kMost) sessions_.push_back({std::move(session), {}});
+  if (!session.bytes.empty() && sessions_.size() < Session::kMost)
+    sessions_.push_back({std::move(session), {}});
 }
 
 // libssl names each session before it sends its ticket.
@@ -81,7 +82,8 @@ void Downstream::on_ticket(Bytes message) {
   if (gave_early_keys_ && !sessions_.empty()) sessions_.back().ticket = Slice::copy_of(message);
 }
 
-// What a token signs is done on another thread, and the client's Finished there, too: not worth the order of all that.
+// What a token signs is done on another thread, and the client's Finished there, too: not worth the order of
+// all that.
 std::optional<Keys> Downstream::early_keys(const std::string& name) {
   if (gave_early_keys_ || entry_.held) return std::nullopt;
   auto traffic = secrets_.foresee(leg_->ssl(), leg_->transcript());
@@ -102,12 +104,12 @@ std::optional<Downstream::ForTwin> Downstream::secrets(Bytes last_said, std::uin
   ForTwin made{.messages = {}, .version = traffic->is_1_2 ? "TLS 1.2" : "TLS 1.3", .suite = {}};
   if (!gave_early_keys_)
     made.messages.push_back(Keys{.suite = traffic->suite,
-                               .client_secret = Slice::copy_of(traffic->client),
-                               .server_secret = Slice::copy_of(traffic->server),
-                               .client_records = client_records,
-                               .server_records = traffic->server_records,
-                               .name = slice_of(name),
-                               .is_private = entry_.is_private});
+                                 .client_secret = Slice::copy_of(traffic->client),
+                                 .server_secret = Slice::copy_of(traffic->server),
+                                 .client_records = client_records,
+                                 .server_records = traffic->server_records,
+                                 .name = slice_of(name),
+                                 .is_private = entry_.is_private});
   for (Kept& kept : std::exchange(sessions_, {}))
     made.messages.push_back(Session{.id = slice_of(kept.session.id),
                                     .bytes = Slice::copy_of(kept.session.bytes),

@@ -41,13 +41,13 @@ class Downstream final : private LegUser {
   Leg& leg() { return *leg_; }
   unsigned long error() const { return error_; }  // the oldest OpenSSL error
   const std::string& why() const { return why_; }
-  // After `more`: the secrets, as soon as they can be known (TrafficSecrets::foresee()), once. From then on nothing of
-  // leg().drain() goes to the client, because the near half numbers the records.
+  // After `more`: the secrets, as soon as they can be known (TrafficSecrets::foresee()), once. From then on
+  // nothing of leg().drain() goes to the client, because the near half numbers the records.
   std::optional<Keys> early_keys(const std::string& name);
   bool gave_early_keys() const { return gave_early_keys_; }
-  // For the near half, once: the secrets, unless it has them, and the sessions that the client may resume later. Returns nullopt
-  // if this program does not support the suite. `last_said`: output to the client; `client_records`: records
-  // of the client so far.
+  // For the near half, once: the secrets, unless it has them, and the sessions that the client may resume
+  // later. Returns nullopt if this program does not support the suite. `last_said`: output to the client;
+  // `client_records`: records of the client so far.
   struct ForTwin {
     std::vector<Message> messages;
     std::string version, suite;  // for display

@@ -145,7 +145,8 @@ void Far::from_twin(TimePoint now, Slice bytes) {
   // Never a proper end, and once.
   if (!alerted || alerted->description == SSL_AD_CLOSE_NOTIFY || client_alert_) return out_.abort();
   client_alert_ = alerted->description;
-  note_client_refusal(site_->remembered, ends_, wanted_.name, now_, SSL_AD_REASON_OFFSET + alerted->description);
+  note_client_refusal(site_->remembered, ends_, wanted_.name, now_,
+                      SSL_AD_REASON_OFFSET + alerted->description);
 }
 
 // The server is verified before it gets anything; where the connection is no longer terminated, the client starts again

@@ -81,8 +81,9 @@ class Leg {
   Leg(Leg&&) = delete;  // libssl refers to it
 
   SSL* ssl() const { return ssl_.get(); }
-  // The messages of the handshake as both ends have them, from ClientHello on, until it is completed (RFC 8446,
-  // section 4.4.1; after a HelloRetryRequest the transcript is another). To be asked for before the first is read.
+  // The messages of the handshake as both ends have them, from ClientHello on, until it is completed (RFC
+  // 8446, section 4.4.1; after a HelloRetryRequest the transcript is another). To be asked for before the
+  // first is read.
   void keep_transcript() { keeps_transcript_ = true; }
   Bytes transcript() const { return transcript_; }
 

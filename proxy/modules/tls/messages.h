@@ -14,10 +14,9 @@ namespace longhaul::tls {
 // Changes with the messages and their meaning: another version is another module.
 inline constexpr std::uint64_t kModuleVersion = 6;
 
-// Far to near: the client's handshake is completed, or will be with the client's Finished (`is_early`, TLS 1.3 only);
-// plaintext of the server follows. The secrets are those of this
-// connection alone (RFC 8446, section 7.1, *_application_traffic_secret_0; in TLS 1.2 key and IV of each
-// direction).
+// Far to near: the client's handshake is completed, or will be with the client's Finished (`is_early`,
+// TLS 1.3 only); plaintext of the server follows. The secrets are those of this connection alone (RFC 8446,
+// section 7.1, *_application_traffic_secret_0; in TLS 1.2 key and IV of each direction).
 struct Keys {
   std::uint16_t suite = 0;
   Slice client_secret, server_secret;
@@ -25,19 +24,19 @@ struct Keys {
   std::uint64_t server_records = 0;  // sent so far under the server's secret
   Slice name;                        // of the server: in its certificate and in the client's request
   bool is_private = false;           // Entry::is_private
-  // Nothing was sent under the secrets: the client's records follow its Finished, and whatever it gets before data is the
-  // near half's to send (Session::ticket). Both numbers are 0.
+  // Nothing was sent under the secrets: the client's records follow its Finished, and whatever it gets before
+  // data is the near half's to send (Session::ticket). Both numbers are 0.
   bool is_early = false;
-  // With early keys: the records up to the server's Finished, for the client, which therefore cannot answer before the near
-  // half has the keys. Otherwise empty: they came as they are.
+  // With early keys: the records up to the server's Finished, for the client, which therefore cannot answer
+  // before the near half has the keys. Otherwise empty: they came as they are.
   static constexpr std::size_t kMostFlightBytes = 32 * 1024;
   Slice flight;
   static constexpr auto kFields =
-      std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records, &Keys::server_records,
-                 &Keys::name, &Keys::is_private, &Keys::is_early, &Keys::flight);
+      std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records,
+                 &Keys::server_records, &Keys::name, &Keys::is_private, &Keys::is_early, &Keys::flight);
 };
-// Near to far: `Keys` has arrived, and if they were early, the client's first record under them; plaintext of the client
-// follows.
+// Near to far: `Keys` has arrived, and if they were early, the client's first record under them; plaintext of
+// the client follows.
 struct Taken {
   static constexpr std::tuple<> kFields{};
 };
@@ -62,7 +61,8 @@ struct Session {
   // After early keys: the message NewSessionTicket, which the client does not have yet. Otherwise empty.
   static constexpr std::size_t kMostTicketBytes = 4096;
   Slice ticket;
-  static constexpr auto kFields = std::tuple(&Session::id, &Session::bytes, &Session::entry, &Session::ticket);
+  static constexpr auto kFields =
+      std::tuple(&Session::id, &Session::bytes, &Session::entry, &Session::ticket);
 };
 // Near to far, as the first message: the client has resumed a session of this entry.
 struct Resumed {

@@ -12,7 +12,8 @@ namespace {
 // One whole message NewSessionTicket: the only one that a peer may have sent to the client.
 bool is_ticket(Bytes message) {
   constexpr std::size_t kHead = 4;
-  if (message.size() < kHead || message.size() > Session::kMostTicketBytes || message[0] != std::byte{4}) return false;
+  if (message.size() < kHead || message.size() > Session::kMostTicketBytes || message[0] != std::byte{4})
+    return false;
   std::size_t size = 0;
   for (const std::byte digit : message.subspan(1, 3)) size = size << 8 | std::to_integer<std::size_t>(digit);
   return size == message.size() - kHead;
@@ -191,13 +192,15 @@ void Near::take_alert(std::uint8_t description) {
 }
 
 void Near::take_keys(TimePoint now, const Keys& keys) {
-  const Layer::Secrets secrets{.suite = keys.suite, .client = keys.client_secret.bytes(), .server = keys.server_secret.bytes(),
+  const Layer::Secrets secrets{.suite = keys.suite,
+                               .client = keys.client_secret.bytes(),
+                               .server = keys.server_secret.bytes(),
                                .client_number = keys.is_early ? 0 : passed_ - keys.client_records,
                                .server_number = keys.server_records};
-  const bool has_right_numbers =
-      keys.is_early ? RecordSuite::of(keys.suite) && keys.client_records == 0 && keys.server_records == 0 &&
-                          keys.flight.size() <= Keys::kMostFlightBytes
-                    : keys.client_records <= passed_ && keys.flight.empty();
+  const bool has_right_numbers = keys.is_early ? RecordSuite::of(keys.suite) && keys.client_records == 0 &&
+                                                     keys.server_records == 0 &&
+                                                     keys.flight.size() <= Keys::kMostFlightBytes
+                                               : keys.client_records <= passed_ && keys.flight.empty();
   const bool fits = Layer::fits(secrets) && has_right_numbers;
   const std::string_view named(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
   const std::string name = plain_name(named);

@@ -29,7 +29,8 @@ class Near final : public modules::Module {
   using TimePoint = modules::TimePoint;
   // Of a client that may resume, and of a server before such a client is done.
   static constexpr std::size_t kMostHelloBytes = 64 * 1024, kMostEarlyBytes = 256 * 1024;
-  // Of a client between the server's Finished and its first record of data: ChangeCipherSpec, Finished, an alert.
+  // Of a client between the server's Finished and its first record of data: ChangeCipherSpec, Finished, an
+  // alert.
   static constexpr std::uint64_t kMostHandshakeRecords = 16;
 
   Near(const modules::Ends& ends, modules::PlaintextReaders readers, std::shared_ptr<NearSite> site)
@@ -102,7 +103,8 @@ class Near final : public modules::Module {
   std::uint64_t handshake_records_ = 0;  // of the client since early keys came
   std::uint64_t unheard_ = 0;  // of these: with plaintext that this half does not know yet (Said)
   std::optional<SealedClient> client_;  // in State::open
-  bool is_taken_ = false;  // in State::open: the client's records are decrypted here; before, its handshake goes on
+  bool is_taken_ =
+      false;  // in State::open: the client's records are decrypted here; before, its handshake goes on
   bool client_closed_ = false, lan_ended_ = false, truncated_ = false;
   bool client_was_reset_ = false, stream_is_over_ = false;
   std::optional<std::uint8_t> alert_;  // of the server: how the connection ends

@@ -42,7 +42,8 @@ SecretBytes shared_secret(SSL* ssl) {
                        EVP_PKEY_derive_set_peer(context.get(), peer.get()) == 1 &&
                        EVP_PKEY_derive(context.get(), nullptr, &size) == 1;
   SecretBytes shared(derives ? size : 0);
-  if (derives && EVP_PKEY_derive(context.get(), reinterpret_cast<unsigned char*>(shared.data()), &size) == 1 &&
+  if (derives &&
+      EVP_PKEY_derive(context.get(), reinterpret_cast<unsigned char*>(shared.data()), &size) == 1 &&
       size == shared.size())
     return shared;
   ERR_clear_error();
@@ -56,8 +57,9 @@ void TrafficSecrets::note(std::string_view line) {
   if (line.starts_with("SERVER_TRAFFIC_SECRET_0 ")) server_ = key_log_secret(line);
 }
 
-// libssl derives the client's secret when it has the client's Finished. From the same input it follows as soon as the
-// server's is sent, and the server's secret, which libssl gives at that time, tells whether the input was right.
+// libssl derives the client's secret when it has the client's Finished. From the same input it follows as
+// soon as the server's is sent, and the server's secret, which libssl gives at that time, tells whether the
+// input was right.
 std::optional<Traffic> TrafficSecrets::foresee(SSL* ssl, Bytes transcript) const {
   if (SSL_version(ssl) != TLS1_3_VERSION || server_.empty()) return std::nullopt;
   const SSL_CIPHER* const cipher = SSL_get_current_cipher(ssl);
@@ -65,8 +67,8 @@ std::optional<Traffic> TrafficSecrets::foresee(SSL* ssl, Bytes transcript) const
   const SecretBytes shared = shared_secret(ssl);
   if (!suite || shared.empty()) return std::nullopt;
   std::array<std::byte, EVP_MAX_MD_SIZE> digest;
-  if (EVP_Digest(transcript.data(), transcript.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr,
-                 suite->digest, nullptr) != 1)
+  if (EVP_Digest(transcript.data(), transcript.size(), reinterpret_cast<unsigned char*>(digest.data()),
+                 nullptr, suite->digest, nullptr) != 1)
     throw std::bad_alloc();
   auto secrets = application_secrets(*suite, shared, Bytes(digest).first(suite->secret_bytes()));
   if (secrets.server != server_) return std::nullopt;

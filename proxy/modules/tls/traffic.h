@@ -24,9 +24,9 @@ class TrafficSecrets {
  public:
   // Lines of libssl's key log.
   void note(std::string_view line);
-  // In TLS 1.3, once the server's Finished is sent: the same, before the first record. `transcript` is Leg::transcript().
-  // Returns nullopt if it cannot be known yet: after a HelloRetryRequest, and with a key exchange that is not
-  // Diffie-Hellman.
+  // In TLS 1.3, once the server's Finished is sent: the same, before the first record. `transcript` is
+  // Leg::transcript(). Returns nullopt if it cannot be known yet: after a HelloRetryRequest, and with a key
+  // exchange that is not Diffie-Hellman.
   std::optional<Traffic> foresee(SSL* ssl, Bytes transcript) const;
   // After the handshake; `last_said`: libssl's output after the client's Finished. Returns nullopt if this
   // program does not support the suite.

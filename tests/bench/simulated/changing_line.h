@@ -21,7 +21,8 @@ struct Changes {
   double mean_bits(Duration time) const;
 };
 
-// `schedule`: as in a file of longhaul-wan, or "trace KIND[ NAME=VALUE…]" with settings from the start. Ends the program if it is none.
+// `schedule`: as in a file of longhaul-wan, or "trace KIND[ NAME=VALUE…]" with settings from the start. Ends
+// the program if it is none.
 Changes read_changes(const std::string& schedule, std::uint64_t seed);
 
 // From now on.

@@ -48,8 +48,8 @@ class FarOpens final : public FarPart {
   // Directory entries that the server sent to the client or to us.
   void listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class, const Slice& entries);
 
-  // Opens of the connection, of all kinds. With more, one of ours might be one too many to be tracked when its
-  // response arrives, behind those to the client's CREATEs: its oplock could not be returned.
+  // Opens of the connection, of all kinds. With more, one of ours might be one too many to be tracked when
+  // its response arrives, behind those to the client's CREATEs: its oplock could not be returned.
   static constexpr std::size_t kMostOpens = Connection::kMostOpens / 2;
 
  private:

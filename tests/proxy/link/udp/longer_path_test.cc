@@ -37,8 +37,7 @@ struct PathSender {
       RateSample arrived = on_way.front();
       on_way.pop_front();
       for (const RateSample& other : on_way) arrived.in_flight_bytes += other.acked_bytes;
-      longer |=
-          path.on_sample(arrived, {.rate = 1e6, .capacity = 1e6, .queue = Duration{0}});
+      longer |= path.on_sample(arrived, {.rate = 1e6, .capacity = 1e6, .queue = Duration{0}});
     }
     return longer;
   }

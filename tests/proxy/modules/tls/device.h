@@ -45,7 +45,8 @@ inline modules::ServerFiles held_table(const World& world, const std::shared_ptr
 }
 
 // Of a.corp, whose key is in the device.
-inline std::shared_ptr<const modules::Secrets> held_policy(const World& world, const std::shared_ptr<Device>& device) {
+inline std::shared_ptr<const modules::Secrets> held_policy(const World& world,
+                                                           const std::shared_ptr<Device>& device) {
   std::vector<modules::ServerFiles> tables;
   tables.push_back(held_table(world, device));
   auto read = Policy::read(tables);

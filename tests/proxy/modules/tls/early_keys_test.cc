@@ -16,15 +16,21 @@ namespace {
 Slice slice(const std::string& text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
 
 struct EarlyKeys {
-  EarlyKeys() : near(std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{}, std::make_shared<NearSite>())) {
+  EarlyKeys()
+      : near(std::make_unique<Near>(modules::Ends{}, modules::PlaintextReaders{},
+                                    std::make_shared<NearSite>())) {
     static const config::FeatureTable table{kDescriptor.features};
     modules::Surroundings told;
     told.features.modules = config::ModuleFeatures::standard(table);
     near.module.on_surroundings({}, told);
   }
   Keys keys() const {
-    return {.suite = 0x1301, .client_secret = Slice::copy_of(of_client), .server_secret = Slice::copy_of(of_server),
-            .name = slice("a.corp"), .is_early = true, .flight = slice("flight")};
+    return {.suite = 0x1301,
+            .client_secret = Slice::copy_of(of_client),
+            .server_secret = Slice::copy_of(of_server),
+            .name = slice("a.corp"),
+            .is_early = true,
+            .flight = slice("flight")};
   }
   void tell(const Message& message) {
     near.module.from_twin({}, twin::encode(message));
@@ -45,7 +51,9 @@ struct EarlyKeys {
       if (const auto* message = std::get_if<modules::ToTwin>(&output)) {
         const auto read = twin::decode<Message>(message->message.bytes());
         REQUIRE(read.has_value());
-        all += std::holds_alternative<Taken>(*read) ? "<taken>" : std::holds_alternative<Truncated>(*read) ? "<truncated>" : "<?>";
+        all += std::holds_alternative<Taken>(*read)       ? "<taken>"
+               : std::holds_alternative<Truncated>(*read) ? "<truncated>"
+                                                          : "<?>";
       }
     }
     return all;
@@ -60,7 +68,8 @@ struct EarlyKeys {
 const std::string kChange("\x14\x03\x03\x00\x01\x01", 6);
 const std::string kFinished = std::string("\x17\x03\x03\x00\x35", 5) + std::string(53, 'f');
 
-TEST_CASE("tls: with early keys the client's handshake passes, and its data is read from the first record on") {
+TEST_CASE(
+    "tls: with early keys the client's handshake passes, and its data is read from the first record on") {
   EarlyKeys one;
   one.tell(one.keys());
   REQUIRE_FALSE(one.near.aborted);
@@ -89,17 +98,22 @@ TEST_CASE("tls: a client that ends before its first record of data leaves the re
 TEST_CASE("tls: a client that sends records without end before its data is reset") {
   EarlyKeys one;
   one.tell(one.keys());
-  for (std::uint64_t sent = 0; sent < Near::kMostHandshakeRecords; ++sent) one.near.from_lan({}, slice(kFinished));
+  for (std::uint64_t sent = 0; sent < Near::kMostHandshakeRecords; ++sent)
+    one.near.from_lan({}, slice(kFinished));
   CHECK_FALSE(one.near.aborted);
   one.near.from_lan({}, slice(kFinished));
   CHECK(one.near.aborted);
 }
 
 TEST_CASE("tls: the near half sends the client its ticket, and nothing else that a peer calls one") {
-  const std::string ticket("\x04\x00\x00\x03" "abc", 7);
+  const std::string ticket(
+      "\x04\x00\x00\x03"
+      "abc",
+      7);
   EarlyKeys one;
   one.tell(one.keys());
-  one.tell(Session{.id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(ticket)});
+  one.tell(Session{
+      .id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(ticket)});
   REQUIRE_FALSE(one.near.aborted);
   Buffer plain;
   REQUIRE(one.near.to_lan.size() == 2);
@@ -108,12 +122,19 @@ TEST_CASE("tls: the near half sends the client its ticket, and nothing else that
   CHECK(std::string(reinterpret_cast<const char*>(plain.data()), plain.size()) == ticket);
 
   const std::string big = std::string("\x04\x00\x10\x00", 4) + std::string(4096, 'x');
-  for (const std::string& other : {std::string("\x18\x00\x00\x01\x00", 5), std::string("\x04\x00\x00\x04" "abc", 7),
-                                   std::string("\x04\x00\x00\x02" "abc", 7), std::string("\x04\x00\x00", 3), big}) {
+  for (const std::string& other : {std::string("\x18\x00\x00\x01\x00", 5),
+                                   std::string("\x04\x00\x00\x04"
+                                               "abc",
+                                               7),
+                                   std::string("\x04\x00\x00\x02"
+                                               "abc",
+                                               7),
+                                   std::string("\x04\x00\x00", 3), big}) {
     CAPTURE(other.size());
     EarlyKeys hostile;
     hostile.tell(hostile.keys());
-    hostile.tell(Session{.id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(other)});
+    hostile.tell(Session{
+        .id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(other)});
     CHECK(hostile.near.aborted);
     CHECK(hostile.near.to_lan.size() == 1);
   }

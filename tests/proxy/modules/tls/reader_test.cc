@@ -14,19 +14,20 @@ namespace {
 
 const std::string kGet = "GET /page HTTP/1.1\r\nHost: a.corp\r\n\r\n";
 
-// When the near half gets the keys: with the server's Finished, or when the handshake is over: in TLS 1.2, and where a device
-// has the server's key.
+// When the near half gets the keys: with the server's Finished, or when the handshake is over: in TLS 1.2,
+// and where a device has the server's key.
 enum class Keyed : std::uint8_t { early, late_1_2, late_1_3 };
 
 std::shared_ptr<const modules::Secrets> policy_of(const World& world, Keyed keyed) {
-  return keyed == Keyed::late_1_3 ? held_policy(world, std::make_shared<Device>(world.shown.key)) : world.policy("a.corp");
+  return keyed == Keyed::late_1_3 ? held_policy(world, std::make_shared<Device>(world.shown.key))
+                                  : world.policy("a.corp");
 }
 
-// One connection: the client asks for /page twice, the second time after the answer, and closes. Its first request
-// follows its Finished at once, unless it `waits` until the near half has the keys.
+// One connection: the client asks for /page twice, the second time after the answer, and closes. Its first
+// request follows its Finished at once, unless it `waits` until the near half has the keys.
 struct Visit {
-  Visit(const World& world, const std::shared_ptr<modules::Instance>& http, unsigned seed, std::string said_first = "",
-        bool waits = false, Keyed keyed = Keyed::early)
+  Visit(const World& world, const std::shared_ptr<modules::Instance>& http, unsigned seed,
+        std::string said_first = "", bool waits = false, Keyed keyed = Keyed::early)
       : twins(kDescriptor, seed, policy_of(world, keyed), http::kDescriptor, http),
         client_context(world.client_context()),
         server_context(world.server_context(world.real)),
@@ -87,7 +88,8 @@ TEST_CASE("tls: pages of decrypted connections are answered from the cache") {
       const Visit visit(world, http, seed, "", waits, keyed);
       CHECK_FALSE(visit.twins.is_reset());
       CHECK(visit.answered == 2);
-      // Keys that come late may find the first request on its way to the server; it is always so behind the client's Finished.
+      // Keys that come late may find the first request on its way to the server; it is always so behind the
+      // client's Finished.
       if (is_first || (keyed == Keyed::late_1_3 && !waits)) CHECK(visit.reached == 1);
       if (!is_first && (keyed == Keyed::early || waits)) CHECK(visit.reached == 0);
       CHECK(visit.client.closed);  // with close_notify
