@@ -81,7 +81,7 @@ void records(std::uint8_t which, Bytes said) {
                                                 .client_secret = secret,
                                                 .server_secret = secret,
                                                 .name = Slice::copy_of(std::as_bytes(std::span(name))),
-                                                .is_early = is_early})));
+                                                .flight = is_early ? Slice::copy_of(as_bytes("flight")) : Slice()})));
   near.collect();
   fuzz::require(!near.aborted);
   near.from_lan(kNow, Slice::copy_of(said));

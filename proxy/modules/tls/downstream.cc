@@ -93,8 +93,7 @@ std::optional<Keys> Downstream::early_keys(const std::string& name) {
               .client_secret = Slice::copy_of(traffic->client),
               .server_secret = Slice::copy_of(traffic->server),
               .name = slice_of(name),
-              .is_private = entry_.is_private,
-              .is_early = true};
+              .is_private = entry_.is_private};
 }
 
 std::optional<Downstream::ForTwin> Downstream::secrets(Bytes last_said, std::uint64_t client_records,

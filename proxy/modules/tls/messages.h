@@ -24,16 +24,16 @@ struct Keys {
   std::uint64_t server_records = 0;  // sent so far under the server's secret
   Slice name;                        // of the server: in its certificate and in the client's request
   bool is_private = false;           // Entry::is_private
-  // Nothing was sent under the secrets: the client's records follow its Finished, and whatever it gets before
-  // data is the near half's to send (Session::ticket). Both numbers are 0.
-  bool is_early = false;
-  // With early keys: the records up to the server's Finished, for the client, which therefore cannot answer
-  // before the near half has the keys. Otherwise empty: they came as they are.
+  // Not empty: early keys. These are the records up to the server's Finished, for the client, which therefore
+  // cannot answer before the near half has the keys. Nothing was sent under the secrets, so both numbers are 0:
+  // the client's records follow its Finished, and what it gets before data is the near half's to send
+  // (Session::ticket).
   static constexpr std::size_t kMostFlightBytes = 32 * 1024;
   Slice flight;
+  bool is_early() const { return !flight.empty(); }
   static constexpr auto kFields =
       std::tuple(&Keys::suite, &Keys::client_secret, &Keys::server_secret, &Keys::client_records,
-                 &Keys::server_records, &Keys::name, &Keys::is_private, &Keys::is_early, &Keys::flight);
+                 &Keys::server_records, &Keys::name, &Keys::is_private, &Keys::flight);
 };
 // Near to far: `Keys` has arrived, and if they were early, the client's first record under them; plaintext of
 // the client follows.

@@ -195,12 +195,12 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
   const Layer::Secrets secrets{.suite = keys.suite,
                                .client = keys.client_secret.bytes(),
                                .server = keys.server_secret.bytes(),
-                               .client_number = keys.is_early ? 0 : passed_ - keys.client_records,
+                               .client_number = keys.is_early() ? 0 : passed_ - keys.client_records,
                                .server_number = keys.server_records};
-  const bool has_right_numbers = keys.is_early ? RecordSuite::of(keys.suite) && keys.client_records == 0 &&
+  const bool has_right_numbers = keys.is_early() ? RecordSuite::of(keys.suite) && keys.client_records == 0 &&
                                                      keys.server_records == 0 &&
                                                      keys.flight.size() <= Keys::kMostFlightBytes
-                                               : keys.client_records <= passed_ && keys.flight.empty();
+                                               : keys.client_records <= passed_;
   const bool fits = Layer::fits(secrets) && has_right_numbers;
   const std::string_view named(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
   const std::string name = plain_name(named);
@@ -210,9 +210,9 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
   unheard_ = secrets.client_number;
   client_.emplace(out_, secrets);
   resumer_.reset();
-  is_taken_ = !keys.is_early;
+  is_taken_ = !keys.is_early();
   if (is_taken_) out_.tell(Taken{});
-  if (!keys.flight.empty()) out_.to_lan(keys.flight);
+  if (keys.is_early()) out_.to_lan(keys.flight);
   open(now, name);
   if (!lan_ended_) return open_records(now);
   client_closed_ = true;  // its direction ended with the records that were passed on

@@ -29,7 +29,6 @@ struct EarlyKeys {
             .client_secret = Slice::copy_of(of_client),
             .server_secret = Slice::copy_of(of_server),
             .name = slice("a.corp"),
-            .is_early = true,
             .flight = slice("flight")};
   }
   void tell(const Message& message) {

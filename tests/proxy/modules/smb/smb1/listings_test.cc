@@ -222,8 +222,8 @@ TEST_CASE("SMB1: after a silence of the far half, listing data fetched ahead is 
   CHECK(lister.is_in_order());
 }
 
-TEST_CASE("SMB1: a FIND_NEXT2 is answered although the client ends its search meanwhile") {
-  Lister lister;
+// The client has its first page and asks for the next, which the far half fetches from a server that waits.
+void wait_for_second_page(Lister& lister) {
   Pair& pair = lister.pair;
   pair.line(1'000'000);  // relaxed: the next page is fetched at once
   pair.client_sends(lister.first());
@@ -234,6 +234,12 @@ TEST_CASE("SMB1: a FIND_NEXT2 is answered although the client ends its search me
   pair.run();
   lister.take(*pair.answer(), true);
   pair.client_sends(lister.next());
+}
+
+TEST_CASE("SMB1: a FIND_NEXT2 is answered although the client ends its search meanwhile") {
+  Lister lister;
+  Pair& pair = lister.pair;
+  wait_for_second_page(lister);
   pair.client_sends(
       make_frame({.command = 0x34, .tid = kTid, .uid = kUid, .mid = 9}, Fields{}.u16(0x55).bytes, {}));
   pair.run();
@@ -251,15 +257,7 @@ TEST_CASE("SMB1: a FIND_NEXT2 is answered although the client ends its search me
 TEST_CASE("SMB1: a client that sends a second FIND_NEXT2 of a search before the first is answered is reset") {
   Lister lister;
   Pair& pair = lister.pair;
-  pair.line(1'000'000);  // relaxed: the next page is fetched at once
-  pair.client_sends(lister.first());
-  while (pair.move_up()) {
-  }
-  pair.server_answers();
-  pair.server_waits = true;
-  pair.run();
-  lister.take(*pair.answer(), true);
-  pair.client_sends(lister.next());
+  wait_for_second_page(lister);
   CHECK_FALSE(pair.aborted);
   pair.client_sends(lister.next());
   CHECK(pair.aborted);
