@@ -76,12 +76,12 @@ void records(std::uint8_t which, Bytes said) {
   const Slice secret = Slice::copy_of(Buffer(size, std::byte{7}));
   const std::string name = "a.corp";
   const bool is_early = which >= 128 && RecordSuite::of(number);
-  near.module.from_twin(
-      kNow, twin::encode(tls::Message(tls::Keys{.suite = number,
-                                                .client_secret = secret,
-                                                .server_secret = secret,
-                                                .name = Slice::copy_of(std::as_bytes(std::span(name))),
-                                                .flight = is_early ? Slice::copy_of(as_bytes("flight")) : Slice()})));
+  near.module.from_twin(kNow, twin::encode(tls::Message(tls::Keys{
+                                  .suite = number,
+                                  .client_secret = secret,
+                                  .server_secret = secret,
+                                  .name = Slice::copy_of(std::as_bytes(std::span(name))),
+                                  .flight = is_early ? Slice::copy_of(as_bytes("flight")) : Slice()})));
   near.collect();
   fuzz::require(!near.aborted);
   near.from_lan(kNow, Slice::copy_of(said));

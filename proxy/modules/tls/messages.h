@@ -25,8 +25,8 @@ struct Keys {
   Slice name;                        // of the server: in its certificate and in the client's request
   bool is_private = false;           // Entry::is_private
   // Not empty: early keys. These are the records up to the server's Finished, for the client, which therefore
-  // cannot answer before the near half has the keys. Nothing was sent under the secrets, so both numbers are 0:
-  // the client's records follow its Finished, and what it gets before data is the near half's to send
+  // cannot answer before the near half has the keys. Nothing was sent under the secrets, so both numbers are
+  // 0: the client's records follow its Finished, and what it gets before data is the near half's to send
   // (Session::ticket).
   static constexpr std::size_t kMostFlightBytes = 32 * 1024;
   Slice flight;

@@ -198,9 +198,9 @@ void Near::take_keys(TimePoint now, const Keys& keys) {
                                .client_number = keys.is_early() ? 0 : passed_ - keys.client_records,
                                .server_number = keys.server_records};
   const bool has_right_numbers = keys.is_early() ? RecordSuite::of(keys.suite) && keys.client_records == 0 &&
-                                                     keys.server_records == 0 &&
-                                                     keys.flight.size() <= Keys::kMostFlightBytes
-                                               : keys.client_records <= passed_;
+                                                       keys.server_records == 0 &&
+                                                       keys.flight.size() <= Keys::kMostFlightBytes
+                                                 : keys.client_records <= passed_;
   const bool fits = Layer::fits(secrets) && has_right_numbers;
   const std::string_view named(reinterpret_cast<const char*>(keys.name.bytes().data()), keys.name.size());
   const std::string name = plain_name(named);
