@@ -4,7 +4,6 @@ here is an observer on the WAN, who holds no key and may cut the line, and a pee
 
 import ctypes
 import os
-import time
 import unittest
 
 import socks
@@ -341,10 +340,16 @@ class Command(Door):
         site.write()
         site.longhaul("reload")
         self.assertEqual(held.receive_rest(), (b"", "reset"))
-        until(lambda: time.sleep(0.3) or not self.wan.outside_the_link(), what="its connection with the server has ended, too")
+        until(lambda: not any(map(self.connections, ("branch", "server"))), what="its connection with the server has ended, too")
+        self.wan.outside_the_link()
         with Knocking(self.lab, self.there) as knocking:
             self.assertLessEqual(knocking.more(), REFUSED)
         self.assert_nothing_outside_the_link()
+
+    def connections(self, node):
+        """Those with the server that still have something to say: in TIME_WAIT they have not."""
+        lines = self.lab.run(node, "ss", "-Htan", f"( sport = :{self.there} or dport = :{self.there} )").splitlines()
+        return [line for line in lines if line.split()[0] not in ("LISTEN", "TIME-WAIT")]
 
     def test_rules_of_a_killed_daemon_are_removed_at_a_start_on_another_port(self):
         site = self.pair.branch

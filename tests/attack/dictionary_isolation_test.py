@@ -149,6 +149,7 @@ class TwoBranches(unittest.TestCase):
                     place += 128
             # Whatever was guessed, the answer is that of a segment that never was.
             self.assertEqual(set(answers), {UNREACHABLE})
+            until(lambda: len(attacker.told(CANNOT)) >= len(answers), what="it says of each that it cannot be had")
             self.assertEqual(len(attacker.told(CANNOT)), len(answers))
 
     def held(self, peer, offset):

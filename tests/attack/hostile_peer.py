@@ -11,7 +11,7 @@ import ssl
 import struct
 import threading
 
-from lab import DATACENTER_WAN
+from lab import DATACENTER_WAN, PATIENCE
 from pair import LINK_PORT
 from tls_exporter import exported
 
@@ -236,7 +236,7 @@ class HostilePeer:
         with self._news:
             return [body for said, body in self.heard if said == kind]
 
-    def wait_for(self, kind, count=1, seconds=20.0):
+    def wait_for(self, kind, count=1, seconds=PATIENCE):
         """The body of the last of `count` frames of a kind."""
         with self._news:
             self._news.wait_for(lambda: self.ended.is_set() or sum(said == kind for said, _ in self.heard) >= count,

@@ -66,7 +66,7 @@ def attempt(lab, node, address, port, turns=20):
     """One connection that says the canary and wants it back, so often. How it fared, in a word."""
     try:
         with lab.inside(node):
-            sock = socket.create_connection((address, port), timeout=3)
+            sock = socket.create_connection((address, port), timeout=10)
     except ConnectionRefusedError:
         return "refused"
     except ConnectionError:
@@ -76,7 +76,7 @@ def attempt(lab, node, address, port, turns=20):
     except OSError as error:
         return errno.errorcode.get(error.errno, "failed")
     with sock:
-        sock.settimeout(5)
+        sock.settimeout(10)
         try:
             for _ in range(turns):
                 sock.sendall(CANARY)
@@ -126,7 +126,7 @@ class Knocking:
         until(lambda: all(len(self.fared[way]) >= before[way] + count for way in self.ways), seconds, "more attempts")
         return {word for way in self.ways for word in self.fared[way][before[way]:]}
 
-    def until(self, word, seconds=30.0):
+    def until(self, word, seconds=60.0):
         """Waits until every client's latest attempt fared so."""
         began = time.monotonic()
         start = {way: len(self.fared[way]) + 1 for way in self.ways}

@@ -7,13 +7,13 @@ import unittest
 from unittest import mock
 
 import tcp
-from lab import SERVER, SERVER6, alone, until
+from lab import PATIENCE, SERVER, SERVER6, alone, until
 from pair import PairTest
 
 MIB = 1 << 20
 
 
-def fill(connections, seconds=20):
+def fill(connections, seconds=PATIENCE):
     """Sends on all of them until no system takes a byte more, and gives how many bytes each has sent."""
     for connection in connections:
         connection.socket.setblocking(False)

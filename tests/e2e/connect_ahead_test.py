@@ -2,6 +2,7 @@
 """Connections to a distant server that are made before the client asks: what the server sees of them, and that each client gets
 what it asked for, whatever the server does to them."""
 
+import functools
 import socket
 import threading
 import unittest
@@ -83,6 +84,24 @@ def response_of(sock):
     return body
 
 
+def in_time(story):
+    """Runs it again, twice at most, where a connection that it was to use has been closed: they are kept for five seconds, in which a
+    busy machine may not come to it."""
+
+    @functools.wraps(story)
+    def test(self):
+        for last in (False, False, True):
+            try:
+                return story(self)
+            except AssertionError:
+                if last or self.since("unused") == 0:
+                    raise
+            self.doCleanups()
+            self.setUp()
+
+    return test
+
+
 class ConnectAhead(PairTest):
     both = {"features": {"http.connect_ahead": True, "tls.connect_ahead": True}}
 
@@ -138,6 +157,7 @@ class ConnectAhead(PairTest):
         self.is_kept()
         return sock
 
+    @in_time
     def test_the_next_connection_of_a_client_is_there_before_it_asks(self):
         self.first()
         until(lambda: self.web.connections == 2, what="the server has both")
@@ -157,12 +177,14 @@ class ConnectAhead(PairTest):
         self.expect(self.connect(), "/later")
         self.assertEqual((self.now("open"), self.since("made")), (0, 1))
 
+    @in_time
     def test_a_request_that_changes_something_goes_to_a_connection_of_its_own(self):
         self.first()
         self.expect(self.connect(), "/form", "POST", b"once")
         self.assertEqual((self.since("used"), self.since("replaced")), (1, 1))
         self.assertEqual(self.web.requests.count(("POST", "/form")), 1)
 
+    @in_time
     def test_a_server_that_closes_when_it_is_asked_is_asked_again(self):
         for name, spoil in {"closes": lambda each: None, "resets": lambda each: each.reset(),
                             "times_out": lambda each: each.send(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")}.items():
@@ -175,6 +197,7 @@ class ConnectAhead(PairTest):
                 self.assertEqual(self.since("replaced"), replaced + 1)
                 self.forget()
 
+    @in_time
     def test_a_client_that_sends_its_end_with_its_request_gets_the_answer_of_a_second_attempt(self):
         self.first()
         self.web.spoil = lambda each: each.reset()
@@ -184,6 +207,7 @@ class ConnectAhead(PairTest):
         self.assertEqual(response_of(sock), b"/half\n" + BODY)
         self.assertEqual(sock.recv(1), b"")
 
+    @in_time
     def test_a_request_that_changes_something_is_never_sent_twice(self):
         self.first()
         sock = self.connect()
@@ -193,6 +217,7 @@ class ConnectAhead(PairTest):
                 raise ConnectionResetError
         self.assertEqual(self.web.requests.count(("POST", "/order")), 1)
 
+    @in_time
     def test_a_server_that_closes_what_is_kept_is_connected_as_without_it(self):
         first = self.first()
         until(lambda: len(self.web.idle()) == 2, what="the server has both")
@@ -216,6 +241,7 @@ class ConnectAhead(PairTest):
             self.lab.run("server", "nft", "delete", "table", "ip", "gone")
         self.assertEqual(self.web.requests, [("GET", "/first")])
 
+    @in_time
     def test_a_reload_and_the_switch_close_what_is_kept(self):
         self.first()
         self.datacenter.longhaul("reload")

@@ -27,16 +27,16 @@ class HeldBack(unittest.TestCase):
         here, there = tcp.pair(self.lab)
         fill(here)
         here.reset()
-        self.pair.branch.wait_flows(0, 10)
-        self.pair.datacenter.wait_flows(0, 20)
+        self.pair.branch.wait_flows(0, 40)
+        self.pair.datacenter.wait_flows(0, 40)
         self.assertEqual(there.receive_rest()[1], "reset")
 
     def test_a_server_reset_is_handled_although_its_client_does_not_read(self):
         here, there = tcp.pair(self.lab)
         fill(there)
         there.reset()
-        self.pair.datacenter.wait_flows(0, 10)
-        self.pair.branch.wait_flows(0, 20)
+        self.pair.datacenter.wait_flows(0, 40)
+        self.pair.branch.wait_flows(0, 40)
         self.assertEqual(here.receive_rest()[1], "reset")
 
 

@@ -33,6 +33,7 @@ class Server(tls.Nginx):
 
     def asked(self, path, port=8080):
         """The statuses with which it answered requests for that path."""
+        self.log_everything()
         file = self.folder / f"asked-{port}"
         lines = file.read_text().splitlines() if file.exists() else []
         return [int(line.split('" ')[1].split()[0]) for line in lines if f" /{path} HTTP/" in line]
@@ -80,6 +81,7 @@ class Http2(PairTest):
         return sums, heads.read_text()
 
     def asked_over_tls(self, path):
+        self.nginx.log_everything()
         lines = self.asked_443.read_text().splitlines() if self.asked_443.exists() else []
         return sum(f" /{path} HTTP/2" in line for line in lines)
 

@@ -49,21 +49,27 @@ class OnDisk(unittest.TestCase):
         self.pair.wait_link()
         until(lambda: self.objects()["ready"], what="the store on disk is ready")
 
+    def check_found(self, end, fetches, asked):
+        """After this end of the near daemon its disk has the response, and the server is asked only so much."""
+        for _ in range(5):  # a read that a busy host delays is not waited for: the server sends the response anew
+            until(lambda: self.objects()["queued_bytes"] == 0 and self.objects()["objects"] == 1, what="it is on disk")
+            end()
+            self.again()
+            before = self.asked()
+            for _ in range(fetches):
+                self.fetch()
+            if not self.objects()["reads_late"]:
+                break
+        self.assertEqual(self.asked(), before + asked)
+        self.assertEqual(self.objects()["reads"], 1)
+
     def test_a_restart_keeps_responses_and_a_kill_has_them_confirmed(self):
         self.store()
         for file in (self.branch.folder / "state").rglob("*"):
             if file.is_file():
                 self.assertNotIn(CANARY, file.read_bytes(), file)
-        self.branch.stop()
-        self.again()
-        self.fetch()
-        self.assertEqual(self.asked(), ["200"])
-        self.assertEqual(self.objects()["reads"], 1)
-        self.branch.kill()
-        self.again()
-        for _ in range(2):
-            self.fetch()
-        self.assertEqual(self.asked(), ["200", "304"])
+        self.check_found(self.branch.stop, fetches=1, asked=[])
+        self.check_found(self.branch.kill, fetches=2, asked=["304"])
         self.assertIn("longhaul_disk_objects_total", self.branch.get("/metrics"))
 
     def test_a_disk_that_hangs_delays_one_request_and_is_not_asked_meanwhile(self):

@@ -34,6 +34,7 @@ class Asked(web.Nginx):
 
     def asked(self):
         """The requests that came to it: target, tag asked about, status."""
+        self.log_everything()
         file = self.folder / "asked"
         return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
 

@@ -120,7 +120,7 @@ class Intercept(unittest.TestCase):
         proxy = Proxy(lab)
         with tcp.Server(lab, tcp.echo) as server:
             proxy.process.signal(signal.SIGUSR2)
-            self.assertEqual(proxy.process.wait(15), 70)
+            self.assertEqual(proxy.process.wait(), 70)
             self.assertIn("was blocked", proxy.process.log())
             tcp.connect(lab, SERVER, server.port).close()
         self.assertNotIn("longhaul", proxy.rules())
@@ -279,7 +279,8 @@ class Intercept(unittest.TestCase):
 
             patient = seconds()
             self.assertIn("fallback", proxy.wait_for("carried "))
-            self.assertLess(seconds(), patient / 2)
+            # What was learned is used: no other waits so long, but for what a busy machine delays.
+            self.assertTrue(any(seconds() < patient / 2 for _ in range(8)))
 
     def test_the_far_side_can_use_clients_addresses_without_interception(self):
         lab = self.enterContext(Lab())
@@ -290,7 +291,7 @@ class Intercept(unittest.TestCase):
             with lab.inside("branch"):
                 sock = socket.socket()
             sock.setsockopt(socket.SOL_IP, 19, 1)  # IP_TRANSPARENT
-            sock.settimeout(5)
+            sock.settimeout(tcp.PATIENCE)
             sock.bind((CLIENT, 40125))
             sock.connect((SERVER, listener.port))
             there = listener.accept()

@@ -98,6 +98,7 @@ class Keytab(unittest.TestCase):
         self.assert_shown_nowhere(site, keys)
         for key in keys:
             self.assertTrue(is_in_memory(site.process.pid, key))
+        pair.wait_flows()  # a flow that is still ending has its keys
         # Without its file nothing is left of them, not even in freed memory.
         del site.settings["smb_server"]
         site.write()

@@ -19,10 +19,15 @@ import web
 from lab import CLIENT, CLIENT6, DATACENTER_SECOND, DATACENTER_WAN, SERVER, SERVER6, Lab, traces_of, until
 
 
-def round_trips(lab, address=SERVER, count=3, size=56, node="client"):
-    """In milliseconds; of packets that came back within a second."""
-    done = lab.run(node, "ping", "-n", "-c", count, "-i", "0.2", "-W", "1", "-s", size, address, check=False)
+def round_trips(lab, address=SERVER, count=3, size=56, node="client", patience=20):
+    """In milliseconds; of packets that came back within `patience` seconds."""
+    done = lab.run(node, "ping", "-n", "-c", count, "-i", "0.2", "-W", patience, "-s", size, address, check=False)
     return [float(found) for found in re.findall(r"time=([\d.]+) ms", done.stdout)]
+
+
+def wait_shorter(lab, milliseconds, *where, **how):
+    """The line is that short, although a busy machine wakes the emulator late, now and then."""
+    until(lambda: min(round_trips(lab, *where, **how)) < milliseconds, what=f"a round trip of less than {milliseconds} ms")
 
 
 class BareLine(unittest.TestCase):
@@ -93,18 +98,18 @@ class EmulatedLine(unittest.TestCase):
     def test_the_line_changes_while_it_runs(self):
         lab = self.enterContext(Lab("51.84mbit,100"))
         lab.link("51.84mbit,20")
-        self.assertLess(min(round_trips(lab)), 100)
+        wait_shorter(lab, 100)
         lab.link("51.84mbit,20", "a-to-b-loss=1")
-        self.assertEqual(round_trips(lab), [])
+        self.assertEqual(round_trips(lab, patience=1), [])
         lab.link("51.84mbit,20")
-        self.assertLess(min(round_trips(lab)), 100)
+        wait_shorter(lab, 100)
 
     def test_a_second_line_has_settings_and_counters_of_its_own(self):
         lab = self.enterContext(Lab("51.84mbit,2", second="51.84mbit,60"))
         self.assertGreaterEqual(min(round_trips(lab, DATACENTER_SECOND, node="branch")), 60)
-        self.assertLess(min(round_trips(lab, DATACENTER_WAN, node="branch")), 60)
+        wait_shorter(lab, 60, DATACENTER_WAN, node="branch")
         lab.link("51.84mbit,2", "a-to-b-loss=1", which="second")
-        self.assertEqual(round_trips(lab, DATACENTER_SECOND, node="branch"), [])
+        self.assertEqual(round_trips(lab, DATACENTER_SECOND, node="branch", patience=1), [])
         self.assertEqual(len(round_trips(lab, DATACENTER_WAN, node="branch")), 3)
         self.assertEqual(len(round_trips(lab)), 3)
         self.assertGreaterEqual(lab.stats(which="second")["a_to_b"]["lost"], 3)
@@ -143,7 +148,7 @@ class EmulatedLine(unittest.TestCase):
         lab = self.enterContext(Lab("51.84mbit,2"))
         for attempt in range(1, 6):  # the kernels' own packets, of their neighbours, may come before an answer
             lab.lose(b_to_a=1)
-            answered = len(round_trips(lab, count=5))
+            answered = len(round_trips(lab, count=5, patience=3))
             counted = lab.stats()
             self.assertEqual((counted["a_to_b"]["lost"], counted["b_to_a"]["lost"]), (0, attempt))
             if answered == 4:
@@ -207,7 +212,7 @@ class Cleanliness(unittest.TestCase):
         holder.kill()
         holder.communicate()
         until(lambda: not traces_of(name), what=f"{name} is gone")
-        self.assertTrue(select.select([sleeping], [], [], 0)[0], "what ran in the lab has ended")
+        self.assertTrue(select.select([sleeping], [], [], tcp.PATIENCE)[0], "what ran in the lab has ended")
         os.close(sleeping)
 
     def test_up_cleans_up_after_a_killed_up(self):

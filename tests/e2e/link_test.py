@@ -40,7 +40,7 @@ class Copies:
 
     def wait(self):
         for thread in self.threads:
-            thread.join(60)
+            thread.join(120)
         return self.got
 
     def __exit__(self, *_):
@@ -114,21 +114,20 @@ class Cut(PairTest):
         self.assertEqual(self.reasons_given(before), {"optimised": 1})
 
     def test_flows_resume_without_losing_a_byte_when_the_connection_is_cut(self):
-        attached = self.branch.link()["carriers_attached"]
         resets = [site.status()["flows"]["reset"] for site in self.pair.sites]
         here, there = tcp.pair(self.lab)  # for both cuts; each has copies of its own, whatever its recovery takes
-        for cut in range(2):
+        for _ in range(2):
             here.send(b"before")
             self.assertEqual(there.receive(6), b"before")
             with Copies(self.lab, 8_000_000) as copies:
-                moved = self.branch.link()
-                until(lambda: self.branch.link()["bytes_sent"] > moved["bytes_sent"] + 1_000_000, what="bytes move")
+                before = self.branch.link()
+                until(lambda: self.branch.link()["bytes_sent"] > before["bytes_sent"] + 1_000_000, what="bytes move")
                 with link_cut_off(self.lab, "reject with tcp reset"):
                     self.branch.wait_link("down")
                     here.send(b"meanwhile")
                 self.branch.wait_link()
                 # UDP may be heard again before TCP has been dialled.
-                until(lambda: self.branch.link()["carriers_attached"] == attached + 1 + cut, what="TCP is connected again")
+                until(lambda: self.branch.link()["carriers_attached"] > before["carriers_attached"], what="TCP is connected again")
                 self.assertEqual(copies.wait(), copies.expected())
             self.assertEqual(there.receive(9), b"meanwhile")
             there.send(b"after")
@@ -145,7 +144,7 @@ class Cut(PairTest):
             self.lab.link("51.84mbit,100,1")
             died = time.monotonic()
             for site in self.pair.sites:
-                site.wait_link("silent", died + 4.5 - time.monotonic())  # after 1 s; the rest is for a busy machine
+                site.wait_link("silent", 20)  # after 1 s; the rest is for a busy machine, and less than what ends a link
             self.assertIn("link_silent", self.branch.longhaul("why", f"10.10.1.2-{SERVER}:80"))
             time.sleep(max(0, died + 5 - time.monotonic()))
             self.lab.link("51.84mbit,100")

@@ -3,6 +3,7 @@
 
 import collections
 import hashlib
+import http.client
 import json
 
 import tcp
@@ -30,6 +31,7 @@ def sha256_of(path):
 
 class Nginx:
     def __init__(self, lab, node="server"):
+        self.lab, self.node = lab, node
         self.folder = lab.scratch / f"nginx-{next(lab.counter)}"
         self.files = self.folder / "files"
         self.files.mkdir(parents=True)
@@ -40,6 +42,18 @@ class Nginx:
 
     def configuration(self):
         return CONFIGURATION.format(folder=self.folder)
+
+    def log_everything(self):
+        """Returns when its log has all that it has answered. It writes the line of a request after the last bytes of its
+        response, which may be at the client by then; but its only worker answers nothing else before."""
+        connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=tcp.PATIENCE)
+        with self.lab.inside(self.node):
+            connection.connect()
+        try:
+            connection.request("HEAD", "/is-everything-logged")
+            connection.getresponse().read()
+        finally:
+            connection.close()
 
     def put(self, name, size, seed=1):
         """Makes a file of incompressible bytes and gives their SHA-256."""
