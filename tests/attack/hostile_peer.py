@@ -11,7 +11,7 @@ import ssl
 import struct
 import threading
 
-from lab import DATACENTER_WAN
+from lab import DATACENTER_WAN, PATIENCE
 from pair import LINK_PORT
 from tls_exporter import exported
 
@@ -138,7 +138,7 @@ class HostilePeer:
         context.verify_mode = ssl.CERT_NONE
         context.load_cert_chain(self.site.folder / f"{self.site.name}.crt", self.site.folder / f"{self.site.name}.key")
         with self.lab.inside(self.node):
-            plain = socket.create_connection((self.to, self.port), timeout=20,
+            plain = socket.create_connection((self.to, self.port), timeout=PATIENCE,
                                              source_address=(self.source, 0) if self.source else None)
         self.socket = TlsConnection(plain, context)
         self.block_secret = exported(self.socket.tls, b"EXPORTER-longhaul-blocks", b"", 192)
@@ -236,7 +236,7 @@ class HostilePeer:
         with self._news:
             return [body for said, body in self.heard if said == kind]
 
-    def wait_for(self, kind, count=1, seconds=20.0):
+    def wait_for(self, kind, count=1, seconds=PATIENCE):
         """The body of the last of `count` frames of a kind."""
         with self._news:
             self._news.wait_for(lambda: self.ended.is_set() or sum(said == kind for said, _ in self.heard) >= count,
