@@ -70,7 +70,7 @@ class Notified(unittest.TestCase):
 
         self.site.process.signal(signal.SIGTERM)
         self.assertEqual(self.next()["STOPPING"], "1")
-        self.assertEqual(self.site.process.wait(10), 0)
+        self.assertEqual(self.site.process.wait(), 0)
 
     def test_a_notify_socket_that_is_gone_does_not_keep_the_daemon_from_running(self):
         self.site.environment = {"NOTIFY_SOCKET": "/nonexistent/notify", "WATCHDOG_USEC": "100000"}

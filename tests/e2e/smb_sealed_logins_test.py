@@ -76,7 +76,7 @@ class Logins(PairTest):
         client = self.lab.start("client", *self.server.words(f"!cat {gate}", host=host))
         try:
             until(lambda: all(any(flow.get("module", {}).get("detail") for flow in site.flows()) for site in self.pair.sites),
-                  30, "a session to the server")
+                  what="a session to the server")
             return [(site.name, flow["module"]["detail"]) for site in self.pair.sites for flow in site.flows()]
         finally:
             os.close(held)

@@ -210,7 +210,7 @@ class MiddleOfAHandshake(unittest.TestCase):
         """A client that has said hello; its server does not hear of it before something has happened."""
         with self.relay.held():
             client = Client(self.lab).hello()
-            self.assertTrue(self.relay.waits.wait(30))
+            self.assertTrue(self.relay.waits.wait(tcp.PATIENCE))
             happens()
         return client
 

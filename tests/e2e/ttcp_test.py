@@ -7,7 +7,7 @@ import signal
 import socket
 import unittest
 
-from lab import BUILD, SERVER, SERVER6, Lab, until
+from lab import BUILD, PATIENCE, SERVER, SERVER6, Lab, until
 
 TTCP = BUILD / "tools" / "ttcp" / "longhaul-ttcp"
 
@@ -143,11 +143,11 @@ class Classic(unittest.TestCase):
             listener = socket.create_server(("", 5001))
             datagrams = socket.socket(type=socket.SOCK_DGRAM)
         datagrams.bind(("", 5001))
-        listener.settimeout(20)
-        datagrams.settimeout(20)
+        listener.settimeout(PATIENCE)
+        datagrams.settimeout(PATIENCE)
         sender = self.lab.start("client", TTCP, "-t", "-s", "-l1000", "-n", 300, "-fm", SERVER)
         with listener, listener.accept()[0] as stream:
-            stream.settimeout(20)
+            stream.settimeout(PATIENCE)
             found = b"".join(iter(lambda: stream.recv(65536), b""))
         self.assertEqual((sender.wait(), len(found)), (0, 300_000))
         self.assertIn("Mbit/sec +++", sender.log())
