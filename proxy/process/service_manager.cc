@@ -34,8 +34,10 @@ int connected_to(std::string_view name) {
   address.sun_family = AF_UNIX;
   std::copy(name.begin(), name.end(), address.sun_path);
   if (name[0] == '@') address.sun_path[0] = '\0';
-  const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  const timeval patience{.tv_sec = 1, .tv_usec = 0};
+  if (descriptor >= 0) ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (descriptor < 0 || ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0)
     return descriptor;
   ::close(descriptor);
@@ -58,8 +60,11 @@ ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-void ServiceManager::send(const std::string& message) const {
-  if (socket_ >= 0) (void)!::send(socket_, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+// All services share systemd's queue, which may be full for a moment. A state that is lost there would never be
+// known; another sign of life comes soon.
+void ServiceManager::send(const std::string& message, bool may_be_lost) const {
+  const int flags = MSG_NOSIGNAL | (may_be_lost ? MSG_DONTWAIT : 0);
+  if (socket_ >= 0) (void)!::send(socket_, message.data(), message.size(), flags);
 }
 
 void ServiceManager::ready(const std::string& status) const { send("READY=1\nSTATUS=" + status); }
@@ -72,6 +77,6 @@ void ServiceManager::reloading() const {
 
 void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=Stopping"); }
 
-void ServiceManager::alive() const { send("WATCHDOG=1"); }
+void ServiceManager::alive() const { send("WATCHDOG=1", true); }
 
 }  // namespace longhaul::process

@@ -7,7 +7,8 @@
 
 namespace longhaul::process {
 
-// Does nothing if no service manager started this process.
+// Does nothing if no service manager started this process. All but alive() wait up to one second for room in the
+// service manager's queue; what does not fit then is lost.
 class ServiceManager {
  public:
   // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and connects. Create it before confine(), which forbids new
@@ -26,7 +27,7 @@ class ServiceManager {
   std::optional<std::chrono::microseconds> alive_period() const { return alive_period_; }
 
  private:
-  void send(const std::string& message) const;
+  void send(const std::string& message, bool may_be_lost = false) const;
 
   int socket_ = -1;
   std::optional<std::chrono::microseconds> alive_period_;

@@ -138,7 +138,7 @@ class HostilePeer:
         context.verify_mode = ssl.CERT_NONE
         context.load_cert_chain(self.site.folder / f"{self.site.name}.crt", self.site.folder / f"{self.site.name}.key")
         with self.lab.inside(self.node):
-            plain = socket.create_connection((self.to, self.port), timeout=20,
+            plain = socket.create_connection((self.to, self.port), timeout=PATIENCE,
                                              source_address=(self.source, 0) if self.source else None)
         self.socket = TlsConnection(plain, context)
         self.block_secret = exported(self.socket.tls, b"EXPORTER-longhaul-blocks", b"", 192)

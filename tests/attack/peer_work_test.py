@@ -12,7 +12,7 @@ import zlib
 
 import tcp
 from hostile_peer import DICTIONARY, OPEN_CREDIT, RESET, STREAM, frame, open_record, record, varint
-from lab import BRANCH_WAN, SERVER, alone, until
+from lab import BRANCH_WAN, PATIENCE, SERVER, alone, until
 from rogue import ROGUE_PORT, BesiegedTest
 
 RING = 64 << 20
@@ -91,7 +91,7 @@ class PeerEpoch(BesiegedTest):
                                 self.besieged.rogue_site.folder / "rogue.key")
         with self.lab.inside("branch"):
             listener = socket.create_server((BRANCH_WAN, ROGUE_PORT))
-        listener.settimeout(30)
+        listener.settimeout(PATIENCE)
         heard = []
 
         def answer():

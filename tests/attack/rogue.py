@@ -43,8 +43,17 @@ class Besieged:
         return HostilePeer(self.lab, self.rogue_site, **what)
 
     def check_transfer(self, test, size=2_000_000, seed=5):
-        """A transfer of the pair over its link arrives byte for byte."""
-        before = self.pair.branch.reasons().get("optimised", 0)
+        """A transfer of the pair arrives byte for byte, and over its link: another one, if the link was silent for a moment on
+        a busy machine, so that the flow bypassed it."""
+        for _ in range(5):
+            self.pair.branch.wait_link()
+            before = self.pair.branch.reasons().get("optimised", 0)
+            self._transfer(test, size, seed)
+            if self.pair.branch.reasons().get("optimised", 0) > before:
+                return
+        test.fail(f"no transfer was carried over the link: {self.pair.branch.reasons()}")
+
+    def _transfer(self, test, size, seed):
         with tcp.Server(self.lab, tcp.echo) as server:
             client = tcp.connect(self.lab, SERVER, server.port)
             echoed = {}
@@ -55,7 +64,6 @@ class Besieged:
             reader.join(120)
             client.close()
         test.assertEqual(echoed.get("got"), tcp.digest(size, seed))
-        test.assertEqual(self.pair.branch.reasons().get("optimised", 0), before + 1)
 
 
 class BesiegedTest(unittest.TestCase):

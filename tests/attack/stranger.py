@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-from lab import DATACENTER_WAN
+from lab import DATACENTER_WAN, PATIENCE
 from pair import LINK_PORT
 
 X25519, P256, FFDHE8192 = 0x001D, 0x0017, 0x0104
@@ -59,10 +59,10 @@ def give_addresses(lab, count, node="branch"):
 
 def connect(lab, source=None, to=DATACENTER_WAN, port=LINK_PORT, node="branch"):
     with lab.inside(node):
-        return socket.create_connection((to, port), timeout=20, source_address=(source, 0) if source else None)
+        return socket.create_connection((to, port), timeout=PATIENCE, source_address=(source, 0) if source else None)
 
 
-def is_ended(sock, seconds=20.0):
+def is_ended(sock, seconds=PATIENCE):
     """Whether the daemon ends the connection, with or without a word before."""
     sock.settimeout(seconds)
     try:

@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-from lab import CLIENT, CLIENT6, SERVER, SERVER6, until
+from lab import CLIENT, CLIENT6, PATIENCE, SERVER, SERVER6, until
 
 CANARY = b"canary in the mine, 32 bytes of it"
 SITES = [ipaddress.ip_network(text) for text in ("10.10.1.0/24", "fd10:1::/64", "10.10.2.0/24", "fd10:2::/64")]
@@ -118,7 +118,7 @@ class Knocking:
     def __exit__(self, *_):
         self.over.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(PATIENCE)
 
     def more(self, count=4, seconds=60.0):
         """Waits until every client has made so many more attempts; how those fared that began after this call."""
@@ -126,7 +126,7 @@ class Knocking:
         until(lambda: all(len(self.fared[way]) >= before[way] + count for way in self.ways), seconds, "more attempts")
         return {word for way in self.ways for word in self.fared[way][before[way]:]}
 
-    def until(self, word, seconds=60.0):
+    def until(self, word, seconds=PATIENCE):
         """Waits until every client's latest attempt fared so."""
         began = time.monotonic()
         start = {way: len(self.fared[way]) + 1 for way in self.ways}

@@ -105,7 +105,7 @@ class Process:
         """As a crash would end it. Returns when it is gone."""
         self.clean_end = False
         self.popen.kill()
-        self.popen.wait(10)
+        self.popen.wait(PATIENCE)
 
     def signal(self, number):
         self.popen.send_signal(number)
@@ -118,7 +118,7 @@ class Process:
             code = self.popen.wait(seconds)
         except subprocess.TimeoutExpired:
             self.popen.kill()
-            self.popen.wait(10)
+            self.popen.wait(PATIENCE)
             raise AssertionError(f"{self.name} did not end within {seconds:g} s of SIGTERM\n{self.log()}") from None
         if self.clean_end and code != 0:
             raise AssertionError(f"{self.name} ended with {code}\n{self.log()}")
@@ -164,7 +164,7 @@ class Lab:
 
     def command(self, *words):
         done = subprocess.run([REPOSITORY / "tools" / "lab", "--lab", self.name, *words], capture_output=True,
-                              text=True, env=dict(os.environ, LONGHAUL_BUILD=str(BUILD)), timeout=60)
+                              text=True, env=dict(os.environ, LONGHAUL_BUILD=str(BUILD)), timeout=2 * PATIENCE)
         if done.returncode != 0:
             raise AssertionError(f"tools/lab {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout

@@ -4,6 +4,7 @@ what a hostile page in the same browser can do. Screenshots are left in build/sc
 
 import http.server
 import json
+import re
 import threading
 import unittest
 
@@ -251,15 +252,16 @@ class LineTest(unittest.TestCase):
         says = "document.querySelector('#links').innerText.includes"
         browser.until(f"{says}('carries the link') && {says}('works, on standby')")
         self.assertEqual(list(self.cells(browser)), ["datacenter", "four", "six"])
-        self.assertIn("path four carries the link: first in the configured order", browser.text("#link-notes"))
+        notes = "document.querySelector('#link-notes').innerText.includes"
+        browser.until(f"{notes}('path four carries the link: first in the configured order')")
         browser.until("document.querySelector('#links tbody tr:nth-child(2)').innerText.includes('bit/s')")
         with rules(self.lab, "branch", CUT_IPV4):
             browser.until(f"{says}('does not work')")
             shown = self.cells(browser)
             self.assertEqual((shown["four"]["State"], shown["four"]["RTT"]), ("does not work", "–"))
             self.assertRegex(shown["six"]["RTT"], r"^\d+\.\d ms$")
-            self.assertIn("path six carries the link: no other path works", browser.text("#link-notes"))
-            self.assertRegex(pair.branch.longhaul("top"), r"(?m)^- four +down +udp +- ")
+            browser.until(f"{notes}('path six carries the link: no other path works')")
+            until(lambda: re.search(r"(?m)^- four +down +udp +- ", pair.branch.longhaul("top")), what="top shows it")
             browser.screenshot(PICTURES / "page-paths.png")
             browser.resize(390, 844)
             self.assertLessEqual(browser.value("document.documentElement.scrollWidth"), 390)
@@ -277,11 +279,11 @@ class LineTest(unittest.TestCase):
                 file.write(0, bytes(1000))
                 file.flush()
                 browser.until(f"{outstanding} === 0")
-                self.assertIn(": 0 outstanding now.", browser.text("#promises"))
+                browser.until("document.querySelector('#promises').innerText.includes(': 0 outstanding now.')")
                 with link_cut_off(self.lab, "drop"):
                     file.write(1000, bytes(1000))  # acknowledged here
                     browser.until(f"{outstanding} === 1")
-                    self.assertIn(": 1 outstanding now.", browser.text("#promises"))
+                    browser.until("document.querySelector('#promises').innerText.includes(': 1 outstanding now.')")
                     browser.screenshot(PICTURES / "page-promises.png")
                 pair.wait_link()
                 file.flush()

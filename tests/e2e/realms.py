@@ -90,7 +90,7 @@ class Realms:
         for realm in PORTS:
             self.lab.start("server", *self.words(KDC, "-n", "-r", realm, realm=realm), name=f"kdc-{realm}")
         for port in PORTS.values():
-            until(lambda port=port: self.answers(port), seconds=30, what="the key distribution centre answers")
+            until(lambda port=port: self.answers(port), what="the key distribution centre answers")
         return self
 
     def __exit__(self, *_):

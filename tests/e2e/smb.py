@@ -135,7 +135,7 @@ class Smbd:
         if self.disk:
             words = self.disk.mounted(self.folder_of("share"), words)
         self.process = self.lab.start(self.node, *self.knowing_its_name(words), name="smbd")
-        until(self._answers, seconds=20, what="smbd accepts connections")
+        until(self._answers, what="smbd accepts connections")
         return self
 
     def _answers(self):

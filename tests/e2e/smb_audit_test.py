@@ -62,7 +62,7 @@ class Audit(unittest.TestCase):
                     filler.write(bytes(65536))
 
     def events(self, site, name):
-        lines = [json.loads(line) for line in site.process.log().splitlines() if line.startswith("{")]
+        lines = [json.loads(line) for line in site.process.log().split("\n")[:-1] if line.startswith("{")]
         return [{key: value for key, value in line.items() if key not in ("time", "event")}
                 for line in lines if line["event"] == name]
 

@@ -48,7 +48,8 @@ class Mounts(PairTest):
             there = self.smbd.make("there", 900_000, seed=len(str(options)))
             self.assertEqual(mount.work("read", "there")["sha256"], there)
             self.assertEqual(mount.work("write", "here", size=700_000, seed=5)["sha256"], self.smbd.sha256_of("here"))
-            flow, = (flow for flow in self.branch.flows() if flow["module"])
+            flow, = until(lambda: len(found := [flow for flow in self.branch.flows() if flow["module"]]) == 1 and found,
+                          what="earlier flows have ended")
             self.assertIn(f"SMB {dialect}, ", flow["module"]["detail"])
             self.assertIn(key, flow["module"]["detail"])
             self.assertGreater(flow["module"]["counters"]["ahead_used_bytes"], 0)

@@ -75,9 +75,10 @@ class Logins(PairTest):
         held = os.open(gate, os.O_RDWR)
         client = self.lab.start("client", *self.server.words(f"!cat {gate}", host=host))
         try:
-            until(lambda: all(any(flow.get("module", {}).get("detail") for flow in site.flows()) for site in self.pair.sites),
-                  30, "a session to the server")
-            return [(site.name, flow["module"]["detail"]) for site in self.pair.sites for flow in site.flows()]
+            until(lambda: all(any("key from" in (flow["module"] or {}).get("detail", "") for flow in site.flows())
+                              for site in self.pair.sites),
+                  what="a session to the server")
+            return [(site.name, flow["module"]["detail"]) for site in self.pair.sites for flow in site.flows() if flow["module"]]
         finally:
             os.close(held)
             client.wait()

@@ -91,7 +91,7 @@ class Life(PairTest):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.assertIn("tproxy", self.branch.rules())
             self.branch.process.signal(number)
-            self.assertEqual(self.branch.process.wait(10), 0)
+            self.assertEqual(self.branch.process.wait(), 0)
             self.assertEqual(self.branch.rules(), "")
             for family in ("-4", "-6"):
                 self.assertNotIn("fwmark", self.lab.run("branch", "ip", family, "rule"))

@@ -15,10 +15,9 @@ import termios
 import threading
 import time
 
-from lab import SERVER
+from lab import PATIENCE, SERVER  # seconds a single call may block before the test fails
 
 PIECE = 256 * 1024
-PATIENCE = 30.0  # seconds a single call may block before the test fails
 
 Digest = collections.namedtuple("Digest", "size sha256 ending")
 

@@ -65,10 +65,12 @@ class Matrix(PairTest):
                             text=f"GET /page HTTP/1.0\r\nHost: {name}\r\n\r\n")
 
     def gnutls(self, name):
-        # It leaves with the end of its input, whatever the server has still to say.
-        request = rf"(printf 'GET /page HTTP/1.0\r\nHost: {name}\r\n\r\n'; sleep 1) | "
-        return self.lab.run("client", "sh", "-c", f"{request} gnutls-cli --x509cafile {self.world.trusted} --sni-hostname {name} "
-                                                  f"--verify-hostname {name} --port 443 127.0.0.1")
+        # It leaves with the end of its input, whatever the server has still to say: the input ends when the page is there.
+        out = self.lab.scratch / f"gnutls-{next(self.lab.counter)}"
+        request = (rf"(printf 'GET /page HTTP/1.0\r\nHost: {name}\r\n\r\n'; turn=0; "
+                   f"while [ $turn -lt 300 ] && ! grep -q '{MARK.decode().strip()}' {out}; do sleep 0.1; turn=$((turn + 1)); done) | ")
+        return self.lab.run("client", "sh", "-c", f": > {out}; {request} gnutls-cli --x509cafile {self.world.trusted} --sni-hostname "
+                                                  f"{name} --verify-hostname {name} --port 443 127.0.0.1 > {out}; cat {out}")
 
     def java(self, name):
         return self.lab.run("client", "java", "-cp", self.lab.scratch, "Visit", name, self.world.trusted)
@@ -210,7 +212,7 @@ class MiddleOfAHandshake(unittest.TestCase):
         """A client that has said hello; its server does not hear of it before something has happened."""
         with self.relay.held():
             client = Client(self.lab).hello()
-            self.assertTrue(self.relay.waits.wait(30))
+            self.assertTrue(self.relay.waits.wait(tcp.PATIENCE))
             happens()
         return client
 

@@ -96,13 +96,18 @@ class Tls(PairTest):
         self.assertGreater(wan.received, len(data))
         self.assertEqual(self.shown_by("secret.corp"), "pair")
 
+    @staticmethod
+    def only_flow(site):
+        """As soon as earlier flows have ended, and the site knows that this one is decrypted."""
+        return until(lambda: len(flows := site.flows()) == 1 and "decrypted" in flows[0]["module"]["detail"] and flows[0],
+                     what=f"{site.name} has one flow, which is decrypted")
+
     def test_the_client_sees_the_certificate_of_the_configuration(self):
         with self.connection("intranet.corp") as connection:
             self.assertEqual(connection.version(), "TLSv1.3")
             connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
             self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))
-            until(lambda: len(self.branch.flows()) == len(self.datacenter.flows()) == 1, what="earlier flows have ended")
-            (far,), (near,) = self.datacenter.flows(), self.branch.flows()
+            far, near = map(self.only_flow, (self.datacenter, self.branch))
             self.assertIn("TLS 1.3 for intranet.corp, decrypted", far["module"]["detail"])
             self.assertEqual(near["module"]["detail"], "TLS 1.3 for intranet.corp, decrypted")
             self.assertEqual((far["reason"], near["reason"]), ("optimised", "optimised"))
@@ -123,8 +128,7 @@ class Tls(PairTest):
         with context.wrap_socket(plain.socket, server_hostname="intranet.corp") as connection:
             connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
             self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))  # the server's side is up, too
-            far, = self.datacenter.flows()
-            self.assertIn("decrypted", far["module"]["detail"])
+            self.only_flow(self.datacenter)
 
     def test_pages_of_listed_servers_are_answered_from_the_cache(self):
         (self.nginx.files / "hour").mkdir()
@@ -292,16 +296,18 @@ class Tls(PairTest):
             connection.sendall(b"GET /none HTTP/1.1\r\nHost: intranet.corp\r\n\r\n")
             self.assertTrue(connection.recv(12).startswith(b"HTTP/1.1 404"))
             for site in (self.branch, self.datacenter):
-                flow, = until(lambda: (flows := site.flows()) and len(flows) == 1 and flows, what="earlier flows have ended")
-                self.assertIn("for intranet.corp, decrypted, resumed", flow["module"]["detail"])
+                self.assertIn("for intranet.corp, decrypted, resumed", self.only_flow(site)["module"]["detail"])
         # Each once.
         self.assertEqual(self.visit(context, session, "again")[::2], (data, False))
         self.assertEqual(self.given_by_datacenter(before), {})
 
     def test_another_library_resumes_too(self):
-        said = self.lab.run("client", "gnutls-cli", "--resume", "--x509cafile", self.authority.certificate, "--sni-hostname",
-                            "intranet.corp", "--verify-hostname", "intranet.corp", "--port", "443", SERVER, text="\n")
-        self.assertIn("*** This is a resumed session", said)
+        def resumes():
+            return "*** This is a resumed session" in self.lab.run(
+                "client", "gnutls-cli", "--resume", "--x509cafile", self.authority.certificate, "--sni-hostname", "intranet.corp",
+                "--verify-hostname", "intranet.corp", "--port", "443", SERVER, text="\n")
+
+        until(resumes, what="a session is resumed")  # again where the end of its input came before the ticket
 
     def test_sessions_are_forgotten_with_the_switch_and_with_a_reload(self):
         data = self.put("kept", 1000, 9)

@@ -139,8 +139,7 @@ class TlsToken(PairTest):
                     self.assertEqual(self.fetch("ec.corp", "plain"), data)
                     self.assertEqual(self.shown_by("ec.corp"), "server")
                     self.assertEqual(self.given(before), {"tls_key_unavailable": 2})
-                    self.datacenter.process.lines_with("server_key_unavailable")
-                    self.assertIn(why, self.datacenter.process.log())
+                    self.datacenter.process.lines_with("server_key_unavailable", why)
             self.token.set_pin(tokens.WRONG_PIN)
             # With all tables: a daemon reads later only from folders that it had files in at its start.
             self.datacenter.settings["tls_server"] = [*(self.table(name) for name in NAMES), self.mint_table()]
@@ -148,7 +147,7 @@ class TlsToken(PairTest):
             self.datacenter.start()
             self.pair.wait_link()
             self.assertEqual(self.shown_by("ec.corp"), "server")
-            self.assertIn("the token refuses the PIN", self.datacenter.process.log())
+            self.datacenter.process.lines_with("the token refuses the PIN")
         finally:
             self.token.set_pin(tokens.PIN)
         self.use(*(self.table(name) for name in NAMES), self.mint_table())

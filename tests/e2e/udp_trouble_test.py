@@ -5,7 +5,7 @@ import contextlib
 import unittest
 
 import tcp
-from lab import SERVER, Lab, until
+from lab import PATIENCE, SERVER, Lab, until
 from pair import LINK_PORT, Pair
 
 
@@ -34,13 +34,13 @@ class UdpTrouble(unittest.TestCase):
             pair = self.enterContext(Pair(lab))
             for site in pair.sites:
                 problem = until(lambda: [each for each in site.status()["verdict"]["problems"] if "UDP" in each["sentence"]],
-                                60, "the verdict names UDP")
+                                what="the verdict names UDP")
                 self.assertIn("allow UDP", problem[0]["remedy"])
                 self.assertIn("UDP", site.longhaul("status"))
                 metric = 'longhaul_udp_unanswered{peer="%s"}' % site.link()["peer"]
                 until(lambda: site.metric(metric) == 1, what="UDP is said to be unanswered")
             self.transfer(lab, 300_000)
-        until(lambda: pair.branch.link()["udp"]["state"] == "up", 90, "UDP is tried again")
+        until(lambda: pair.branch.link()["udp"]["state"] == "up", 2 * PATIENCE, "UDP is tried again")
         for site in pair.sites:
             until(lambda: not site.link()["udp"]["unanswered"], what="UDP is answered")
             lines = site.process.lines_with(" udp_unanswered ")

@@ -45,7 +45,7 @@ class Why(unittest.TestCase):
         self.start()
         here, there = tcp.pair(self.lab)
         until(lambda: (here.send(bytes(50_000)), there.receive(50_000), (self.branch.status()["throughput"] or {}).get("lan_in_bits"))[-1],
-              30, "something passes")
+              what="something passes")
         link = until(lambda: (found := self.branch.link())["throughput"] and found, what="the link's rates")
         self.assertGreater(link["throughput"]["out_bits"], 0)
         status = self.lab.run("branch", PROGRAM, "status")

@@ -17,7 +17,7 @@ import smb
 from disk import Disk
 from faults import FAULTS, Fault
 from guest import Guest
-from lab import SERVER, Lab, until
+from lab import PATIENCE, SERVER, Lab, until
 from pair import Pair
 from writers import KINDS, UNFINISHED, KernelWriter, Scenario, Writer
 
@@ -65,9 +65,11 @@ def scenario(chance, kind, fault, longest, cell=None):
     cell = cell or chance.choice([cell for cell in cells(kind, fault) for _ in range(1 + (cell.policy == "continue"))])
     seed = chance.getrandbits(32)
     flush_every = chance.choice((3, 8)) if fault.unsynced else chance.choice((0, 0, 0, 8))
+    least = int(PATIENCE) if fault.name == "nothing" else 0  # where nothing breaks, no client may give up, on a busy machine either
     return Scenario(kind.name, cell.dialect, cell.ask, cell.policy, chance.choice((20, 40, 60)),
                     chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
-                    chance.choice((0, 5, 20, 40)), min(longest, chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0]),
+                    chance.choice((0, 5, 20, 40)),
+                    max(least, min(longest, chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0])),
                     kind.in_place and cell.policy != "rename" and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
 
 
@@ -245,10 +247,10 @@ class Stage:
                 writer.go()
             watched = writers[round_.watched]
             enough = max(1, int(round_.moment * watched.scenario.blocks))
-            self._wait(lambda: promised.look() or watched.progress() >= enough or watched.has_ended(), 30)
+            self._wait(lambda: promised.look() or watched.progress() >= enough or watched.has_ended(), PATIENCE)
             # A fault before the first promise to a client breaks none of its.
             able = [writer for writer in writers if self.may_promise(writer.scenario)]
-            self._wait(lambda: promised.look() or all(promised.bytes[writer] or writer.has_ended() for writer in able), 10)
+            self._wait(lambda: promised.look() or all(promised.bytes[writer] or writer.has_ended() for writer in able), PATIENCE)
             at_work = {writer for writer in writers if not writer.has_ended()}
             fault.begin(self, round_.pause)
             longest = max(told.timeout for told in round_.scenarios)

@@ -41,7 +41,7 @@ OWN = {"impacket": ("oplock", "lease"), "kernel": ("lease",)}
 # pair (of the direct run: over the line).
 CHANGERS = ("local", "client", "neighbour")
 BYTES = BLOCK * BLOCKS  # of a file that is looked at
-UNSEEN = 15.0  # seconds, after which a change counts as not seen
+UNSEEN = 60.0  # seconds, after which a change counts as not seen
 GUEST_PACE = 3.0  # between two changes that the guest looks for, which tells of none before the end
 
 
