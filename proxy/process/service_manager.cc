@@ -60,8 +60,8 @@ ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-// All services share systemd's queue, which may be full for a moment. A state that is lost there would never be
-// known; another sign of life comes soon.
+// All services share systemd's queue, which may be full for a moment. A state that is lost there would never
+// be known; another sign of life comes soon.
 void ServiceManager::send(const std::string& message, bool may_be_lost) const {
   const int flags = MSG_NOSIGNAL | (may_be_lost ? MSG_DONTWAIT : 0);
   if (socket_ >= 0) (void)!::send(socket_, message.data(), message.size(), flags);

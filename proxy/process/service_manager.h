@@ -7,8 +7,8 @@
 
 namespace longhaul::process {
 
-// Does nothing if no service manager started this process. All but alive() wait up to one second for room in the
-// service manager's queue; what does not fit then is lost.
+// Does nothing if no service manager started this process. All but alive() wait up to one second for room in
+// the service manager's queue; what does not fit then is lost.
 class ServiceManager {
  public:
   // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and connects. Create it before confine(), which forbids new

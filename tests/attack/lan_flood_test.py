@@ -108,8 +108,7 @@ class HalfOpen(unittest.TestCase):
         self.branch = self.pair.branch
 
     def served_beside(self, source, server_address):
-        """An honest client's connections are all optimised, and each byte crosses, while the flood goes on. A few may bypass the
-        link while it is silent: on a busy machine the other daemon may not have had its turn for a second."""
+        """An honest client's connections are all optimised, and each byte crosses, while the flood goes on."""
         with tcp.Server(self.lab, tcp.report_digest) as server, Flood(self.lab, source, server_address,
                                                                       server.port) as flood:
             until(lambda: flood.sent >= FORGED_BEFORE, 120, "the flood")
@@ -117,10 +116,7 @@ class HalfOpen(unittest.TestCase):
                 digest = tcp.upload(self.lab, server_address, server.port, TRANSFER, call)
                 self.assertEqual(digest, tcp.digest(TRANSFER, call))
                 self.assertTrue(flood.thread.is_alive())
-        reasons = self.branch.reasons()
-        silent = reasons.get("link_silent", 0)
-        self.assertEqual(reasons.get("optimised"), CALLS - silent, reasons)
-        self.assertLess(silent, CALLS / 4, reasons)
+        self.assertEqual(self.branch.reasons().get("optimised"), CALLS)
         self.assertEqual(self.branch.status()["flows"]["reset"], 0)
 
     def test_forged_syns_from_the_hosts_of_the_lan_disturb_no_other_host(self):
