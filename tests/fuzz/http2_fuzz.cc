@@ -68,7 +68,7 @@ FUZZ_TARGET(http2) {
       }
       if (!near.done()) near.module.on_room(now, {.lan = true, .stream = true}), near.collect();
       // One that is continued has the windows that the client itself has given.
-      fuzz::require(is_late || near.module.queued_bytes() <= http::h2::Streams::kAllDownWindow);
+      fuzz::require(is_late || near.module.queued_bytes() <= http::h2::Streams::kMostDown.together);
       fuzz::require(near.module.state_bytes() <= (32u << 20));
     }
     if (!near.done()) near.end(now);

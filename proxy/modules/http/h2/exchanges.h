@@ -47,6 +47,7 @@ struct Exchange {
   Informed informed;
   bool is_refused = false;  // its response: the server's stream is being reset
   Source up, down;
+  std::uint64_t read_at_once = 0;  // bytes of the response, since its window was increased
   bool responded = false, is_from_store = false, end_sent = false;
   std::optional<Incoming> incoming;
   std::optional<Fetching::Document> document;  // at the far half

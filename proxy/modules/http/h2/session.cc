@@ -252,6 +252,20 @@ void Session::widen(StreamId stream, std::int32_t window_more) {
     complained_ = true;
 }
 
+void Session::grow(StreamId stream, std::int32_t most, std::int32_t most_together) {
+  const std::int32_t now = window(stream),
+                     together = nghttp2_session_get_effective_local_window_size(session_);
+  if (now == 0 || now >= most || together >= most_together) return;
+  const std::int32_t more = std::min({now, most - now, most_together - together});
+  if (nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, stream, now + more) != 0 ||
+      nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, together + more) != 0)
+    complained_ = true;
+}
+
+std::int32_t Session::window(StreamId stream) const {
+  return std::max(nghttp2_session_get_stream_effective_local_window_size(session_, stream), 0);
+}
+
 void Session::use_next(StreamId stream) {
   if (nghttp2_session_set_next_stream_id(session_, stream) != 0) complained_ = true;
 }

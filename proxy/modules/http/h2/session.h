@@ -79,6 +79,11 @@ class Session {
   // Whether the peer, a server, accepts extended CONNECT (RFC 8441, section 3).
   bool peer_takes_tunnels() const;
   void widen(StreamId stream, std::int32_t window_more);  // 0: the connection's
+  // Doubles the window of an open stream up to `most`, and increases the connection's by as much, up to
+  // `most_together`.
+  void grow(StreamId stream, std::int32_t most, std::int32_t most_together);
+  // What the peer may send on this stream without waiting, in bytes; 0: it is closed.
+  std::int32_t window(StreamId stream) const;
 
   // The sources live until on_closed(). Null: there is only the block. Returns nullopt if the request is
   // refused.

@@ -19,7 +19,9 @@ TunnelResets::Of kind_of(const Exchange& exchange) {
 }  // namespace
 
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Receiving& receiving)
-    : answers_(place, std::move(site), &receiving), requests_(place, answers_, exchanges_, client_, server_) {
+    : answers_(place, std::move(site), &receiving),
+      content_(client_, server_, kMostDown),
+      requests_(place, answers_, exchanges_, client_, server_) {
   client_.announce(settings_for_client(kUpWindow, kMostStreams), kAllUpWindow);
 }
 
@@ -27,6 +29,7 @@ Streams::Streams(const Place& place, std::shared_ptr<Site> site, Receiving& rece
 Streams::Streams(const Place& place, std::shared_ptr<Site> site, Ahead& ahead)
     : answers_(place, std::move(site), nullptr),
       ahead_(&ahead),
+      content_(client_, server_, {}),
       requests_(place, answers_, exchanges_, client_, server_) {
   client_.announce(settings_for_client(kLanWindow, kMostStreams), kAllLanWindow);
 }

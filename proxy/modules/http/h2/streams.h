@@ -21,10 +21,11 @@ class Streams {
   using TimePoint = link::TimePoint;
   static constexpr std::uint32_t kMostStreams = Requests::kMostStreams;
   // What may be under way without being read: uploads, which wait here for the server; responses, which wait
-  // for the client. A server that is asked for more than one is slower than 4 MiB in a round trip of the line
-  // is rare.
+  // for the client. Those of responses grow while the client reads at once.
   static constexpr std::int32_t kUpWindow = 256 << 10, kAllUpWindow = 1 << 20;
-  static constexpr std::int32_t kDownWindow = 4 << 20, kAllDownWindow = 16 << 20;  // Towards a server on the LAN: enough for its full rate.
+  static constexpr std::int32_t kDownWindow = 4 << 20, kAllDownWindow = 16 << 20;
+  static constexpr Content::Most kMostDown{.stream = 16 << 20, .together = 32 << 20};
+  // Towards a server on the LAN: enough for its full rate.
   static constexpr std::int32_t kLanWindow = 1 << 20, kAllLanWindow = 4 << 20;
 
   // For the near half, which answers from the store and from pushed objects.
@@ -113,7 +114,7 @@ class Streams {
   Session client_{Session::Role::server, from_client_};
   Session server_{Session::Role::client, from_server_};
   Exchanges exchanges_;
-  Content content_{client_, server_};
+  Content content_;
   Requests requests_;
   TunnelResets resets_down_{client_}, resets_up_{server_};
   bool offers_tunnels_ = false;

@@ -13,7 +13,7 @@ constexpr std::size_t kWindow = 65'535;
 struct Upload {
   Client client;
   Peer near_client{Session::Role::server}, near_server{Session::Role::client};
-  Content content{near_client.session, near_server.session};
+  Content content{near_client.session, near_server.session, {}};
   Exchange exchange;
 
   Upload() {

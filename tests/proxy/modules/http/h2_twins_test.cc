@@ -170,6 +170,31 @@ TEST_CASE(
   CHECK(pair.client.messages[again].content == huge);
 }
 
+TEST_CASE(
+    "http/2: the windows of a client that reads at once grow, and it holds no more than the grown ones") {
+  Pair pair(1);
+  const std::string first(24'000'000, 'f'), rest(40'000'000, 'r');
+  pair.web.on_message = [&](StreamId stream, Peer::Message& message) {
+    const bool is_long = message.head.value(":path") == "/long";
+    message.source.add(kit::slice_of(is_long ? first : "small"));
+    message.source.ended = !is_long;
+    pair.web.session.respond(stream, response("200"), &message.source);
+  };
+  const StreamId stream = pair.client.asks("/long");
+  pair.run();
+  CHECK(pair.client.messages[stream].content == first);
+  pair.client.reads = false;
+  pair.web.messages[1].source.add(kit::slice_of(rest));
+  pair.web.session.resume(1);
+  pair.run();
+  CHECK(pair.twins.near.module.queued_bytes() > Streams::kDownWindow);
+  CHECK(pair.twins.near.module.queued_bytes() <= Streams::kMostDown.stream);
+  pair.client.session.widen(0, 1 << 20);
+  const StreamId other = pair.client.asks("/small");
+  pair.run();
+  CHECK(pair.client.messages[other].content == "small");
+}
+
 TEST_CASE("http/2: resets and the end of the server arrive as what they are") {
   Pair pair(1);
   pair.web.on_message = [&](StreamId stream, Peer::Message& message) {
