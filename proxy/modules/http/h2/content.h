@@ -57,13 +57,13 @@ class Content {
   std::size_t down_bytes() const { return static_cast<std::size_t>(down_bytes_); }
 
  private:
-  // A sender that is never stopped hears of half a window at a time, a round trip later. So a quarter is
-  // enough to know in time that the client reads at once.
+  // The window grows after a quarter of it: a server learns of each half of a window that was read, but a
+  // round trip later, when it may have used up the rest.
   void grow_for(Exchange& exchange, std::size_t bytes) {
     const std::int32_t window = server_.window(exchange.server);
     if (window >= most_.stream) return;
     const auto size = static_cast<std::uint64_t>(window);
-    // Repaired losses release much at once, so that only half a window that waits is a slow client.
+    // A client is slow if half a window waits for it. Less may arrive at once when a loss is repaired.
     exchange.read_at_once = exchange.down.bytes() > size / 2 ? 0 : exchange.read_at_once + bytes;
     if (exchange.read_at_once < size / 4) return;
     exchange.read_at_once = 0;

@@ -255,10 +255,11 @@ void Session::widen(StreamId stream, std::int32_t window_more) {
 void Session::grow(StreamId stream, std::int32_t most, std::int32_t most_together) {
   const std::int32_t now = window(stream),
                      together = nghttp2_session_get_effective_local_window_size(session_);
-  if (now == 0 || now >= most || together >= most_together) return;
-  const std::int32_t more = std::min({now, most - now, most_together - together});
+  if (now == 0 || now >= most) return;
+  const std::int32_t more = std::min(now, most - now),
+                     all = std::max(together, std::min(together + more, most_together));
   if (nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, stream, now + more) != 0 ||
-      nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, together + more) != 0)
+      nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, all) != 0)
     complained_ = true;
 }
 

@@ -175,17 +175,23 @@ TEST_CASE(
   Pair pair(1);
   const std::string first(24'000'000, 'f'), rest(40'000'000, 'r');
   pair.web.on_message = [&](StreamId stream, Peer::Message& message) {
-    const bool is_long = message.head.value(":path") == "/long";
-    message.source.add(kit::slice_of(is_long ? first : "small"));
-    message.source.ended = !is_long;
+    const std::string path = message.head.value(":path");
+    message.source.add(kit::slice_of(path == "/small" ? "small" : first));
+    message.source.ended = path != "/long";
     pair.web.session.respond(stream, response("200"), &message.source);
   };
+  for (const auto* path : {"/whole", "/another"}) {  // those of a stream grow although earlier ones have grown
+    const StreamId whole = pair.client.asks(path);
+    pair.run();
+    CHECK(pair.client.messages[whole].content == first);
+  }
   const StreamId stream = pair.client.asks("/long");
   pair.run();
   CHECK(pair.client.messages[stream].content == first);
   pair.client.reads = false;
-  pair.web.messages[1].source.add(kit::slice_of(rest));
-  pair.web.session.resume(1);
+  const StreamId third = 5;  // at the server
+  pair.web.messages[third].source.add(kit::slice_of(rest));
+  pair.web.session.resume(third);
   pair.run();
   CHECK(pair.twins.near.module.queued_bytes() > Streams::kDownWindow);
   CHECK(pair.twins.near.module.queued_bytes() <= Streams::kMostDown.stream);
