@@ -13,6 +13,8 @@ void FlowEnding::finish(End end) {
   auto executor = lan_.executor();
   if (end == End::closed) {
     lan_.close_gently();
+    // A module may end both directions before the peer has ended its own. What was sent stays valid.
+    if (wan_.stream() && !wan_.stream()->may_finish()) wan_.stream()->abort();
   } else {
     lan_.close();
   }

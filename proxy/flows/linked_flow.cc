@@ -286,7 +286,11 @@ void LinkedFlow::lan_failed() {
 }
 
 void LinkedFlow::finish_if_done() {
-  if (lan_.up == Pump::done && lan_.down == Pump::done && module_.is_done()) ending_.finish(End::closed);
+  if (lan_.up != Pump::done || lan_.down != Pump::done || !module_.is_done()) return;
+  // The far half may have ended both sides by itself. Its twin does so when the client has received
+  // everything.
+  if (record_.far_side && wan_.stream()->reader().state() == ReadState::open) return;
+  ending_.finish(End::closed);
 }
 
 }  // namespace longhaul::flows

@@ -45,19 +45,20 @@ class Http2(PairTest):
     @classmethod
     def prepare(cls):
         cls.authority = tls.Authority(cls.lab.scratch / "ca")
-        pair = cls.authority.issue("intranet.corp")
+        pair = cls.authority.issue("intranet.corp", "once.corp")
         more = ("location /hour/ { add_header Cache-Control max-age=3600; } location /put/ { dav_methods PUT; } "
                 "access_log FOLDER/asked-443;")
         folder = cls.lab.scratch / "asked"
         folder.mkdir()
-        cls.nginx = Server(cls.lab, [("intranet.corp", pair, more.replace("FOLDER", str(folder)))])
+        cls.nginx = Server(cls.lab, [("intranet.corp", pair, more.replace("FOLDER", str(folder))),
+                                     ("once.corp", pair, "keepalive_requests 1;")])
         cls.asked_443 = folder / "asked-443"
         for place in ("hour", "put"):
             (cls.nginx.files / place).mkdir()
             (cls.nginx.files / place).chmod(0o777)
-        cls.datacenter.hosts = {"intranet.corp": SERVER}
+        cls.datacenter.hosts = {"intranet.corp": SERVER, "once.corp": SERVER}
         cls.datacenter.settings["tls_server"] = [
-            {"addresses": [SERVER], "names": ["intranet.corp"], "certificate": str(pair[0]), "key": str(pair[1]),
+            {"addresses": [SERVER], "names": ["intranet.corp", "once.corp"], "certificate": str(pair[0]), "key": str(pair[1]),
              "ca": str(cls.authority.certificate)}]
 
     def fetch(self, path, *options, **how):
@@ -180,6 +181,14 @@ class Http2(PairTest):
         self.lab.run("client", *tls.curl_words("intranet.corp", "put/large", "--cacert", self.authority.certificate, "--http2",
                                                "--max-time", 100, "--output", self.lab.scratch / "answer", "--upload-file", file))
         self.assertEqual(web.sha256_of(self.nginx.files / "put/large"), web.sha256_of(file))
+
+    def test_a_slow_client_gets_what_a_server_sent_before_it_closed(self):
+        expected = self.nginx.put("once", 3_500_000, seed=7)
+        target = self.lab.scratch / "once"
+        for _ in range(2):
+            self.lab.run("client", *tls.curl_words("once.corp", "once", "--cacert", self.authority.certificate, "--http2",
+                                                   "--max-time", 60, "--limit-rate", "2M", "--output", target))
+            self.assertEqual(web.sha256_of(target), expected)
 
     def test_a_page_of_sixty_objects_in_a_browser_and_its_second_visitor(self):
         names = [f"object-{number}" for number in range(OBJECTS)]

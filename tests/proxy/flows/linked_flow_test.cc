@@ -109,6 +109,61 @@ TEST_CASE("when a client closes, the server gets all promised data before its en
   }(bench));
 }
 
+TEST_CASE("a client gets what was sent before a far half ended both sides") {
+  LinkedBench bench;
+  bool has_ended = false;
+  bench.halves.dress_far = [&](Probe& far) {
+    far.lan_end = [&](Probe& self, modules::Ending) {
+      self.say(modules::EndLan{});
+      self.say(modules::EndStream{});
+      has_ended = true;
+    };
+    far.stream_end = [](Probe&, modules::Ending) {};
+  };
+  bench.halves.dress_near = [](Probe& near) {
+    near.stream_end = [](Probe& self, modules::Ending ending) {
+      if (ending == modules::Ending::reset) return self.say(modules::Abort{});
+      self.say(modules::EndLan{});
+      self.say(modules::EndStream{});
+    };
+    near.lan_end = [](Probe&, modules::Ending) {};
+  };
+  run(bench.io, [](LinkedBench& b, const bool& far_has_ended) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    const std::string last = pattern(1'000'000);
+    co_await send_and_end(pair.far, last);
+    co_await b.until([&] { return far_has_ended; });
+    asio::steady_timer later(b.io, 50ms);  // a client that reads late
+    co_await later.async_wait(asio::use_awaitable);
+    const Rest rest = co_await read_all(pair.near);
+    CHECK((rest.text == last));
+    CHECK(rest.error == asio::error::eof);
+    pair.near.close();
+    co_await b.until([&] { return b.sites.near->table.live().empty() && b.sites.far->table.live().empty(); });
+    CHECK(b.sites.near->table.totals().reset == 0);
+    CHECK(b.sites.far->table.totals().reset == 0);
+  }(bench, has_ended));
+}
+
+TEST_CASE("a server gets what a client sent before its near half ended both sides") {
+  LinkedBench bench;
+  bench.halves.dress_near = [](Probe& near) {
+    near.lan_end = [](Probe& self, modules::Ending) {
+      self.say(modules::EndStream{});
+      self.say(modules::EndLan{});
+    };
+  };
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    const std::string last = pattern(1'000'000);
+    co_await send_and_end(pair.near, last);
+    co_await b.until([&] { return b.sites.near->table.live().empty(); });
+    const Rest rest = co_await read_all(pair.far);
+    CHECK((rest.text == last));
+    CHECK(b.sites.near->table.totals().reset == 0);
+  }(bench));
+}
+
 TEST_CASE("after a module has stepped aside it is destroyed, and the flow continues without it") {
   LinkedBench bench;
   bench.halves.dress_near = [](Probe& near) {

@@ -195,6 +195,12 @@ Session::~Session() { nghttp2_session_del(session_); }
 bool Session::feed(Bytes bytes) {
   const auto taken =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  // RFC 9113, section 3.4
+  if (taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
+    complained_ = true;
+    terminate(errors::protocol);
+    return true;
+  }
   return taken == static_cast<ssize_t>(bytes.size());
 }
 

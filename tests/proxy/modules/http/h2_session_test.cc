@@ -16,11 +16,8 @@ std::string raw(std::uint8_t type, std::uint8_t flags, std::uint8_t stream, cons
          std::string(3, '\0') + static_cast<char>(stream) + content;
 }
 
-struct Server : Peer {
-  Server() : Peer(Session::Role::server) {
-    session.announce({{3, 100}, {9, 1}}, 0);
-    says(std::string(kPreface) + raw(kSettings, kNoFlag, 0, ""));
-  }
+struct Unspoken : Peer {
+  Unspoken() : Peer(Session::Role::server) { session.announce({{3, 100}, {9, 1}}, 0); }
   // The error with which the connection ends. Nothing: it goes on.
   std::optional<std::uint32_t> says(std::string frames) {
     REQUIRE(take(frames));
@@ -32,6 +29,10 @@ struct Server : Peer {
     }
     return std::nullopt;
   }
+};
+
+struct Server : Unspoken {
+  Server() { says(std::string(kPreface) + raw(kSettings, kNoFlag, 0, "")); }
   auto asks(std::uint8_t stream, std::uint8_t flags = kWhole) { return says(raw(kHeaders, flags, stream, std::string("\x82\x86\x84\x41\x01x", 6))); }
   void answers(StreamId stream) {
     session.respond(stream, response("200"), nullptr);
@@ -48,6 +49,13 @@ TEST_CASE(
     REQUIRE(server.messages[1].closed);
     CHECK(server.asks(1) == errors::closed);
   }
+}
+
+TEST_CASE("http/2 session: anything but the preface ends the connection") {
+  Unspoken server;
+  CHECK(server.says(std::string(kPreface.substr(0, 20)) + "GET / HTTP/1.1\r\n\r\n") == errors::protocol);
+  CHECK(server.session.is_over());
+  CHECK_FALSE(server.says("more"));
 }
 
 TEST_CASE("http/2 session: a stream whose number was passed over cannot be opened any more") {
