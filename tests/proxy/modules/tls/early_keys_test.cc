@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half with keys that came before the client's Finished.
+// Both halves with keys that came before the client's Finished.
 #include <array>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "crypto/tls_records.h"
 #include "proxy/modules/tls/descriptor.h"
 #include "proxy/modules/tls/near.h"
 #include "tests/proxy/modules/kit/watched.h"
+#include "tests/proxy/modules/tls/ends.h"
 
 namespace longhaul::tls {
 namespace {
 
 Slice slice(const std::string& text) { return Slice::copy_of(std::as_bytes(std::span(text))); }
+std::string text(const Slice& bytes) {
+  return {reinterpret_cast<const char*>(bytes.bytes().data()), bytes.size()};
+}
 
 struct EarlyKeys {
   EarlyKeys()
@@ -137,6 +142,68 @@ TEST_CASE("tls: the near half sends the client its ticket, and nothing else that
     CHECK(hostile.near.aborted);
     CHECK(hostile.near.to_lan.size() == 1);
   }
+}
+
+TEST_CASE("tls: a ticket in TLS 1.2, which has other ones, resets the connection") {
+  const auto refused = [](const std::string& ticket) {
+    EarlyKeys one;
+    one.near.from_lan({}, slice(kFinished));
+    Keys keys = one.keys();
+    keys.suite = 0xC02B;
+    keys.client_secret = keys.server_secret = slice(std::string(20, 's'));
+    keys.flight = {};
+    one.tell(keys);
+    REQUIRE_FALSE(one.near.aborted);
+    one.tell(Session{
+        .id = slice("id"), .bytes = slice("session"), .entry = slice("entry"), .ticket = slice(ticket)});
+    return one.near.aborted;
+  };
+  CHECK_FALSE(refused(""));
+  CHECK(
+      refused(std::string("\x04\x00\x00\x03"
+                          "abc",
+                          7)));
+}
+
+// A near half that takes no keys, and passes everything.
+TEST_CASE("tls: the far half reads none of the client's data after it has given early keys") {
+  const World world;
+  const auto instance = kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+  instance->use_secrets(world.policy("a.corp"));
+  kit::Watched far(instance->make_far({}, {}));
+  static const config::FeatureTable table{kDescriptor.features};
+  modules::Surroundings told;
+  told.features.modules = config::ModuleFeatures::standard(table);
+  far.module.on_surroundings({}, told);
+  const Context client_context = world.client_context(), server_context = world.server_context(world.real);
+  End client(client_context.get(), true), server(server_context.get(), false);
+  SSL_set_tlsext_host_name(client.ssl(), "a.corp");
+  bool got_early_keys = false, asked = false;
+  std::string said = client.out_after_start(), heard;
+  for (int rounds = 0; rounds < 20 && !far.aborted; ++rounds) {
+    far.module.from_stream({}, slice(said));
+    far.collect();
+    for (; !far.to_lan.empty(); far.to_lan.pop_front()) heard += text(far.to_lan.front());
+    server.take(heard);
+    far.from_lan({}, slice(server.out()));
+    std::string at_client;
+    for (; !far.to_twin.empty(); far.to_twin.pop_front()) {
+      if (const auto* bytes = std::get_if<modules::ToStream>(&far.to_twin.front()))
+        at_client += text(bytes->bytes);
+      if (const auto* message = std::get_if<modules::ToTwin>(&far.to_twin.front())) {
+        const auto read = twin::decode<Message>(message->message.bytes());
+        const auto* keys = read ? std::get_if<Keys>(&*read) : nullptr;
+        if (keys) at_client += text(keys->flight), got_early_keys |= keys->is_early();
+      }
+    }
+    client.take(at_client);
+    if (client.is_up && !std::exchange(asked, true)) client.say("question");
+    said = client.out();
+  }
+  REQUIRE(got_early_keys);
+  REQUIRE(asked);
+  CHECK(far.aborted);
+  CHECK(server.heard.empty());
 }
 
 TEST_CASE("tls: early keys of TLS 1.2, or with records before them, reset the connection") {
