@@ -141,6 +141,8 @@ Handshakes::Next Handshakes::client_failed() {
   Slice record = server_->last_alert(*alert, LastAlert::When::shaking);
   if (record.empty()) return Next::failed;
   out_.to_lan(std::move(record));
+  // The near half passed the alert on as a part of the handshake, and would answer it with close_notify.
+  if (client_->gave_early_keys()) out_.tell(Truncated{});
   return Next::ends;
 }
 

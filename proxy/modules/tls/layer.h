@@ -46,8 +46,13 @@ class Layer {
   std::optional<ContentType> open(Bytes record, Buffer& plain) {
     return is_1_2() ? opener_1_2_->open(record, plain) : opener_->open(record, plain);
   }
-  bool seal(ContentType type, Bytes plain, Buffer& out) {
-    return is_1_2() ? sealer_1_2_->seal(type, plain, out) : sealer_->seal(type, std::span(&plain, 1), out);
+  // As many records as needed for all pieces.
+  bool seal(ContentType type, std::span<const Bytes> pieces, Buffer& out) {
+    if (!is_1_2()) return sealer_->seal(type, pieces, out);
+    if (pieces.size() == 1) return sealer_1_2_->seal(type, pieces[0], out);
+    Buffer all;
+    for (const Bytes piece : pieces) append(all, piece);
+    return sealer_1_2_->seal(type, all, out);
   }
   // KeyUpdate, only in TLS 1.3 (RFC 8446, section 4.6.3).
   void update_client() { opener_->update(); }

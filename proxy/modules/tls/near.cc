@@ -283,21 +283,24 @@ void Near::read_plaintext() {
   while (auto output = plaintext_->poll_output()) {
     if (auto* client = std::get_if<modules::ToStream>(&*output)) {
       out_.pass_on(std::move(client->bytes));
-    } else if (const auto* server = std::get_if<modules::ToLan>(&*output)) {
-      client_->send(server->bytes.bytes());
+    } else if (auto* server = std::get_if<modules::ToLan>(&*output)) {
+      client_->send(std::move(server->bytes));
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
       end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {
       end_client();
     } else {
+      client_->flush();
       state_ = State::over;
       return out_.abort();
     }
   }
+  client_->flush();
 }
 
 // A client that has failed reads nothing more.
 void Near::end_client() {
+  client_->flush();
   if (!client_->alert_heard()) {
     if (alert_)
       client_->alert(*alert_);

@@ -14,6 +14,8 @@ constexpr std::uint8_t kWarning = 1, kFatal = 2;
 constexpr std::uint64_t kMostWithoutData = 32, kDataForOneWithout = 64 << 10;
 // Section 5.5 allows AES-GCM 2^24.5 full records for one key.
 constexpr std::uint64_t kMostBytesPerKey = 64ull << 30;
+// Four full records; more would only use memory.
+constexpr std::size_t kMostTogether = 4 * kMaxRecordContent;
 // RFC 8446, section 4.6.3: update_not_requested.
 constexpr std::array kKeyUpdate{std::byte{24}, std::byte{0}, std::byte{0}, std::byte{1}, std::byte{0}};
 
@@ -76,6 +78,7 @@ SealedClient::Next SealedClient::fail(std::uint8_t description) {
 }
 
 void SealedClient::alert(std::uint8_t description) {
+  flush();
   seal(ContentType::alert, std::array{std::byte{kFatal}, std::byte{description}});
 }
 
@@ -85,19 +88,30 @@ void SealedClient::update_keys() {
   sealed_bytes_ = 0;
 }
 
-void SealedClient::seal(ContentType type, Bytes plain) {
+void SealedClient::seal(ContentType type, std::span<const Bytes> pieces) {
   Buffer sealed;
-  if (!layer_.seal(type, plain, sealed)) return out_.abort();
+  if (!layer_.seal(type, pieces, sealed)) return out_.abort();
   out_.to_lan(Slice::copy_of(sealed));
 }
 
-void SealedClient::send(Bytes plain) {
+void SealedClient::send(Slice plain) {
+  unsealed_bytes_ += plain.size();
+  unsealed_.push_back(std::move(plain));
+  if (unsealed_bytes_ >= kMostTogether) flush();
+}
+
+void SealedClient::flush() {
+  if (unsealed_bytes_ == 0) return;
+  const std::vector<Slice> slices = std::exchange(unsealed_, {});
+  std::vector<Bytes> pieces;
+  for (const Slice& slice : slices) pieces.push_back(slice.bytes());
   if (sealed_bytes_ > kMostBytesPerKey && !layer_.is_1_2()) update_keys();
-  sealed_bytes_ += plain.size();
-  seal(ContentType::application_data, plain);
+  sealed_bytes_ += std::exchange(unsealed_bytes_, 0);
+  seal(ContentType::application_data, pieces);
 }
 
 void SealedClient::close() {
+  flush();
   seal(ContentType::alert, std::array{std::byte{kWarning}, std::byte{kCloseNotify}});
 }
 

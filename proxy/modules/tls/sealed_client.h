@@ -4,6 +4,7 @@
 // plaintext.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "proxy/modules/tls/layer.h"
 #include "proxy/modules/tls/messages.h"
@@ -33,13 +34,18 @@ class SealedClient {
   // After early keys: whether this is the first record that the client sealed with them.
   bool is_next(Bytes record) { return layer_.is_next(record); }
   std::optional<std::uint8_t> alert_heard() const { return alert_heard_; }
-  void send(Bytes plain);
-  void send_ticket(Bytes message) { seal(ContentType::handshake, message); }
+  // Together with what follows until flush(), in as few records as possible: a message of a server that came
+  // in one record need not arrive in several.
+  void send(Slice plain);
+  void flush();
+  // After everything sent before.
+  void send_ticket(Bytes message) { flush(), seal(ContentType::handshake, message); }
   void close();  // close_notify
   void alert(std::uint8_t description);  // fatal
 
  private:
-  void seal(ContentType type, Bytes plain);
+  void seal(ContentType type, Bytes plain) { seal(type, std::span(&plain, 1)); }
+  void seal(ContentType type, std::span<const Bytes> pieces);
   Next fail(std::uint8_t description);
   Next on_alert(Bytes alert);
   Next on_handshake_message(Bytes message);
@@ -48,6 +54,8 @@ class SealedClient {
   twin::Outputs<Message>& out_;
   Layer layer_;
   std::optional<std::uint8_t> alert_heard_;
+  std::vector<Slice> unsealed_;
+  std::size_t unsealed_bytes_ = 0;
   std::uint64_t sealed_bytes_ = 0;                     // under the current key
   std::uint64_t opened_bytes_ = 0, without_data_ = 0;  // of the client: data, and records without data
 };

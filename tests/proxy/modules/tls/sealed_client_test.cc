@@ -66,7 +66,8 @@ TEST_CASE("tls sealed client: data is opened and sealed, and closed by close_not
   CHECK(one.read() == std::pair(SealedClient::Next::more, std::string()));
   one.data("ques"), one.data("tion");
   CHECK(one.read() == std::pair(SealedClient::Next::more, std::string("question")));
-  one.client.send(std::as_bytes(std::span("answer", 6)));
+  one.client.send(Slice::copy_of(std::as_bytes(std::span("answer", 6))));
+  one.client.flush();
   CHECK(one.heard() == "answer");
   one.data("!"), one.alert(1, 0), one.data("ignored");
   CHECK(one.read() == std::pair(SealedClient::Next::closed, std::string("!")));
@@ -75,6 +76,35 @@ TEST_CASE("tls sealed client: data is opened and sealed, and closed by close_not
   Sealing fails;
   fails.client.alert(80);
   CHECK(fails.heard() == "(21,2,80)");
+}
+
+TEST_CASE("tls sealed client: what is sent together is one record, before anything else") {
+  const auto send = [](SealedClient& client, std::initializer_list<std::string_view> pieces) {
+    for (const std::string_view piece : pieces) client.send(Slice::copy_of(std::as_bytes(std::span(piece))));
+  };
+  Sealing one;
+  send(one.client, {"ans", "", "wer"});
+  CHECK_FALSE(one.out.poll());
+  one.client.close();
+  Buffer plain;
+  CHECK(one.opens.open(std::get<modules::ToLan>(one.out.poll().value()).bytes.bytes(), plain) ==
+        ContentType::application_data);
+  CHECK(plain.size() == 6);
+  CHECK(one.heard() == "(21,1,0)");
+  one.client.flush();
+  CHECK_FALSE(one.out.poll());
+
+  const Buffer secret(20, std::byte{3});
+  twin::Outputs<Message> out;
+  SealedClient old(out, {.suite = 0xC02F, .client = secret, .server = secret});
+  Tls12Opener opens(*Tls12Suite::of(0xC02F), secret, 0);
+  send(old, {"ans", "wer"});
+  old.flush();
+  plain.clear();
+  CHECK(opens.open(std::get<modules::ToLan>(out.poll().value()).bytes.bytes(), plain) ==
+        ContentType::application_data);
+  CHECK(plain.size() == 6);
+  CHECK_FALSE(out.poll());
 }
 
 TEST_CASE(
@@ -101,7 +131,8 @@ TEST_CASE("tls sealed client: a client that changes its keys is followed, and an
   one.update(1), one.data("b");
   CHECK(one.read() == std::pair(SealedClient::Next::more, std::string("b")));
   CHECK(one.heard() == "(22,24,0,0,1,0)");
-  one.client.send(std::as_bytes(std::span("under the new key", 17)));
+  one.client.send(Slice::copy_of(std::as_bytes(std::span("under the new key", 17))));
+  one.client.flush();
   CHECK(one.heard() == "under the new key");
 }
 
