@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TLS and HTTP clients of Go and Node, through a pair that decrypts: first visit, resumption, HTTP/2, a large upload."""
+"""The TLS and HTTP clients of Go, Java and Node, through a pair that decrypts: first visit, resumption, HTTP/2, a large upload."""
 
 import hashlib
 import json
@@ -16,6 +16,7 @@ from pair import PairTest
 
 PROGRAMS = pathlib.Path(__file__).with_name("tls_clients")
 GO = shutil.which("go", path=f"{os.environ.get('PATH', os.defpath)}:/usr/local/go/bin")
+JAVA = shutil.which("java") if shutil.which("javac") else None
 NODE = shutil.which("node")
 
 
@@ -58,6 +59,10 @@ class TlsClients(PairTest):
         subprocess.run([GO, "build", "-o", program, PROGRAMS / "visit.go"], check=True, timeout=600,
                        env={"HOME": str(self.lab.scratch)} | os.environ | {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0"})
         self.assert_visits(program, uploaded=("by-go-false", "by-go-true"))
+
+    @unittest.skipUnless(JAVA, "there is no Java (tools/setup --long installs it)")
+    def test_java_visits_resumes_and_uploads(self):
+        self.assert_visits(JAVA, PROGRAMS / "Visit.java", uploaded=("by-java-HTTP_1_1", "by-java-HTTP_2"))
 
     @unittest.skipUnless(NODE, "there is no Node (tools/setup --long installs it)")
     def test_node_visits_resumes_and_uploads(self):
