@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
@@ -64,7 +65,9 @@ ServiceManager::~ServiceManager() {
 // be known; another sign of life comes soon.
 void ServiceManager::send(const std::string& message, bool may_be_lost) const {
   const int flags = MSG_NOSIGNAL | (may_be_lost ? MSG_DONTWAIT : 0);
-  if (socket_ >= 0) (void)!::send(socket_, message.data(), message.size(), flags);
+  // A signal interrupts the wait, and is handled after it.
+  while (socket_ >= 0 && ::send(socket_, message.data(), message.size(), flags) < 0 && errno == EINTR) {
+  }
 }
 
 void ServiceManager::ready(const std::string& status) const { send("READY=1\nSTATUS=" + status); }
