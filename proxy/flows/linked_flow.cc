@@ -287,9 +287,10 @@ void LinkedFlow::lan_failed() {
 
 void LinkedFlow::finish_if_done() {
   if (lan_.up != Pump::done || lan_.down != Pump::done || !module_.is_done()) return;
-  // The far half may have ended both sides by itself. Its twin does so when the client has received
-  // everything.
-  if (record_.far_side && wan_.stream()->reader().state() == ReadState::open) return;
+  // A half may have ended both sides by itself. Its twin does so, too: the near half when the client has
+  // received everything, the far half when the server has closed, unless the server goes on sending.
+  const bool twin_may_end = record_.far_side || !module_.has_unwanted_bytes();
+  if (wan_.stream()->reader().state() == ReadState::open && twin_may_end) return;
   ending_.finish(End::closed);
 }
 

@@ -74,6 +74,8 @@ class ModuleHost {
   void stream_stopped() { to_stream_.stop(); }  // EventKind::stopped
   // Nothing may be written to the stream any more: it has ended or was aborted, or has no reader.
   bool stream_is_over() const { return to_stream_.is_over(); }
+  // Bytes of the stream came after the module had ended both directions.
+  bool has_unwanted_bytes() const { return has_unwanted_bytes_; }
 
   // Whether the plain pump moves this direction from now on, and also passes on its end.
   bool passes(modules::Way way) const {
@@ -137,6 +139,7 @@ class ModuleHost {
   bool to_lan_passes_ = false;
   bool twin_is_aside_ = false;
   bool aborts_ = false, gave_up_ = false;
+  bool has_unwanted_bytes_ = false;
 };
 
 }  // namespace longhaul::flows

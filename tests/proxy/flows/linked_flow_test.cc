@@ -145,23 +145,35 @@ TEST_CASE("a client gets what was sent before a far half ended both sides") {
   }(bench, has_ended));
 }
 
-TEST_CASE("a server gets what a client sent before its near half ended both sides") {
+TEST_CASE(
+    "a server gets what a client sent before its near half ended both sides, and is reset only if it sends "
+    "more") {
+  const bool sends_more = GENERATE(false, true);
   LinkedBench bench;
   bench.halves.dress_near = [](Probe& near) {
     near.lan_end = [](Probe& self, modules::Ending) {
       self.say(modules::EndStream{});
       self.say(modules::EndLan{});
     };
+    near.stream = [](Probe& self, Slice bytes) {
+      if (self.lan_endings.empty()) self.say(modules::ToLan{std::move(bytes)});
+    };
+    near.stream_end = [](Probe&, modules::Ending) {};
   };
-  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
+  run(bench.io, [](LinkedBench& b, bool more) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
     const std::string last = pattern(1'000'000);
     co_await send_and_end(pair.near, last);
-    co_await b.until([&] { return b.sites.near->table.live().empty(); });
+    const auto got = co_await read_exactly(pair.far, last.size());
+    CHECK((got == last));
+    if (more) co_await write(pair.far, "more");
     const Rest rest = co_await read_all(pair.far);
-    CHECK((rest.text == last));
+    CHECK(rest.error == asio::error::eof);
+    if (!more) pair.far.close();
+    co_await b.until([&] { return b.sites.near->table.live().empty() && b.sites.far->table.live().empty(); });
     CHECK(b.sites.near->table.totals().reset == 0);
-  }(bench));
+    CHECK(b.sites.far->table.totals().reset == (more ? 1 : 0));
+  }(bench, sends_more));
 }
 
 TEST_CASE("after a module has stepped aside it is destroyed, and the flow continues without it") {
