@@ -133,7 +133,7 @@ bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
       Slice piece = stream_.reader().readable().front();
       if (std::size_t most = std::min(ahead, kMaxPiece); piece.size() > most) piece = piece.sub(0, most);
       stream_.reader().consume(piece.size(), now, round_trip);
-      has_unwanted_bytes_ |= lan_over_ && to_stream_.has_ended();
+      has_unwanted_bytes_ |= lan_over_ && (to_stream_.has_ended() || to_stream_.is_over());
       module_->from_stream(now, std::move(piece));
       take_outputs(now);
       count_memory();

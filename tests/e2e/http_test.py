@@ -18,6 +18,8 @@ PLACES = """
     location /mine/ {{ add_header Cache-Control private; etag off; }}
     location /asks/ {{ add_header Cache-Control no-cache; }}
     location /language/ {{ add_header Cache-Control max-age=3600; add_header Vary Accept-Language; }}
+    location /moved/ {{ add_header Cache-Control max-age=3600; return 301 /hour/$arg_to; }}
+    location /elsewhere/ {{ return 302 /hour/$arg_to; }}
     location /put/ {{ dav_methods PUT; add_header Cache-Control max-age=3600; client_max_body_size 20m; }}
   }}
 }}
@@ -70,6 +72,15 @@ class Http(PairTest):
         self.assertEqual(len(self.asked_for("hour/large")), 1)
         self.assertGreater(self.counted()["cache_hits"], 0)
         self.assertIn("longhaul_module_cache_hits_total", self.branch.get("/metrics"))
+
+    def test_redirects_that_say_how_long_they_are_valid_are_answered_without_the_line(self):
+        sha256 = self.nginx.put("hour/target", 1000)
+        for path, times in (("moved/?to=target", 1), ("elsewhere/?to=target", 2)):
+            for _ in range(2):
+                got = self.fetch(path, "--location")
+                self.assertEqual((got.status, got.sha256), (200, sha256))
+            self.assertEqual(len(self.asked_for(path)), times)
+        self.assertEqual(len(self.asked_for("hour/target")), 1)
 
     def test_what_may_have_changed_is_asked_for_and_not_sent_again(self):
         for path in ("plain", "asks/always"):
