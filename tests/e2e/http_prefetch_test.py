@@ -148,6 +148,21 @@ class Prefetch(PairTest):
         self.assertLessEqual(set(asked), {1, 2})
         self.assertGreaterEqual(sum(asked), ahead + OBJECTS - used)
 
+    def test_modules_that_import_modules_in_a_browser(self):
+        names = [f"module-{number}.js" for number in range(6)]
+        for number, name in enumerate(names):
+            imports = f"import './module-{number + 1}.js'; " if number < 5 else ""
+            (self.nginx.files / name).write_text(f"// the licence\n{imports}(window.ran ??= []).push({number})")
+        (self.nginx.files / "modules.html").write_text("<!DOCTYPE html><title>page</title><script type=module src=module-0.js></script>")
+        before = self.counted()["objects_ahead"]
+        with Browser(self.lab, "client", self.lab.scratch / "profile-modules") as browser:
+            browser.open(f"http://{SERVER}/modules.html")
+            browser.until("window.ran?.length == 6")
+            self.assertEqual(browser.value("window.ran"), [5, 4, 3, 2, 1, 0])
+        # The far side follows the chain at its own pace; the browser asks for what has not come yet.
+        self.assertGreater(self.counted()["objects_ahead"], before)
+        self.assertLessEqual({self.times_asked(name) for name in names}, {1, 2})
+
     def test_switched_off_nothing_is_fetched_ahead(self):
         page, objects = self.page("private", "off")
         before = self.injected()

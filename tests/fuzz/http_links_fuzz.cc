@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page or a style sheet that says anything, in pieces: what is found does not depend on the pieces, has an end, and what it
-// is resolved to is the target of a request that can be sent.
+// A page, a style sheet or a script that says anything, in pieces: what is found does not depend on the
+// pieces, has an end, and what it is resolved to is the target of a request that can be sent.
 #include <string_view>
 
 #include "fuzz/target.h"
@@ -41,6 +41,7 @@ FUZZ_TARGET(http_links) {
   const std::size_t cut = 1 + data[0] / 2;
   read<http::PageLinks>(text, cut);
   read<http::StyleLinks>(text, cut);
+  read<http::ModuleLinks>(text, cut);
   constexpr std::size_t kMost = 1 << 16;
   require(http::Gunzip(kMost).take(std::as_bytes(std::span(text))).size() <= kMost);
   return 0;

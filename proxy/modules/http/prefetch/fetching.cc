@@ -12,6 +12,7 @@ namespace longhaul::http {
 namespace {
 
 constexpr Seconds kLeastKnown = 3600, kMostKnown = 24 * 3600;
+constexpr unsigned kMostModuleDepth = 8;
 constexpr link::Duration kJustSent = std::chrono::seconds(10);
 
 std::string_view chars_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
@@ -144,7 +145,7 @@ std::optional<Announced> Fetching::announce(TimePoint now, Document& document,
   Announced said;
   std::string targets;
   RequestHead asked = *document.asked;
-  const std::size_t most = document.depth == 0 ? kMostObjects : kMostOfStyle;
+  const std::size_t most = document.depth == 0 ? kMostObjects : kMostOfObject;
   for (const std::string& target : found) {
     if (target == document.asked->target || objects_left_ == 0 || document.found == most) continue;
     if (targets.size() + target.size() + 1 > Announced::kMostBytes) break;
@@ -178,14 +179,20 @@ std::optional<Fetching::Next> Fetching::next() {
 
 std::optional<Fetching::Document> Fetching::begins(const Next& object, const ResponseHead& response) {
   const std::string type = lower(response.fields.value("content-type")), coding = lower(response.fields.value("content-encoding"));
-  // Imported style sheets may import others, to a limited depth.
-  const bool is_style = type.starts_with("text/css") && object.depth <= 2 && (coding.empty() || coding == "gzip");
-  if (!is_style) return std::nullopt;
-  return Document{.asked = std::make_shared<const RequestHead>(object.asked),
-                  .origin = origin_of(object.asked),
-                  .depth = object.depth,
-                  .gunzip = decoder_of(response),
-                  .links = StyleLinks()};
+  // What they import may import more, to a limited depth. Modules import each other in longer chains.
+  const bool is_style = type.starts_with("text/css") && object.depth <= 2;
+  const bool is_script =
+      (type.starts_with("text/javascript") || type.starts_with("application/javascript")) &&
+      object.depth <= kMostModuleDepth;
+  const bool is_readable = coding.empty() || coding == "gzip";
+  if (!is_readable || !(is_style || is_script)) return std::nullopt;
+  Document document{.asked = std::make_shared<const RequestHead>(object.asked),
+                    .origin = origin_of(object.asked),
+                    .depth = object.depth,
+                    .gunzip = decoder_of(response),
+                    .links = StyleLinks()};
+  if (is_script) document.links = ModuleLinks();
+  return document;
 }
 
 void Fetching::fetched(TimePoint now, const Next& object, const ResponseHead& response) {

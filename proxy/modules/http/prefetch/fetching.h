@@ -15,6 +15,7 @@
 #include "proxy/modules/http/prefetch/gunzip.h"
 #include "proxy/modules/http/prefetch/links.h"
 #include "proxy/modules/http/prefetch/messages.h"
+#include "proxy/modules/http/prefetch/module_links.h"
 #include "proxy/modules/http/prefetch/reference.h"
 #include "proxy/modules/http/site.h"
 #include "proxy/modules/module.h"
@@ -24,9 +25,9 @@ namespace longhaul::http {
 class Fetching {
  public:
   using TimePoint = link::TimePoint;
-  // Limits for one page: objects, bytes of the page that are parsed, references of one style sheet, content
-  // of the objects.
-  static constexpr std::size_t kMostObjects = 128, kMostReadBytes = 1 << 20, kMostOfStyle = 16;
+  // Limits for one page: objects, bytes of the page that are parsed, references of one style sheet or script,
+  // content of the objects.
+  static constexpr std::size_t kMostObjects = 128, kMostReadBytes = 1 << 20, kMostOfObject = 16;
   static constexpr std::uint64_t kMostPageBytes = 8 << 20, kLeastPageBytes = 256 << 10;
   static constexpr link::Duration kMostLineTime = std::chrono::seconds(3);  // of the line, for the objects of a page
 
@@ -38,13 +39,13 @@ class Fetching {
   // Stops prefetch on this connection for good.
   void give_up() { gave_up_ = true; }
 
-  // A page or style sheet that is being parsed.
+  // A page, style sheet or script that is being parsed.
   struct Document {
     std::shared_ptr<const RequestHead> asked;  // the request for its objects, with the document's own target
     Origin origin;
     unsigned depth = 0;  // 0: the page itself
     std::optional<Gunzip> gunzip;
-    std::variant<PageLinks, StyleLinks> links;
+    std::variant<PageLinks, StyleLinks, ModuleLinks> links;
     std::vector<std::string> related;  // learnt targets that are not announced yet
     std::size_t read = 0, found = 0;
   };

@@ -221,6 +221,8 @@ void PageLinks::take_char(char c) {
         state_ = State::raw_end, raw_read_.clear();
       else if (raw_ == "style")
         style_.feed({&c, 1});
+      else if (is_module_)
+        module_.feed({&c, 1});
       return;
     case State::raw_end: {
       // "/", the name, and a character that ends a name.
@@ -231,6 +233,7 @@ void PageLinks::take_char(char c) {
         tag_.closes = true;
         if (raw_ == "style")
           for (std::string& each : style_.take()) found(std::move(each));
+        for (std::string& each : module_.take()) found(std::move(each));
         state_ = State::before_attribute;
         return take_char(c);
       }
@@ -295,6 +298,8 @@ void PageLinks::tag_done() {
     raw_ = name;
     state_ = State::raw;
     style_ = {};
+    is_module_ = name == "script" && tag_.type == "module" && tag_.src.empty();
+    module_ = {};
   }
 }
 

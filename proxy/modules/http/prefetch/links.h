@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "proxy/modules/http/prefetch/module_links.h"
+
 namespace longhaul::http {
 
 inline constexpr std::size_t kMostLinks = 256;  // of one document
@@ -65,6 +67,8 @@ class PageLinks {
   bool too_long_ = false, in_picture_ = false;
   int dashes_ = 0;
   StyleLinks style_;
+  bool is_module_ = false;  // the script that is being read
+  ModuleLinks module_;
   std::string base_;
   std::size_t count_ = 0;
   std::vector<std::string> found_;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/http/prefetch/links.h"
+#include "proxy/modules/http/prefetch/module_links.h"
 #include "proxy/modules/http/prefetch/reference.h"
 
 using namespace longhaul::http;
@@ -20,6 +21,7 @@ std::vector<std::string> found_in(std::string_view text) {
   return found;
 }
 std::vector<std::string> page(std::string_view text) { return found_in<PageLinks>(text); }
+std::vector<std::string> script(std::string_view text) { return found_in<ModuleLinks>(text); }
 std::vector<std::string> style(std::string_view text) { return found_in<StyleLinks>(text); }
 using Found = std::vector<std::string>;
 
@@ -61,6 +63,34 @@ TEST_CASE("http links: a style sheet names what it imports, and pictures") {
         Found{"a.css", "b.css", "c.png"});
   CHECK(style("a { content: 'url(b.png)' } @font-face { src: url(a.woff2), url('a.ttf#x') }") == Found{});
   CHECK(style("a { background: URL(\"a.png\") no-repeat, myurl(b.png) }") == Found{"a.png"});
+}
+
+TEST_CASE("http links: a script names what it imports first") {
+  CHECK(script("// first\n'use strict'; import a from './a.js';import{b as c,d}from\"/b.js\"\nimport * as e "
+               "from\n  '../c.js'\n"
+               "import '../d.js' /* and */ export * from './e.js'; export {f} from './f.js'; export * as g "
+               "from './g.js';let h;"
+               "import './late.js'") ==
+        Found{"./a.js", "/b.js", "../c.js", "../d.js", "./e.js", "./f.js", "./g.js"});
+  CHECK(script("\xef\xbb\xbfimport def, * as from from 'http://a.corp/a.js';import x from './x.js'") ==
+        Found{"http://a.corp/a.js", "./x.js"});
+  CHECK(script("import React from 'react'; import './a.js'") ==
+        Found{"./a.js"});  // the page's import map says where it is
+  CHECK(script("export {a, b}; import './a.js'") == Found{"./a.js"});
+  for (const char* text :
+       {"import('./a.js')", "import.meta.url", "let a; import './b.js'", "export default './a.js'",
+        "export const a = './b.js'", "`import './a.js'`", "/* import './a.js'", "importance './a.js'",
+        "import {'a b' as c} from './a.js'", "import a './b.js'", "import './a\\x2e.js'", "import './a\n.js'",
+        "import './a.js", "export './a.js'", "from './a.js'", "/a/.test('./b.js')", ""})
+    CHECK(script(text) == Found{});
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "import './" + std::to_string(i) + "';";
+  CHECK(script(many).size() == kMostLinks);
+  CHECK(script("import " + std::string(100'000, 'a') + " from './b.js'").empty());
+  CHECK(script("import '/" + std::string(100'000, 'a') + "'").empty());
+  CHECK(page("<script type=module>import './a.js'; if (1 < 2) {}</script><script>import "
+             "'./b.js'</script><script type=module src=c.js>"
+             "import './d.js'</script><img src=e.png>") == Found{"./a.js", "c.js", "e.png"});
 }
 
 TEST_CASE("http links: references mean what they mean to a browser, or nothing") {

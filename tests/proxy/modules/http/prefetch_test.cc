@@ -40,6 +40,30 @@ TEST_CASE("http prefetch: what a page embeds is there when the browser asks, and
   }
 }
 
+TEST_CASE("http prefetch: modules that import modules are followed, to a limited depth") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(http::kWithPrefetch, seed, instance(), ends_of(1));
+    Server site(twins);
+    Browser browser(twins);
+    site.pages["/page"] = "<script type=module>import './m/0.js'</script>";
+    for (int number = 0; number < 20; ++number) {
+      const std::string path = "/m/" + std::to_string(number) + ".js";
+      site.pages[path] =
+          "import './" + std::to_string(number + 1) + ".js'; import 'bare'; import '../m/0.js'; run()";
+      site.extra[path] = "Content-Type: text/javascript\r\n";
+    }
+    REQUIRE(browser.get(asks_page("/page")) == site.pages["/page"]);
+    std::vector<std::string> expected{"/page"};
+    for (int number = 0; number < 9; ++number) expected.push_back("/m/" + std::to_string(number) + ".js");
+    REQUIRE(site.asked == expected);
+    for (std::size_t number = 1; number < expected.size(); ++number) {
+      REQUIRE(browser.get(asks(expected[number])) == site.pages[expected[number]]);
+      REQUIRE(browser.is_prefetched());
+    }
+  }
+}
+
 TEST_CASE("http prefetch: another connection of the same client is answered, one of another client is not") {
   const auto shared = instance();
   Twins first(http::kWithPrefetch, 1, shared, ends_of(1)), second(http::kWithPrefetch, 2, shared, ends_of(1)),
