@@ -195,7 +195,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       wan_.count();
       party_.note(party_.of(wan_.stream()->reset_code()));
       lan_.reset();
-      return ending_.finish(End::reset);
+      return ending_.finish(is_served_ ? End::closed : End::reset);
     case EventKind::opened:
       return;
   }
@@ -255,6 +255,7 @@ void LinkedFlow::after_module(ModuleSide::Next next) {
     aborting_ = true;
     return ending_.reset_after_delivery();
   }
+  if (record_.far_side && module_.has_unwanted_lan_bytes()) return cut(party_.this_proxy());
   const ModulePump::Left left = module_.leave();
   if (left.up) move_up();
   if (left.down && !ending_.is_over()) move_down();
@@ -268,7 +269,7 @@ void LinkedFlow::cut(ResetBy by) {
   party_.note(by);
   if (wan_.stream()) wan_.stream()->reset(link::ResetCode::aborted);
   lan_.reset();
-  ending_.finish(End::reset);
+  ending_.finish(is_served_ ? End::closed : End::reset);
 }
 
 // This side's connection was reset: after its data, the other's is reset, too.
@@ -290,8 +291,10 @@ void LinkedFlow::finish_if_done() {
   // A half may have ended both sides by itself. Its twin does so, too: the near half when the client has
   // received everything, the far half when the server has closed, unless the server goes on sending.
   const bool twin_may_end = record_.far_side || !module_.has_unwanted_bytes();
-  if (wan_.stream()->reader().state() == ReadState::open && twin_may_end) return;
-  ending_.finish(End::closed);
+  if (wan_.stream()->reader().state() != ReadState::open || !twin_may_end) return ending_.finish(End::closed);
+  // What the kernel still has to deliver does not depend on the link any more.
+  lan_.close_gently();
+  is_served_ = !record_.far_side;
 }
 
 }  // namespace longhaul::flows

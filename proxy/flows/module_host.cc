@@ -103,6 +103,7 @@ bool ModuleHost::takes_lan() const {
 }
 
 void ModuleHost::from_lan(TimePoint now, Slice bytes) {
+  if (lan_over_ && to_stream_.is_over() && stream_ended_) unwanted_lan_bytes_ += bytes.size();
   module_->from_lan(now, std::move(bytes));
   take_outputs(now);
   count_memory();

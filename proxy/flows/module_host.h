@@ -76,6 +76,9 @@ class ModuleHost {
   bool stream_is_over() const { return to_stream_.is_over(); }
   // Bytes of the stream came after the module had ended both directions.
   bool has_unwanted_bytes() const { return has_unwanted_bytes_; }
+  // The LAN has sent much after the module and the twin had ended both directions. Some is usual: an answer
+  // to close_notify.
+  bool has_unwanted_lan_bytes() const { return unwanted_lan_bytes_ > kMostUnwantedBytes; }
 
   // Whether the plain pump moves this direction from now on, and also passes on its end.
   bool passes(modules::Way way) const {
@@ -139,7 +142,9 @@ class ModuleHost {
   bool to_lan_passes_ = false;
   bool twin_is_aside_ = false;
   bool aborts_ = false, gave_up_ = false;
+  static constexpr std::size_t kMostUnwantedBytes = 64 * 1024;
   bool has_unwanted_bytes_ = false;
+  std::size_t unwanted_lan_bytes_ = 0;
 };
 
 }  // namespace longhaul::flows

@@ -29,6 +29,7 @@ class ModuleSide {
   // It will output nothing more to the stream.
   bool is_done() const { return !has(modules::Way::to_stream) || pump_->host().stream_is_over(); }
   bool has_unwanted_bytes() const { return pump_ && pump_->host().has_unwanted_bytes(); }
+  bool has_unwanted_lan_bytes() const { return pump_ && pump_->host().has_unwanted_lan_bytes(); }
   // Messages of its twin may still arrive, even if it has left.
   bool had_one() const { return had_one_; }
   bool has_bytes_for_lan() const { return pump_ && !pump_->host().to_lan().empty(); }

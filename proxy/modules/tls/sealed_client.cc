@@ -95,6 +95,7 @@ void SealedClient::seal(ContentType type, std::span<const Bytes> pieces) {
 }
 
 void SealedClient::send(Slice plain) {
+  if (plain.empty()) return;
   unsealed_bytes_ += plain.size();
   unsealed_.push_back(std::move(plain));
   if (unsealed_bytes_ >= kMostTogether) flush();

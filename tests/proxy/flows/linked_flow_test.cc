@@ -176,6 +176,43 @@ TEST_CASE(
   }(bench, sends_more));
 }
 
+TEST_CASE("a server that goes on sending when both halves have ended is reset") {
+  LinkedBench bench;
+  bench.halves.dress_near = [](Probe& near) {
+    near.lan_end = [](Probe& self, modules::Ending) {
+      self.say(modules::EndStream{});
+      self.say(modules::EndLan{});
+    };
+    near.stream_end = [](Probe&, modules::Ending) {};
+  };
+  bench.halves.dress_far = [](Probe& far) {
+    far.lan = [](Probe& self, Slice bytes) {
+      if (self.stream_endings.empty()) self.say(modules::ToStream{std::move(bytes)});
+    };
+    far.stream_end = [](Probe& self, modules::Ending ending) {
+      if (ending == modules::Ending::reset) return self.say(modules::Abort{});
+      self.say(modules::EndStream{});
+      self.say(modules::EndLan{});
+    };
+    far.lan_end = [](Probe&, modules::Ending) {};
+  };
+  run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    pair.near.close();
+    const Rest rest = co_await read_all(pair.far);
+    CHECK(rest.error == asio::error::eof);
+    co_await b.until([&] { return b.sites.near->table.live().empty(); });
+    CHECK(b.sites.near->table.totals().reset == 0);
+    co_await write(pair.far, pattern(1000));  // an answer to the end
+    const std::string much = pattern(200'000);
+    boost::system::error_code reset;  // it may come before everything is written
+    co_await asio::async_write(pair.far, asio::buffer(much),
+                               asio::redirect_error(asio::use_awaitable, reset));
+    co_await b.until([&] { return b.sites.far->table.live().empty(); });
+    CHECK(b.sites.far->table.totals().reset == 1);
+  }(bench));
+}
+
 TEST_CASE("after a module has stepped aside it is destroyed, and the flow continues without it") {
   LinkedBench bench;
   bench.halves.dress_near = [](Probe& near) {

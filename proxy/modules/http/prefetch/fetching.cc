@@ -116,6 +116,7 @@ std::optional<std::string> Fetching::referring_page(const RequestHead& request) 
 }
 
 std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
+  if (document.is_over) return std::nullopt;
   const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
   std::string_view text = document.gunzip ? std::string_view(decoded) : chars_of(content);
   text = text.substr(0, kMostReadBytes - std::min(kMostReadBytes, document.read));
@@ -123,6 +124,7 @@ std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes
   return std::visit(
       [&](auto& links) {
         links.feed(text);
+        if constexpr (requires { links.is_over(); }) document.is_over = links.is_over();
         std::vector<std::string> targets;
         std::optional<std::string> base =
             document.asked->target;  // nothing: all references are relative to another origin

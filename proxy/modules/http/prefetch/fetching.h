@@ -48,6 +48,7 @@ class Fetching {
     std::variant<PageLinks, StyleLinks, ModuleLinks> links;
     std::vector<std::string> related;  // learnt targets that are not announced yet
     std::size_t read = 0, found = 0;
+    bool is_over = false;  // nothing more will be found
   };
   // For a response to the client. Returns nullopt if it is not parsed.
   std::optional<Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response);

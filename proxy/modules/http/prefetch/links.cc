@@ -218,11 +218,9 @@ void PageLinks::take_char(char c) {
     }
     case State::raw:
       if (c == '<')
-        state_ = State::raw_end, raw_read_.clear();
-      else if (raw_ == "style")
-        style_.feed({&c, 1});
-      else if (is_module_)
-        module_.feed({&c, 1});
+        state_ = State::raw_end, raw_read_.clear(), raw_end_ = c;
+      else
+        read_raw({&c, 1});
       return;
     case State::raw_end: {
       // "/", the name, and a character that ends a name.
@@ -238,11 +236,22 @@ void PageLinks::take_char(char c) {
         return take_char(c);
       }
       raw_read_ += lowered(c);
-      if (!wanted.starts_with(raw_read_)) state_ = c == '<' ? State::raw_end : State::raw;
-      if (c == '<') raw_read_.clear();
+      if (c != '<') raw_end_ += c;
+      if (wanted.starts_with(raw_read_)) return;
+      // It was content.
+      read_raw(raw_end_);
+      state_ = c == '<' ? State::raw_end : State::raw;
+      raw_read_.clear(), raw_end_ = c;
       return;
     }
   }
+}
+
+void PageLinks::read_raw(std::string_view text) {
+  if (raw_ == "style")
+    style_.feed(text);
+  else if (is_module_)
+    module_.feed(text);
 }
 
 void PageLinks::begin_attribute(char c) {

@@ -54,6 +54,7 @@ class PageLinks {
   };
 
   void take_char(char c);
+  void read_raw(std::string_view text);
   void begin_attribute(char c);
   void attribute_done();
   void tag_done();
@@ -62,7 +63,7 @@ class PageLinks {
 
   State state_ = State::text;
   Tag tag_;
-  std::string attribute_, value_, raw_, raw_read_;
+  std::string attribute_, value_, raw_, raw_read_, raw_end_;
   char quote_ = 0;
   bool too_long_ = false, in_picture_ = false;
   int dashes_ = 0;

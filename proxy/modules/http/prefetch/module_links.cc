@@ -12,13 +12,13 @@ constexpr std::size_t kMostWordBytes = 256;  // of a name that is imported
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
-// The marks of byte order count as white space, too.
+// A byte order mark counts as white space, too.
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\xef' || c == '\xbb' || c == '\xbf';
 }
 bool has_path(std::string_view reference) {
   return reference.starts_with('/') || reference.starts_with("./") || reference.starts_with("../") ||
-         reference.find("://") != std::string_view::npos;
+         reference.starts_with("http://") || reference.starts_with("https://");
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ class ModuleLinks {
   // References as written. Names without a path ("react") are not among them: they mean what a page says they
   // mean.
   std::vector<std::string> take() { return std::exchange(found_, {}); }
+  // Nothing more will be found.
+  bool is_over() const { return state_ == State::over; }
 
  private:
   // A clause is what is between `import` or `export` and the string.

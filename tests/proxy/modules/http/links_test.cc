@@ -91,6 +91,9 @@ TEST_CASE("http links: a script names what it imports first") {
   CHECK(page("<script type=module>import './a.js'; if (1 < 2) {}</script><script>import "
              "'./b.js'</script><script type=module src=c.js>"
              "import './d.js'</script><img src=e.png>") == Found{"./a.js", "c.js", "e.png"});
+  CHECK(page("<script type=module>// a <\nimport './a.js'; /* <*/ import './b<c.js'; /* </s <</scrip */ "
+             "import './d.js'</script>") == Found{"./a.js", "./b<c.js", "./d.js"});
+  CHECK(script("import 'a?b=c://d'; import 'https://a.corp/b.js'") == Found{"https://a.corp/b.js"});
 }
 
 TEST_CASE("http links: references mean what they mean to a browser, or nothing") {
