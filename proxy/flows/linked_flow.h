@@ -109,8 +109,8 @@ class LinkedFlow final : public link::StreamUser, private LanSide::User {
   ResetParty party_{record_};
   ModuleSide module_{lan_, record_};
   ServerRedial redial_{lan_};
-  bool is_served_ =
-      false;  // near side: the client's connection is closed, and only the peer's end is awaited
+  // Near side: the client's connection is closed, and only the peer's end is awaited.
+  bool is_served_ = false;
   bool aborting_ = false;      // the module has given up, but its last bytes are still being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset after the remaining data
 };
