@@ -5,6 +5,7 @@ lines, for what flows ask for."""
 import concurrent.futures
 import itertools
 import re
+import time
 import unittest
 
 import tcp
@@ -125,15 +126,18 @@ class Rules(unittest.TestCase):
 
     def check(self, move, holds):
         """`move` copies files; `holds` says whether {path: bytes} sent meanwhile is right, which it must be at both
-        sites. On a host that stands still for a moment a path is late, and its flows use the other one: then again."""
-        for _ in range(5):
+        sites. On a host that stands still for a moment a path is late, and its flows use the other one: then again,
+        for as long as other tests wait."""
+        tries_until = time.monotonic() + 60
+        while True:
             before = [path_bytes(site) for site in self.pair.sites]
             move()
             sent = [{path: value - old[path] for path, value in path_bytes(site).items()}
                     for site, old in zip(self.pair.sites, before)]
             if all(map(holds, sent)):
                 return
-        self.fail(f"the bytes are on other paths: {sent}")
+            if time.monotonic() > tries_until:
+                self.fail(f"the bytes are on other paths: {sent}")
 
     def asked_for(self, ports):
         """What a flow to the first of the ports shows at both sites."""
