@@ -76,6 +76,35 @@ TEST_CASE(
   }(bench, sends_more));
 }
 
+TEST_CASE("a client whose near half ended both sides gets everything though the link is lost") {
+  const std::string last = pattern(100'000);  // the kernel takes all of it
+  LinkedBench bench;
+  bench.halves.dress_near = [&](Probe& near) {
+    near.lan_end = [&](Probe& self, modules::Ending) {
+      self.say(modules::ToLan{Probe::slice(last)});
+      self.say(modules::EndLan{});
+      self.say(modules::EndStream{});
+    };
+    near.stream_end = [](Probe&, modules::Ending) {};
+  };
+  bool far_waits = false;
+  bench.halves.dress_far = [&](Probe& far) {
+    far.stream_end = [&](Probe&, modules::Ending) { far_waits = true; };
+  };
+  run(bench.io,
+      [](LinkedBench& b, const std::string& expected, const bool& is_waiting) -> asio::awaitable<void> {
+        SocketPair pair = co_await b.connected();
+        pair.near.shutdown(tcp::socket::shutdown_send);
+        co_await b.until([&] { return is_waiting; });
+        b.sites.far->links[0]->stop();
+        co_await b.until([&] { return b.sites.near->table.live().empty(); });
+        const Rest rest = co_await read_all(pair.near);
+        CHECK((rest.text == expected));
+        CHECK(rest.error == asio::error::eof);
+        CHECK(b.sites.near->table.totals().reset == 0);
+      }(bench, last, far_waits));
+}
+
 TEST_CASE("a server that goes on sending when both halves have ended is reset") {
   LinkedBench bench;
   bench.halves.dress_near = [](Probe& near) {
