@@ -260,6 +260,21 @@ class Http2Prefetch(Http2):
         self.assertLessEqual(set(asked), {1, 2})
         self.assertGreaterEqual(sum(asked), ahead + OBJECTS - used)
 
+    def test_the_manifest_of_a_page_and_its_icon_are_fetched_ahead_for_chromium(self):
+        icons = [{"src": f"icon-{side}.png", "sizes": f"{side}x{side}"} for side in (512, 192, 96)]
+        for icon in icons:
+            self.nginx.put(icon["src"], 5000, seed=icon["src"])
+        (self.nginx.files / "app.json").write_text(json.dumps({"name": "shop", "display": "standalone", "icons": icons}))
+        (self.nginx.files / "app.html").write_text("<!DOCTYPE html><title>page</title><link rel=manifest href=app.json>")
+        used = self.counted("tls")["objects_ahead_used"]
+        options = (f"--host-resolver-rules=MAP intranet.corp {SERVER}", "--ignore-certificate-errors")
+        with Browser(self.lab, "client", self.lab.scratch / "profile-app", options=options) as browser:
+            browser.open("https://intranet.corp/app.html")
+            until(lambda: self.counted("tls")["objects_ahead_used"] > used or self.asked_over_tls("app.json") > 1,
+                  what="the browser has asked for the manifest")
+            until(lambda: self.asked_over_tls("icon-192.png") > 0, what="the icon is fetched")
+        self.assertEqual([self.asked_over_tls(f"icon-{side}.png") for side in (512, 96)], [0, 0])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page, a style sheet or a script that says anything, in pieces: what is found does not depend on the
-// pieces, has an end, and what it is resolved to is the target of a request that can be sent.
+// A page, a style sheet, a script or a manifest that says anything, in pieces: what is found does not depend
+// on the pieces, has an end, and what it is resolved to is the target of a request that can be sent.
 #include <string_view>
 
 #include "fuzz/target.h"
 #include "proxy/modules/http/head.h"
 #include "proxy/modules/http/prefetch/gunzip.h"
 #include "proxy/modules/http/prefetch/links.h"
+#include "proxy/modules/http/prefetch/manifest_links.h"
 #include "proxy/modules/http/prefetch/reference.h"
 
 namespace longhaul::fuzz::http_links_target {
@@ -42,6 +43,7 @@ FUZZ_TARGET(http_links) {
   read<http::PageLinks>(text, cut);
   read<http::StyleLinks>(text, cut);
   read<http::ModuleLinks>(text, cut);
+  read<http::ManifestLinks>(text, cut);
   constexpr std::size_t kMost = 1 << 16;
   require(http::Gunzip(kMost).take(std::as_bytes(std::span(text))).size() <= kMost);
   return 0;

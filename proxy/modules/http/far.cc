@@ -125,7 +125,7 @@ std::optional<std::size_t> Far::take_body(TimePoint now, const Slice& bytes) {
 void Far::body_passes(TimePoint now, Slice raw) {
   for (const Slice& piece : content_.take()) {
     if (document_)
-      if (const auto found = fetching_.read(now, *document_, piece.bytes())) pushing_.tell(*found);
+      for (const Announced& found : fetching_.read(now, *document_, piece.bytes())) pushing_.tell(found);
     if (ours_ && ours_->is_used) pushing_.piece(ours_->object.number, piece.bytes(), false);
   }
   if (!ours_) return to_stream(std::move(raw));

@@ -7,7 +7,7 @@
 namespace longhaul::http::h2 {
 
 void Ahead::read(TimePoint now, Fetching::Document& document, Bytes content) {
-  if (const auto found = fetching_.read(now, document, content)) pushing_.tell(*found);
+  for (const Announced& found : fetching_.read(now, document, content)) pushing_.tell(found);
 }
 
 void Ahead::fetch(Session& server) {

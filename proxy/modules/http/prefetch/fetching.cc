@@ -75,6 +75,7 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
                   .origin = origin_of(request),
                   .gunzip = decoder_of(response),
                   .links = PageLinks(),
+                  .loads_manifest = request.fields.value("user-agent").find("Chrome/") != std::string::npos,
                   .related = site_->relations.of(now, known_to_site(place_.key_of(request)))};
 }
 
@@ -115,8 +116,8 @@ std::optional<std::string> Fetching::referring_page(const RequestHead& request) 
   return known_to_site(place_.key_of(page));
 }
 
-std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
-  if (document.is_over) return std::nullopt;
+std::vector<Announced> Fetching::read(TimePoint now, Document& document, Bytes content) {
+  if (document.is_over) return {};
   const std::string decoded = document.gunzip ? document.gunzip->take(content) : std::string();
   std::string_view text = document.gunzip ? std::string_view(decoded) : chars_of(content);
   text = text.substr(0, kMostReadBytes - std::min(kMostReadBytes, document.read));
@@ -136,34 +137,62 @@ std::optional<Announced> Fetching::read(TimePoint now, Document& document, Bytes
             targets.push_back(*std::move(target));
         // Requests of scripts come after what the page names.
         std::ranges::move(std::exchange(document.related, {}), std::back_inserter(targets));
-        return announce(now, document, targets);
+        std::vector<Announced> said;
+        if (auto objects = announce(now, document, targets, document.asked))
+          said.push_back(*std::move(objects));
+        if constexpr (requires { links.take_manifest(); }) {
+          const auto manifest = links.take_manifest();
+          if (auto one = manifest && base ? announce_manifest(now, document, *manifest, *base) : std::nullopt)
+            said.push_back(*std::move(one));
+        }
+        return said;
       },
       document.links);
 }
 
+std::optional<Announced> Fetching::announce_manifest(TimePoint now, Document& document,
+                                                     const PageLinks::Manifest& manifest,
+                                                     const std::string& base) {
+  auto target = document.loads_manifest ? resolve(document.origin, base, manifest.reference) : std::nullopt;
+  if (!target) return std::nullopt;
+  auto asked = document.asked;
+  if (!manifest.has_cookies) {
+    RequestHead bare{.method = asked->method, .target = asked->target, .minor = asked->minor, .fields = {}};
+    for (const Field& field : asked->fields.all())
+      if (!same_name(field.name, "cookie")) bare.fields.add(field);
+    asked = std::make_shared<const RequestHead>(std::move(bare));
+  }
+  return announce(now, document, {*std::move(target)}, asked, document.asked);
+}
+
 std::optional<Announced> Fetching::announce(TimePoint now, Document& document,
-                                            const std::vector<std::string>& found) {
+                                            const std::vector<std::string>& found,
+                                            const std::shared_ptr<const RequestHead>& asked,
+                                            const std::shared_ptr<const RequestHead>& asked_for_icon) {
   if (found.empty()) return std::nullopt;
   Announced said;
   std::string targets;
-  RequestHead asked = *document.asked;
+  RequestHead request = *asked;
   const std::size_t most = document.depth == 0 ? kMostObjects : kMostOfObject;
   for (const std::string& target : found) {
     if (target == document.asked->target || objects_left_ == 0 || document.found == most) continue;
     if (targets.size() + target.size() + 1 > Announced::kMostBytes) break;
-    asked.target = target;
-    const std::string key = place_.key_of(asked);
+    request.target = target;
+    const std::string key = place_.key_of(request);
     if (site_->known.has(known_to_client(key), now) || site_->known.has(known_to_site(key), now)) continue;
     site_->known.note(known_to_client(key), now + kJustSent);
     --objects_left_;
     ++document.found;
-    waiting_.push_back(
-        {.number = numbers_++, .asked = document.asked, .target = target, .depth = document.depth + 1});
+    waiting_.push_back({.number = numbers_++,
+                        .asked = asked,
+                        .target = target,
+                        .depth = document.depth + 1,
+                        .asked_for_icon = asked_for_icon});
     (targets += target) += '\n';
   }
   if (targets.empty()) return std::nullopt;
-  asked.target = "*";
-  const std::string head = head_text(asked);
+  request.target = "*";
+  const std::string head = head_text(request);
   said.asked = Slice::copy_of(std::as_bytes(std::span(head)));
   said.targets = Slice::copy_of(std::as_bytes(std::span(targets)));
   return said;
@@ -173,7 +202,10 @@ std::optional<Fetching::Next> Fetching::next() {
   if (bytes_left_ == 0 || gave_up_) drop_all();
   if (waiting_.empty()) return std::nullopt;
   Waiting& first = waiting_.front();
-  Next next{.number = first.number, .asked = *first.asked, .depth = first.depth};
+  Next next{.number = first.number,
+            .asked = *first.asked,
+            .depth = first.depth,
+            .asked_for_icon = std::move(first.asked_for_icon)};
   next.asked.target = std::move(first.target);
   waiting_.pop_front();
   return next;
@@ -186,14 +218,21 @@ std::optional<Fetching::Document> Fetching::begins(const Next& object, const Res
   const bool is_script =
       (type.starts_with("text/javascript") || type.starts_with("application/javascript")) &&
       object.depth <= kMostModuleDepth;
+  // Only with a page from a secure origin does Chromium load the icon.
+  const bool is_manifest = object.asked_for_icon && place_.scheme() == "https://";
   const bool is_readable = coding.empty() || coding == "gzip";
-  if (!is_readable || !(is_style || is_script)) return std::nullopt;
-  Document document{.asked = std::make_shared<const RequestHead>(object.asked),
+  if (!is_readable || !(is_style || is_script || is_manifest)) return std::nullopt;
+  RequestHead asked = is_manifest ? *object.asked_for_icon : object.asked;
+  asked.target = object.asked.target;
+  Document document{.asked = std::make_shared<const RequestHead>(std::move(asked)),
                     .origin = origin_of(object.asked),
                     .depth = object.depth,
                     .gunzip = decoder_of(response),
                     .links = StyleLinks()};
-  if (is_script) document.links = ModuleLinks();
+  if (is_manifest)
+    document.links = ManifestLinks();
+  else if (is_script)
+    document.links = ModuleLinks();
   return document;
 }
 

@@ -14,6 +14,7 @@
 #include "proxy/modules/http/place.h"
 #include "proxy/modules/http/prefetch/gunzip.h"
 #include "proxy/modules/http/prefetch/links.h"
+#include "proxy/modules/http/prefetch/manifest_links.h"
 #include "proxy/modules/http/prefetch/messages.h"
 #include "proxy/modules/http/prefetch/module_links.h"
 #include "proxy/modules/http/prefetch/reference.h"
@@ -39,13 +40,14 @@ class Fetching {
   // Stops prefetch on this connection for good.
   void give_up() { gave_up_ = true; }
 
-  // A page, style sheet or script that is being parsed.
+  // A page, style sheet, script or manifest that is being parsed.
   struct Document {
     std::shared_ptr<const RequestHead> asked;  // the request for its objects, with the document's own target
     Origin origin;
     unsigned depth = 0;  // 0: the page itself
     std::optional<Gunzip> gunzip;
-    std::variant<PageLinks, StyleLinks, ModuleLinks> links;
+    std::variant<PageLinks, StyleLinks, ModuleLinks, ManifestLinks> links;
+    bool loads_manifest = false;       // of a page: its browser loads the manifest on each visit
     std::vector<std::string> related;  // learnt targets that are not announced yet
     std::size_t read = 0, found = 0;
     bool is_over = false;  // nothing more will be found
@@ -53,13 +55,14 @@ class Fetching {
   // For a response to the client. Returns nullopt if it is not parsed.
   std::optional<Document> begins(TimePoint now, const RequestHead& request, const ResponseHead& response);
   // The references found in these bytes, to be announced before the bytes pass.
-  std::optional<Announced> read(TimePoint now, Document& document, Bytes content);
+  std::vector<Announced> read(TimePoint now, Document& document, Bytes content);
 
   // ---- objects
   struct Next {
     std::uint64_t number = 0;
     RequestHead asked;
     unsigned depth = 0;
+    std::shared_ptr<const RequestHead> asked_for_icon;  // of a manifest, without the target
   };
   std::optional<Next> next();
   // For the response to a prefetch, which may refer to more objects.
@@ -76,8 +79,15 @@ class Fetching {
     std::shared_ptr<const RequestHead> asked;
     std::string target;
     unsigned depth;
+    std::shared_ptr<const RequestHead> asked_for_icon;
   };
-  std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& found);
+  // Requests like `asked`, for targets that the document refers to. `asked_for_icon`: the target is a
+  // manifest.
+  std::optional<Announced> announce(TimePoint now, Document& document, const std::vector<std::string>& found,
+                                    const std::shared_ptr<const RequestHead>& asked,
+                                    const std::shared_ptr<const RequestHead>& asked_for_icon = nullptr);
+  std::optional<Announced> announce_manifest(TimePoint now, Document& document,
+                                             const PageLinks::Manifest& manifest, const std::string& base);
   std::string known_to_client(const std::string& key) const { return client_ + key; }
   std::string known_to_site(const std::string& key) const { return owner_ + key; }
   // The response in the form of a cache. Returns nullopt if its status is not 200, or if it does not answer a

@@ -277,6 +277,7 @@ void PageLinks::attribute_done() {
   if (name == "poster") keep(tag_.poster);
   if (name == "rel") keep(tag_.rel), tag_.rel = lower(tag_.rel);
   if (name == "type") keep(tag_.type), tag_.type = lower(tag_.type);
+  if (name == "crossorigin") keep(tag_.crossorigin);
   if (name == "as") keep(tag_.as), tag_.as = lower(tag_.as);
   if (name == "srcset" || name == "imagesrcset") tag_.has_srcset = true;
   if (name == "loading") tag_.is_lazy = same_name(value, "lazy");
@@ -318,6 +319,10 @@ void PageLinks::read_link() {
   const bool is_style = has_word(tag_.rel, "stylesheet") && !has_word(tag_.rel, "alternate");
   const bool is_preloaded = has_word(tag_.rel, "preload") && std::ranges::find(kPreloaded, tag_.as) != kPreloaded.end();
   if (is_style || is_preloaded || has_word(tag_.rel, "modulepreload")) found(tag_.href);
+  // The first counts.
+  if (has_word(tag_.rel, "manifest") && !tag_.href.empty() && !std::exchange(has_manifest_, true))
+    manifest_ =
+        Manifest{.reference = tag_.href, .has_cookies = same_name(tag_.crossorigin, "use-credentials")};
 }
 
 void PageLinks::found(std::string reference) {

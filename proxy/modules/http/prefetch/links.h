@@ -3,6 +3,7 @@
 // examined once, in pieces of any size. It is not a full parser: a false reference costs an unnecessary
 // request, and the browser requests what this misses.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,14 @@ class PageLinks {
   // From <base href>, to which all references of the page are relative; empty: the page's own address.
   const std::string& base() const { return base_; }
 
+  // Of the web application that the page belongs to. Browsers request it without cookies, unless the page
+  // demands them.
+  struct Manifest {
+    std::string reference;
+    bool has_cookies = false;
+  };
+  std::optional<Manifest> take_manifest() { return std::exchange(manifest_, std::nullopt); }
+
  private:
   enum class State : std::uint8_t {
     text, open, markup, comment, declaration, name, before_attribute, attribute, after_attribute, before_value, value, raw, raw_end
@@ -49,7 +58,7 @@ class PageLinks {
   struct Tag {
     std::string name;
     bool closes = false;
-    std::string src, href, rel, type, as, poster;
+    std::string src, href, rel, type, as, poster, crossorigin;
     bool has_srcset = false, is_lazy = false, is_for_old_browsers = false, is_disabled = false;
   };
 
@@ -71,6 +80,8 @@ class PageLinks {
   bool is_module_ = false;  // the script that is being read
   ModuleLinks module_;
   std::string base_;
+  std::optional<Manifest> manifest_;
+  bool has_manifest_ = false;
   std::size_t count_ = 0;
   std::vector<std::string> found_;
 };

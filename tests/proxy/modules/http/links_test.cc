@@ -50,6 +50,22 @@ TEST_CASE("http links: what a browser does not load, or may not, is not named") 
   CHECK(page("<img src='" + std::string(3000, 'a') + "'><img src=b>") == Found{"b"});
 }
 
+TEST_CASE(
+    "http links: a page has one manifest, which is requested with cookies only if the page demands it") {
+  const auto manifest = [](std::string_view text) -> std::string {
+    PageLinks links;
+    links.feed(text);
+    CHECK(links.take().empty());
+    const auto found = links.take_manifest();
+    CHECK_FALSE(links.take_manifest());
+    return found ? (found->has_cookies ? "with cookies " : "") + found->reference : "none";
+  };
+  CHECK(manifest("<link rel=manifest href=a.json><link rel=manifest href=b.json>") == "a.json");
+  CHECK(manifest("<link rel='x Manifest' href=a crossorigin=anonymous>") == "a");
+  CHECK(manifest("<link crossorigin=Use-Credentials rel=manifest href=a>") == "with cookies a");
+  CHECK(manifest("<link rel=manifest><link rel=icon href=a><a rel=manifest href=b>") == "none");
+}
+
 TEST_CASE("http links: a hostile page is read once, and has an end") {
   std::string text;
   for (int i = 0; i < 10'000; ++i) text += "<img src=" + std::to_string(i) + ">";

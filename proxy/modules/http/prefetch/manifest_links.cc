@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/http/prefetch/manifest_links.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include "proxy/modules/http/prefetch/reference.h"
+
+namespace longhaul::http {
+namespace {
+
+namespace json = boost::json;
+
+constexpr unsigned kLeastPixels = 144;
+
+std::string_view text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  const json::string* text = value ? value->if_string() : nullptr;
+  return text ? std::string_view(*text) : std::string_view();
+}
+
+// Whether Chromium would offer to install it; otherwise it loads no icon.
+bool is_installable(const json::object& manifest) {
+  static constexpr std::array<std::string_view, 5> kDisplays{"standalone", "minimal-ui", "fullscreen",
+                                                             "window-controls-overlay", "tabbed"};
+  const bool has_name = !text_of(manifest, "name").empty() || !text_of(manifest, "short_name").empty();
+  return has_name && std::ranges::find(kDisplays, text_of(manifest, "display")) != kDisplays.end();
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> found;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) found.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return found;
+}
+
+// "192x192": its side. No value for anything else.
+std::optional<unsigned> side_of_square(std::string_view size) {
+  const std::size_t middle = size.find_first_of("xX");
+  const std::string_view width = size.substr(0, middle);
+  if (middle == size.npos || size.substr(middle + 1) != width) return std::nullopt;
+  unsigned side = 0;
+  const auto [end, error] = std::from_chars(width.data(), width.data() + width.size(), side);
+  if (error != std::errc() || end != width.data() + width.size()) return std::nullopt;
+  return side;
+}
+
+std::string_view icon_of(const json::object& manifest) {
+  const json::value* listed = manifest.if_contains("icons");
+  const json::array* icons = listed ? listed->if_array() : nullptr;
+  if (!icons || !is_installable(manifest)) return {};
+  std::string_view best;
+  unsigned best_side = 0;
+  for (const json::value& each : *icons) {
+    const json::object* icon = each.if_object();
+    if (!icon) continue;
+    const std::string_view source = text_of(*icon, "src"), type = text_of(*icon, "type");
+    const auto purposes = words(text_of(*icon, "purpose"));
+    const bool is_usual = purposes.empty() || std::ranges::find(purposes, "any") != purposes.end();
+    if (source.empty() || !is_usual || !(type.empty() || type.starts_with("image/"))) continue;
+    for (const std::string_view size : words(text_of(*icon, "sizes"))) {
+      if (size == "any") return source;
+      const auto side = side_of_square(size);
+      if (!side || *side < kLeastPixels || (best_side != 0 && *side >= best_side)) continue;
+      best_side = *side;
+      best = source;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+ManifestLinks::ManifestLinks() : parser_(std::make_unique<json::stream_parser>()) {}
+ManifestLinks::~ManifestLinks() = default;
+ManifestLinks::ManifestLinks(ManifestLinks&&) noexcept = default;
+ManifestLinks& ManifestLinks::operator=(ManifestLinks&&) noexcept = default;
+
+void ManifestLinks::feed(std::string_view text) {
+  if (!parser_) return;
+  read_ += text.size();
+  boost::system::error_code error;
+  if (read_ <= kMostBytes) parser_->write_some(text.data(), text.size(), error);
+  if (read_ > kMostBytes || error) return parser_.reset();
+  if (!parser_->done()) return;
+  const json::value manifest = parser_->release();
+  parser_.reset();
+  if (const json::object* object = manifest.if_object())
+    if (const std::string_view icon = icon_of(*object); !icon.empty() && icon.size() <= kMostTargetBytes)
+      found_.emplace_back(icon);
+}
+
+}  // namespace longhaul::http
