@@ -61,8 +61,9 @@ void Stream::abort() {
   if (writer_.is_open()) {
     writer_.abort();
     reader_.discard();
-  } else if (writer_.state() != WriteState::aborted && reader_.is_open()) {
-    // Our direction has ended and stays valid; the peer only needs to be informed that its own has no reader.
+  } else if (writer_.state() == WriteState::ended) {
+    // Our direction stays valid. If the peer's has not ended, it is informed that its own has no reader.
+    if (!reader_.is_open()) return reader_.discard();
     reader_.reset();
     tell_reset(ResetCode::no_reader);
   }

@@ -337,13 +337,18 @@ class Settings(unittest.TestCase):
             with self.subTest(memory=memory), Lab("51.84mbit,20") as lab, \
                     Pair(lab, datacenter={"dictionary": {"memory": memory}}) as pair:
                 data = text(2 * MB, "none")
-                for attempt in range(2):
+
+                def again_costs(least, most):
                     with Wan(lab) as wan:
                         self.assertEqual(download(lab, data), digest(data))
-                self.assertLess(wan.received, len(data) / 2)
+                    return least < wan.received < most
+
+                # A host that stands still for a second makes a flow bypass the link: then again.
+                until(lambda: again_costs(0, len(data) / 2), what="the link carries it")
+                least, most = (0, len(data) / 20) if memory else (len(data) / 20, len(data) / 2)
+                until(lambda: again_costs(least, most), what="it is reduced as the smaller dictionary allows")
                 size = pair.branch.link()["reduction"]["in"]["dictionary_bytes"]
                 self.assertEqual(size, 16 << 20 if memory else 0)
-                (self.assertLess if memory else self.assertGreater)(wan.received, len(data) / 20)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,33 @@ TEST_CASE("data that was written and ended arrives although 'no reader' overtake
   CHECK(pair.b.session.state().live_streams <= 1);
 }
 
+TEST_CASE("data that was written and ended arrives although what the peer ended is never read") {
+  Pair pair;
+  pair.connect();
+  Stream& here = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
+  const StreamId id = here.id();
+  pair.run_for(200ms);
+  Stream* there = pair.b.session.find(id);
+  REQUIRE(there);
+  there->give_answer({});
+  there->writer().write(as_bytes("never read"));
+  there->writer().end();
+  pair.run_for(200ms);
+  REQUIRE(here.reader().state() == ReadState::ended);
+  REQUIRE(here.reader().readable().size() == 10);
+  here.writer().write(as_bytes("the last words"));
+  here.writer().end();
+  here.abort();
+  pair.a.session.release(id);
+  pair.run_for(200ms);
+  CHECK(there->reader().readable().size() == 14);
+  CHECK(there->reader().state() == ReadState::ended);
+  pair.b.session.release(id);
+  pair.run_for(200ms);
+  CHECK(pair.a.session.state().live_streams == 0);
+  CHECK(pair.b.session.state().live_streams <= 1);
+}
+
 TEST_CASE("a stream that the peer has stopped can still be given up here") {
   HandPeer peer;
   REQUIRE(peer.send_stream(1_stream, 0, open_record(some_request())));
