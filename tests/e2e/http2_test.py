@@ -46,6 +46,7 @@ class Http2(PairTest):
     def prepare(cls):
         cls.authority = tls.Authority(cls.lab.scratch / "ca")
         pair = cls.authority.issue("intranet.corp", "once.corp")
+        cls.certificate = pair[0]
         more = ("location /hour/ { add_header Cache-Control max-age=3600; } location /put/ { dav_methods PUT; } "
                 "access_log FOLDER/asked-443;")
         folder = cls.lab.scratch / "asked"
@@ -260,20 +261,35 @@ class Http2Prefetch(Http2):
         self.assertLessEqual(set(asked), {1, 2})
         self.assertGreaterEqual(sum(asked), ahead + OBJECTS - used)
 
-    def test_the_manifest_of_a_page_and_its_icon_are_fetched_ahead_for_chromium(self):
-        icons = [{"src": f"icon-{side}.png", "sizes": f"{side}x{side}"} for side in (512, 192, 96)]
-        for icon in icons:
-            self.nginx.put(icon["src"], 5000, seed=icon["src"])
-        (self.nginx.files / "app.json").write_text(json.dumps({"name": "shop", "display": "standalone", "icons": icons}))
-        (self.nginx.files / "app.html").write_text("<!DOCTYPE html><title>page</title><link rel=manifest href=app.json>")
-        used = self.counted("tls")["objects_ahead_used"]
-        options = (f"--host-resolver-rules=MAP intranet.corp {SERVER}", "--ignore-certificate-errors")
-        with Browser(self.lab, "client", self.lab.scratch / "profile-app", options=options) as browser:
-            browser.open("https://intranet.corp/app.html")
-            until(lambda: self.counted("tls")["objects_ahead_used"] > used or self.asked_over_tls("app.json") > 1,
-                  what="the browser has asked for the manifest")
-            until(lambda: self.asked_over_tls("icon-192.png") > 0, what="the icon is fetched")
-        self.assertEqual([self.asked_over_tls(f"icon-{side}.png") for side in (512, 96)], [0, 0])
+    def visits_an_application(self, name):
+        """Whether its manifest and the right icon came ahead and were used, by a browser with a cookie."""
+        icons = {side: f"{name}-{side}.png" for side in (512, 192, 96)}
+        for icon in icons.values():
+            self.nginx.put(icon, 5000, seed=icon)
+        listed = [{"src": icon, "sizes": f"{side}x{side}"} for side, icon in icons.items()]
+        (self.nginx.files / f"{name}.json").write_text(json.dumps({"name": "shop", "start_url": "/", "display": "standalone", "icons": listed}))
+        (self.nginx.files / f"{name}.html").write_text(f"<!DOCTYPE html><title>page</title><link rel=manifest href={name}.json>")
+        (self.nginx.files / "first.html").write_text("<!DOCTYPE html><title>first</title>")
+        before = self.counted("tls")["objects_ahead_used"]
+
+        def used():
+            return self.counted("tls")["objects_ahead_used"] - before
+
+        # Without any certificate error, like a browser that trusts the authority; otherwise it loads no icon.
+        options = (f"--host-resolver-rules=MAP intranet.corp {SERVER}",
+                   f"--ignore-certificate-errors-spki-list={tls.key_digest(self.certificate)}")
+        with Browser(self.lab, "client", self.lab.scratch / f"profile-{name}", options=options) as browser:
+            browser.open("https://intranet.corp/first.html")
+            browser.until("document.title == 'first'")
+            browser.value("document.cookie = 'me=1; path=/'")
+            browser.open(f"https://intranet.corp/{name}.html")
+            until(lambda: used() == 2 or self.asked_over_tls(f"{name}.json") + self.asked_over_tls(icons[192]) > 2, what="the browser has asked for both")
+        self.assertEqual([self.asked_over_tls(icons[side]) for side in (512, 96)], [0, 0])
+        return used() == 2 and self.asked_over_tls(f"{name}.json") == self.asked_over_tls(icons[192]) == 1
+
+    def test_the_manifest_of_a_page_and_its_icon_come_ahead_of_chromiums_requests(self):
+        # On a busy machine a browser may ask when what came has expired already: then again.
+        self.assertTrue(any(self.visits_an_application(f"shop-{attempt}") for attempt in range(5)))
 
 
 if __name__ == "__main__":

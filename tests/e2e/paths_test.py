@@ -9,7 +9,7 @@ import time
 import unittest
 
 import tcp
-from lab import DATACENTER_WAN, SERVER, Lab, until
+from lab import DATACENTER_WAN, PATIENCE, SERVER, Lab, until
 from link_test import Copies
 from pair import Pair, path_roles, use_two_lines, use_two_paths, wait_paths
 from udp_test import moved, rules
@@ -128,7 +128,7 @@ class Rules(unittest.TestCase):
         """`move` copies files; `holds` says whether {path: bytes} sent meanwhile is right, which it must be at both
         sites. On a host that stands still for a moment a path is late, and its flows use the other one: then again,
         for as long as other tests wait."""
-        tries_until = time.monotonic() + 60
+        tries_until = time.monotonic() + PATIENCE
         while True:
             before = [path_bytes(site) for site in self.pair.sites]
             move()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS with programs we did not write: an authority and certificates made by openssl, nginx with TLS in a node, curl."""
 
+import base64
 import datetime
+import hashlib
 import itertools
 import subprocess
 
@@ -14,6 +16,13 @@ SERVERS = """
     client_max_body_size 0; dav_methods PUT; {more} }}
 """
 numbers = itertools.count(1)
+
+
+def key_digest(certificate):
+    """SHA-256 of the certificate's public key, in base64, as Chromium wants it."""
+    key = subprocess.run(["openssl", "x509", "-in", str(certificate), "-noout", "-pubkey"], check=True, capture_output=True,
+                         timeout=60).stdout
+    return base64.b64encode(hashlib.sha256(base64.b64decode(b"".join(key.splitlines()[1:-1]))).digest()).decode()
 
 
 class Authority:

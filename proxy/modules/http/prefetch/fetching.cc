@@ -24,11 +24,17 @@ std::optional<Gunzip> decoder_of(const ResponseHead& response) {
 
 // What a page consists of. Other content may be the answer to a question with an effect, or about the client.
 bool is_part_of_page(const ResponseHead& response) {
-  static constexpr std::array<std::string_view, 7> kTypes{
-      "text/css", "text/javascript",  "application/javascript",   "image/",
-      "font/",    "application/wasm", "application/manifest+json"};
+  static constexpr std::array<std::string_view, 6> kTypes{
+      "text/css", "text/javascript", "application/javascript", "image/", "font/", "application/wasm"};
   const std::string type = lower(response.fields.value("content-type"));
   return std::ranges::any_of(kTypes, [&](std::string_view each) { return type.starts_with(each); });
+}
+
+// Browsers based on Chromium do, for the document of a tab.
+bool loads_manifest(const RequestHead& page) {
+  const std::string dest = page.fields.value("sec-fetch-dest");
+  return page.fields.value("user-agent").find("Chrome/") != std::string::npos &&
+         (dest.empty() || same_name(dest, "document"));
 }
 
 // Files stored by a server have a tag, a date or a lifetime; responses made for each request usually have
@@ -75,7 +81,7 @@ std::optional<Fetching::Document> Fetching::begins(TimePoint now, const RequestH
                   .origin = origin_of(request),
                   .gunzip = decoder_of(response),
                   .links = PageLinks(),
-                  .loads_manifest = request.fields.value("user-agent").find("Chrome/") != std::string::npos,
+                  .loads_manifest = loads_manifest(request),
                   .related = site_->relations.of(now, known_to_site(place_.key_of(request)))};
 }
 
@@ -156,10 +162,10 @@ std::optional<Announced> Fetching::announce_manifest(TimePoint now, Document& do
   auto target = document.loads_manifest ? resolve(document.origin, base, manifest.reference) : std::nullopt;
   if (!target) return std::nullopt;
   auto asked = document.asked;
-  if (!manifest.has_cookies) {
+  if (!manifest.has_credentials) {
     RequestHead bare{.method = asked->method, .target = asked->target, .minor = asked->minor, .fields = {}};
     for (const Field& field : asked->fields.all())
-      if (!same_name(field.name, "cookie")) bare.fields.add(field);
+      if (!same_name(field.name, "cookie") && !same_name(field.name, "authorization")) bare.fields.add(field);
     asked = std::make_shared<const RequestHead>(std::move(bare));
   }
   return announce(now, document, {*std::move(target)}, asked, document.asked);

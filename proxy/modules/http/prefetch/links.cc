@@ -322,7 +322,7 @@ void PageLinks::read_link() {
   // The first counts.
   if (has_word(tag_.rel, "manifest") && !tag_.href.empty() && !std::exchange(has_manifest_, true))
     manifest_ =
-        Manifest{.reference = tag_.href, .has_cookies = same_name(tag_.crossorigin, "use-credentials")};
+        Manifest{.reference = tag_.href, .has_credentials = same_name(tag_.crossorigin, "use-credentials")};
 }
 
 void PageLinks::found(std::string reference) {

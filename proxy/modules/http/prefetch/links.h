@@ -42,11 +42,11 @@ class PageLinks {
   // From <base href>, to which all references of the page are relative; empty: the page's own address.
   const std::string& base() const { return base_; }
 
-  // Of the web application that the page belongs to. Browsers request it without cookies, unless the page
-  // demands them.
+  // Of the web application that the page belongs to. Browsers request it without credentials (cookies,
+  // Authorization), unless the page demands them.
   struct Manifest {
     std::string reference;
-    bool has_cookies = false;
+    bool has_credentials = false;
   };
   std::optional<Manifest> take_manifest() { return std::exchange(manifest_, std::nullopt); }
 

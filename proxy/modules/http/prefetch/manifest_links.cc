@@ -28,7 +28,8 @@ bool is_installable(const json::object& manifest) {
   static constexpr std::array<std::string_view, 5> kDisplays{"standalone", "minimal-ui", "fullscreen",
                                                              "window-controls-overlay", "tabbed"};
   const bool has_name = !text_of(manifest, "name").empty() || !text_of(manifest, "short_name").empty();
-  return has_name && std::ranges::find(kDisplays, text_of(manifest, "display")) != kDisplays.end();
+  return has_name && !text_of(manifest, "start_url").empty() &&
+         std::ranges::find(kDisplays, text_of(manifest, "display")) != kDisplays.end();
 }
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -85,10 +86,11 @@ ManifestLinks& ManifestLinks::operator=(ManifestLinks&&) noexcept = default;
 
 void ManifestLinks::feed(std::string_view text) {
   if (!parser_) return;
+  text = text.substr(0, kMostBytes - read_);
   read_ += text.size();
   boost::system::error_code error;
-  if (read_ <= kMostBytes) parser_->write_some(text.data(), text.size(), error);
-  if (read_ > kMostBytes || error) return parser_.reset();
+  parser_->write_some(text.data(), text.size(), error);
+  if (error || (!parser_->done() && read_ == kMostBytes)) return parser_.reset();
   if (!parser_->done()) return;
   const json::value manifest = parser_->release();
   parser_.reset();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the icon that Chromium loads with the manifest of a web application (W3C, Web Application Manifest).
-// It loads one on each visit of a page from a secure origin, if the page could be installed. Which one is
-// what Chromium 156 was seen to do: one of any size, otherwise the smallest square of at least 144 pixels.
+// It loads one on each visit of a page from a secure origin, if the page could be installed. The
+// choice follows what Chromium 156 was seen to do: an icon with `sizes` "any", otherwise the smallest square
+// of at least 144 pixels.
 #pragma once
 #include <memory>
 #include <string>

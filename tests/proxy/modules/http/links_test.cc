@@ -51,18 +51,18 @@ TEST_CASE("http links: what a browser does not load, or may not, is not named") 
 }
 
 TEST_CASE(
-    "http links: a page has one manifest, which is requested with cookies only if the page demands it") {
+    "http links: a page has one manifest, which is requested with credentials only if the page demands it") {
   const auto manifest = [](std::string_view text) -> std::string {
     PageLinks links;
     links.feed(text);
     CHECK(links.take().empty());
     const auto found = links.take_manifest();
     CHECK_FALSE(links.take_manifest());
-    return found ? (found->has_cookies ? "with cookies " : "") + found->reference : "none";
+    return found ? (found->has_credentials ? "with credentials " : "") + found->reference : "none";
   };
   CHECK(manifest("<link rel=manifest href=a.json><link rel=manifest href=b.json>") == "a.json");
   CHECK(manifest("<link rel='x Manifest' href=a crossorigin=anonymous>") == "a");
-  CHECK(manifest("<link crossorigin=Use-Credentials rel=manifest href=a>") == "with cookies a");
+  CHECK(manifest("<link crossorigin=Use-Credentials rel=manifest href=a>") == "with credentials a");
   CHECK(manifest("<link rel=manifest><link rel=icon href=a><a rel=manifest href=b>") == "none");
 }
 

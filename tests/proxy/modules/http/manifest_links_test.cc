@@ -18,7 +18,8 @@ std::string found_in(std::string_view text) {
   return found.empty() ? "none" : found[0];
 }
 std::string with_icons(std::string_view icons) {
-  const std::string text = R"({"name": "n", "display": "standalone", "icons": [)" + std::string(icons) + "]}";
+  const std::string text =
+      R"({"name": "n", "start_url": "/", "display": "standalone", "icons": [)" + std::string(icons) + "]}";
   return found_in(text);
 }
 
@@ -41,18 +42,20 @@ TEST_CASE("http manifest links: one of any size, otherwise the smallest square t
       "b");
 }
 
-TEST_CASE("http manifest links: nothing where Chromium loads none, and nothing of what is no manifest") {
+TEST_CASE("http manifest links: nothing where Chromium loads none, and nothing in what is not a manifest") {
   for (const char* icons :
        {"", R"({"src": "a", "sizes": "143x143"})", R"({"src": "a", "sizes": "200x300"})",
         R"({"sizes": "192x192"})", R"({"src": "", "sizes": "any"})", R"({"src": 5, "sizes": "any"})",
         R"({"src": "a", "sizes": 192})", R"({"src": "a", "sizes": "99999999999x99999999999"})",
         R"({"src": "a", "sizes": "-1x-1 0x0 x 192x"})", "7, [], null"})
     CHECK(with_icons(icons) == "none");
-  for (const char* text : {R"({"display": "standalone", "icons": [{"src": "a", "sizes": "any"}]})",
-                           R"({"name": "n", "icons": [{"src": "a", "sizes": "any"}]})",
-                           R"({"name": "n", "display": "browser", "icons": [{"src": "a", "sizes": "any"}]})",
-                           R"({"name": "n", "display": "standalone", "icons": {"src": "a"}})",
-                           R"({"name": "n")", "[]", "", "\xff", "<html>"})
+  for (const char* text :
+       {R"({"start_url": "/", "display": "standalone", "icons": [{"src": "a", "sizes": "any"}]})",
+        R"({"name": "n", "start_url": "/", "icons": [{"src": "a", "sizes": "any"}]})",
+        R"({"name": "n", "display": "standalone", "icons": [{"src": "a", "sizes": "any"}]})",
+        R"({"name": "n", "start_url": "/", "display": "browser", "icons": [{"src": "a", "sizes": "any"}]})",
+        R"({"name": "n", "start_url": "/", "display": "standalone", "icons": {"src": "a"}})",
+        R"({"name": "n")", "[]", "", "\xff", "<html>"})
     CHECK(found_in(text) == "none");
 }
 
@@ -62,6 +65,10 @@ TEST_CASE("http manifest links: a hostile manifest ends soon") {
   CHECK(with_icons(R"({"sizes": "any", "src": ")" + long_reference + "\"}") == "none");
   const std::string space(ManifestLinks::kMostBytes, ' ');
   CHECK(with_icons(R"({"src": "a", "sizes": "any"})" + space) == "none");
+  CHECK(
+      found_in(
+          R"({"name": "n", "start_url": "/", "display": "tabbed", "icons": [{"src": "a", "sizes": "any"}]})" +
+          space) == "a");
   ManifestLinks links;
   links.feed(R"({"name": "n")");
   CHECK_FALSE(links.is_over());
