@@ -187,7 +187,7 @@ class Kerberos(Comparison):
 
     @long_test
     def test_the_long_suites_give_the_same_list_with_kerberos_signed_in_3_0(self):
-        self.compare_kerberos((("SMB3_00", "sign"),), torture.LONG_EARLIER)
+        self.compare_kerberos((("SMB3_00", "sign"),), torture.LONG_SIGNED_3_0)
 
     @long_test
     def test_the_long_suites_give_the_same_list_with_kerberos_encrypted_in_3_0(self):

@@ -39,6 +39,8 @@ SETTINGS_SEALED = {"server multi channel support": "no"}
 NOTIFY_EARLIER = ("valid-req", "tdis1", "close", "logoff", "session-reconnect", "invalid-reauth", "basedir", "file", "rmdir1",
                   "rmdir2", "rmdir3", "rmdir4", "handle-permissions")
 LONG_EARLIER = (*(name for name in LONG if name != "smb2.notify"), *(f"smb2.notify.{name}" for name in NOTIFY_EARLIER))
+# And if 3.0 is signed, in smb2.replay.
+LONG_SIGNED_3_0 = tuple(name for name in LONG_EARLIER if name != "smb2.replay")
 
 # Several connections of a session, with the server's keys, in 3.0.
 CHANNELS = ("smb2.session.bind1", "smb2.session.bind2", "smb2.session.bind_invalid_auth", "smb2.multichannel.generic")
