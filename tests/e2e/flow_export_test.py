@@ -88,9 +88,8 @@ class Decoder:
 
 
 class Collector:
-    """A UDP socket in a node, read by the test. `next_port`: the port of another collector in that node, to which every
-    message is forwarded that was read. (nfcapd could forward messages as well, but loses some when two arrive at about
-    the same time.)"""
+    """A UDP socket in a node, read by the test. `next_port`: the port of another collector in that node; each
+    message that is read is forwarded to it. (nfcapd can forward messages itself, but loses some that arrive together.)"""
 
     def __init__(self, lab, node, port, enterprise=32473, next_port=None):
         with lab.inside(node):

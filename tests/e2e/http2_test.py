@@ -262,7 +262,7 @@ class Http2Prefetch(Http2):
         self.assertGreaterEqual(sum(asked), ahead + OBJECTS - used)
 
     def visits_an_application(self, name):
-        """Whether its manifest and the right icon came ahead and were used, by a browser with a cookie."""
+        """Returns whether a browser with a cookie used the manifest and the right icon, both fetched ahead."""
         icons = {side: f"{name}-{side}.png" for side in (512, 192, 96)}
         for icon in icons.values():
             self.nginx.put(icon, 5000, seed=icon)
@@ -283,12 +283,13 @@ class Http2Prefetch(Http2):
             browser.until("document.title == 'first'")
             browser.value("document.cookie = 'me=1; path=/'")
             browser.open(f"https://intranet.corp/{name}.html")
-            until(lambda: used() == 2 or self.asked_over_tls(f"{name}.json") + self.asked_over_tls(icons[192]) > 2, what="the browser has asked for both")
+            until(lambda: used() == 2 or self.asked_over_tls(f"{name}.json") + self.asked_over_tls(icons[192]) > 2,
+                  what="the browser has asked for both")
         self.assertEqual([self.asked_over_tls(icons[side]) for side in (512, 96)], [0, 0])
         return used() == 2 and self.asked_over_tls(f"{name}.json") == self.asked_over_tls(icons[192]) == 1
 
     def test_the_manifest_of_a_page_and_its_icon_come_ahead_of_chromiums_requests(self):
-        # On a busy machine a browser may ask when what came has expired already: then again.
+        # On a busy machine the browser may ask after an object has expired: then again.
         self.assertTrue(any(self.visits_an_application(f"shop-{attempt}") for attempt in range(5)))
 
 

@@ -19,7 +19,7 @@ numbers = itertools.count(1)
 
 
 def key_digest(certificate):
-    """SHA-256 of the certificate's public key, in base64, as Chromium wants it."""
+    """SHA-256 of the certificate's public key, in base64: the form that Chromium's option takes."""
     key = subprocess.run(["openssl", "x509", "-in", str(certificate), "-noout", "-pubkey"], check=True, capture_output=True,
                          timeout=60).stdout
     return base64.b64encode(hashlib.sha256(base64.b64decode(b"".join(key.splitlines()[1:-1]))).digest()).decode()

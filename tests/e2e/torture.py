@@ -35,12 +35,12 @@ QUICK_SEALED = tuple(name for name in QUICK if name != "smb2.compound")
 LONG_SEALED = ("smb2.lease",)
 SETTINGS_SEALED = {"server multi channel support": "no"}
 
-# Before 3.1.1 smbtorture 4.17 itself hangs in smb2.notify.tcon, so that what follows it does not run, and did not end nine more
-# tests of that suite within 20 s. These are the others.
+# With dialects before 3.1.1, smbtorture 4.17 hangs in smb2.notify.tcon without the pair, too, and the tests after it do not run.
+# Nine more tests of that suite did not end within 20 s. The others:
 NOTIFY_EARLIER = ("valid-req", "tdis1", "close", "logoff", "session-reconnect", "invalid-reauth", "basedir", "file", "rmdir1",
                   "rmdir2", "rmdir3", "rmdir4", "handle-permissions")
 LONG_EARLIER = (*(name for name in LONG if name != "smb2.notify"), *(f"smb2.notify.{name}" for name in NOTIFY_EARLIER))
-# If 3.0 is signed, it did not end smb2.replay within 13 minutes either.
+# With signed 3.0, smb2.replay did not end within 13 minutes either.
 LONG_SIGNED_3_0 = tuple(name for name in LONG_EARLIER if name != "smb2.replay")
 
 # Several connections of a session, with the server's keys, in 3.0.
@@ -51,9 +51,9 @@ SETTINGS_CHANNELS = {"server multi channel support": "yes", "interfaces": f'"{SE
 # half's own requests (a folder that is watched, the free space) with the client's: each took a credit of the 8,192, so that 8,189 or
 # 8,190 are the client's. With read-ahead, metadata and early writes off nothing is added, and the test succeeds.
 #
-# smb2.notify.basedir wants no event of the watched folder itself. Samba reports such events, without a name, to everybody who
-# watches a folder as soon as one of them also asks for names of folders, as the far half does. A second client that watches the
-# folder makes the test fail without the pair as well.
+# smb2.notify.basedir expects no event about the watched folder itself. Samba sends such events, without a name, to all clients
+# that watch a folder as soon as one of them also asks for changes of folder names, as the far half does. Without the pair the test
+# fails, too, if a second client watches the folder.
 KNOWN = frozenset({"skipped_mid", "basedir"})
 
 # Signed and encrypted only. They bind a session to a second connection, which is refused here as it is by a server without

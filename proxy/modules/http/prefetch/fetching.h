@@ -62,7 +62,7 @@ class Fetching {
     std::uint64_t number = 0;
     RequestHead asked;
     unsigned depth = 0;
-    std::shared_ptr<const RequestHead> asked_for_icon;  // of a manifest, without the target
+    std::shared_ptr<const RequestHead> asked_for_icon;  // of a manifest; still with the page's target
   };
   std::optional<Next> next();
   // For the response to a prefetch, which may refer to more objects.

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "proxy/modules/http/prefetch/reference.h"
 #include "proxy/modules/http/head.h"
+#include "proxy/modules/http/prefetch/reference.h"
+#include "proxy/modules/http/prefetch/words.h"
 
 namespace longhaul::http {
 namespace {
@@ -44,15 +45,6 @@ std::string unescaped(std::string_view value) {
     result += value[at];
   }
   return result;
-}
-
-bool has_word(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(' '), list.size());
-    if (list.substr(0, end) == word) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "proxy/modules/http/prefetch/reference.h"
+#include "proxy/modules/http/prefetch/words.h"
 
 namespace longhaul::http {
 namespace {
@@ -32,16 +33,6 @@ bool is_installable(const json::object& manifest) {
          std::ranges::find(kDisplays, text_of(manifest, "display")) != kDisplays.end();
 }
 
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> found;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) found.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return found;
-}
-
 // "192x192": its side. No value for anything else.
 std::optional<unsigned> side_of_square(std::string_view size) {
   const std::size_t middle = size.find_first_of("xX");
@@ -62,11 +53,11 @@ std::string_view icon_of(const json::object& manifest) {
   for (const json::value& each : *icons) {
     const json::object* icon = each.if_object();
     if (!icon) continue;
-    const std::string_view source = text_of(*icon, "src"), type = text_of(*icon, "type");
-    const auto purposes = words(text_of(*icon, "purpose"));
-    const bool is_usual = purposes.empty() || std::ranges::find(purposes, "any") != purposes.end();
+    const std::string_view source = text_of(*icon, "src"), type = text_of(*icon, "type"),
+                           purpose = text_of(*icon, "purpose");
+    const bool is_usual = words_of(purpose).empty() || has_word(purpose, "any");
     if (source.empty() || !is_usual || !(type.empty() || type.starts_with("image/"))) continue;
-    for (const std::string_view size : words(text_of(*icon, "sizes"))) {
+    for (const std::string_view size : words_of(text_of(*icon, "sizes"))) {
       if (size == "any") return source;
       const auto side = side_of_square(size);
       if (!side || *side < kLeastPixels || (best_side != 0 && *side >= best_side)) continue;
@@ -90,10 +81,10 @@ void ManifestLinks::feed(std::string_view text) {
   read_ += text.size();
   boost::system::error_code error;
   parser_->write_some(text.data(), text.size(), error);
-  if (error || (!parser_->done() && read_ == kMostBytes)) return parser_.reset();
-  if (!parser_->done()) return;
-  const json::value manifest = parser_->release();
-  parser_.reset();
+  if (!error && !parser_->done() && read_ < kMostBytes) return;
+  const auto parser = std::exchange(parser_, nullptr);
+  if (error || !parser->done()) return;
+  const json::value manifest = parser->release();
   if (const json::object* object = manifest.if_object())
     if (const std::string_view icon = icon_of(*object); !icon.empty() && icon.size() <= kMostTargetBytes)
       found_.emplace_back(icon);

@@ -101,7 +101,7 @@ TEST_CASE("http fetching: the manifest of a page inside another is not fetched")
 }
 
 // Otherwise it would be requested with the page's cookies.
-TEST_CASE("http fetching: that a page has a manifest is not learnt from its clients") {
+TEST_CASE("http fetching: a manifest is not learnt as a related object") {
   Visitor visitor("x");
   for (unsigned client : {1, 2}) {
     modules::Ends ends{.server_port = 443};
