@@ -3,8 +3,10 @@
 both must see what they would see without the pair."""
 
 import functools
+import struct
 import time
 import unittest
+import uuid
 
 import smb
 import smb_client
@@ -15,6 +17,7 @@ from smb_client import (ATTRIBUTES, DELETE, DELETE_PENDING, NAME_NOT_FOUND, READ
                         SmbError, WRITE)
 
 COUNT, SIZE = 24, 3000
+WRITTEN = 132_000_000_000_000_000  # a FILETIME: 2019
 READ_BEFORE = 8  # so many are read, and the next ones are opened ahead
 
 
@@ -131,6 +134,55 @@ class OpensAhead(PairTest):
             self.assertEqual(file.read(0, 65536), (self.smbd.share / "other/file 23").read_bytes())
         self.assert_fails(smb_client.PATH_NOT_FOUND, lambda: here.open(name_of(READ_BEFORE + 5)))
         here.rename("other", "folder")
+
+    def lease(self):
+        return uuid.uuid4().bytes, 0x07
+
+    def look(self, client, number):
+        """Its size and its last write, as a look tells them."""
+        created, queried, closed = client.look(name_of(number), close_flags=1)
+        told = struct.unpack_from("<16xQ24xQ", queried, 8)
+        self.assertEqual(told, struct.unpack_from("<24xQ16xQ", created))  # 2.2.14
+        self.assertEqual(told, struct.unpack_from("<24xQ16xQ", closed))  # 2.2.16
+        self.assertEqual(struct.unpack_from("<76xI", queried, 8), (ATTRIBUTES,))  # AccessFlags
+        return told[::-1]
+
+    def looks_and_reads(self, client, number):
+        size, _ = self.look(client, number)
+        data = self.bytes_of(number)
+        self.assertEqual(size, len(data))
+        with client.open(name_of(number), lease=self.lease()) as file:
+            self.assertEqual(file.read(0, 65536), data)
+
+    def test_looks_before_opens_are_answered_from_files_opened_for_them(self):
+        for dialect in ("2.1", "3.1.1"):
+            with self.subTest(dialect), smb_client.connect(self.lab, self.smbd, dialect) as here, \
+                    smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
+                for number in range(COUNT):
+                    self.smbd.make(name_of(number), SIZE + number, seed=number)
+                self.look(here, 0)  # as Linux does when it mounts a share
+                self.assertEqual(len(here.listing("folder")), COUNT)
+                ahead, used = self.counted("opens_ahead"), self.counted("opens_ahead_used")
+                for number in range(READ_BEFORE):
+                    self.looks_and_reads(here, number)
+                until(lambda: self.counted("opens_ahead") - ahead > self.counted("opens_ahead_used") - used,
+                      what="the next files are open ahead")
+
+                # Others write, truncate, delete and change times of the next ones, with and without the server.
+                with there.open(name_of(READ_BEFORE), READ | WRITE) as theirs:
+                    theirs.write(SIZE, b"longer than before, by another client")
+                self.assertEqual(self.look(here, READ_BEFORE)[0], len(self.bytes_of(READ_BEFORE)))
+                there.remove(name_of(READ_BEFORE + 1))
+                self.assert_fails(NAME_NOT_FOUND, lambda: here.look(name_of(READ_BEFORE + 1)))
+                with here.open(name_of(READ_BEFORE + 2), smb_client.WRITE_ATTRIBUTES) as own:
+                    own.set_written(WRITTEN)
+                self.assertEqual(self.look(here, READ_BEFORE + 2)[1], WRITTEN)
+                began = time.monotonic()
+                there.open(name_of(READ_BEFORE + 3), share=SHARE_NONE).close()
+                self.assertLess(time.monotonic() - began, 30)  # a break without an answer takes 35 s
+                for number in (READ_BEFORE, *range(READ_BEFORE + 2, COUNT)):
+                    self.looks_and_reads(here, number)
+                until(lambda: self.counted("opens_ahead_used") > used, what="some looks were answered locally")
 
 
 if __name__ == "__main__":

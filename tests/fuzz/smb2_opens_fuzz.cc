@@ -6,7 +6,8 @@
 
 #include "choices.h"
 #include "fuzz/target.h"
-#include "proxy/modules/smb/smb2/plain_open.h"
+#include "proxy/modules/smb/smb2/compound.h"
+#include "proxy/modules/smb/smb2/look.h"
 #include "tests/proxy/modules/smb/smb2/pair.h"
 
 namespace longhaul::fuzz::smb2_opens_target {
@@ -22,6 +23,17 @@ std::string path_of(unsigned name) { return "d\\" + std::string(1, static_cast<c
 
 CreateRequest plainly(std::uint32_t access) {
   return {.desired_access = access, .share_access = 7, .disposition = Disposition::open};
+}
+
+Message look_at(MessageId id, std::string_view path) {
+  const Slice opens = create_request(id, path, plainly(access::read_attributes)).frame.bytes;
+  const Of related{.flags = header_flags::related};
+  return compound({{request_header(Command::create, id), Body([&](auto& out) {
+                      out.bytes(opens.bytes().subspan(kFrameHeadBytes + kHeaderBytes));
+                    })},
+                   {request_header(Command::query_info, id + 1, related),
+                    query_info_request_body(kPreviousFile, file_info::all)},
+                   {request_header(Command::close, id + 2, related), close_request_body(kPreviousFile)}});
 }
 
 // [MS-FSCC] 2.4.26, FileNamesInformation
@@ -55,6 +67,7 @@ class World {
                   out.u16(96), out.u16(2), out.u32(60'000), out.u16('*');
                 })));
     open(0), open(1);
+    look(path_of(0)), look(path_of(1));
     for (unsigned step = 0; step < 200 && !choices_.empty(); ++step) one_step();
   }
 
@@ -71,6 +84,12 @@ class World {
     ask(request(Command::read, next(), read_request_body({1, last_file_}, 0, 100)));
   }
 
+  void look(std::string_view path) {
+    const Message message = look_at(next_, path);
+    next_ += 3;
+    say(0, message.frame.bytes);
+  }
+
   void one_step() {
     now_ += std::chrono::milliseconds(choices_.below(8) == 7 ? 3000 : 10);
     switch (choices_.below(14)) {
@@ -83,6 +102,7 @@ class World {
         const unsigned chosen = choices_.byte();
         if (chosen >= 250) path.append(fuzz::size_number(chosen) / 10, 'n');  // to 30,000 letters, and beyond
         path.resize(std::min<std::size_t>(path.size(), 0x7FFF));
+        if (chosen % 5 == 4 && chosen >= 100) return look(path);
         return say(0, create_request(next(), path, plainly(kAccess[chosen % 5])).frame.bytes);
       }
       case 3: {
@@ -128,13 +148,17 @@ class World {
     const OpenKey key = key_of(kSession, kTree, {1, choices_.below(16)});
     const std::uint64_t number = choices_.below(6);
     switch (choices_.below(6)) {
-      case 0:
-      case 1: {
+      case 0: {
         const std::string wide = utf16(path_of(choices_.below(kNames)));
         CreateRequest create = plainly(access::read_data);
         create.name = as_bytes(wide);
         return Offer{number, key, encode(*plain_open({}, create)), Slice::copy_of(choices_.some(30)),
                      some_attached_size()};
+      }
+      case 1: {
+        const PlainOpen look = *look_in(look_at(MessageId{}, path_of(choices_.below(kNames))));
+        const Slice questions = Slice::copy_of(as_bytes(*look.queries));
+        return Offer{number, key, encode(look), questions, some_attached_size()};
       }
       case 2:
         return Revoke{number};
@@ -142,8 +166,12 @@ class World {
         return Took{number};
       case 4:
         return GaveUp{number};
-      default:
-        return Held{key, 9};
+      default: {
+        if (choices_.below(2)) return Held{key, 9};
+        const PlainOpen look = *look_in(look_at(MessageId{}, "d\\a"));
+        return Answer{key, static_cast<std::uint16_t>(Command::query_info), 0,
+                      Slice::copy_of(as_bytes(*look.queries)), some_attached_size()};
+      }
     }
   }
 
@@ -175,6 +203,7 @@ class World {
     if (at_server_.empty()) return;
     const Message message = std::move(at_server_.front());
     at_server_.pop_front();
+    if (!message.single()) return answer_look(message);
     const Header& asked = message.header();
     Header header = answer_to(asked, Status::success);
     header.session_id = kSession;
@@ -191,7 +220,7 @@ class World {
       case Command::create: {
         if (how == 3) {
           header.status = Status::access_denied;
-          return reply(error_body());
+          return reply(test::error_body());
         }
         const auto create = parse_create_request(message.first().bytes);
         const bool folder = create && create->options & create_options::directory_file;
@@ -205,7 +234,7 @@ class World {
       case Command::query_directory:
         if (listed_++ == 0) return reply(buffer_answer_body(listing()));
         header.status = Status::no_more_files;
-        return reply(error_body());
+        return reply(test::error_body());
       case Command::read:
         return reply(read_answer_body("0123456789"));
       case Command::close:
@@ -213,6 +242,23 @@ class World {
       default:
         return reply(empty_body());
     }
+  }
+
+  void answer_look(const Message& message) {
+    std::vector<CompoundPart> parts;
+    std::vector<Slice> bodies;
+    for (const Element& element : message.elements) {
+      if (element.header.command == Command::create && ++files_) last_file_ = 2 + files_ % 14;
+      const Body body = element.header.command == Command::create
+                            ? create_answer_body({.file = {1, last_file_}})
+                        : element.header.command == Command::close ? close_answer_body()
+                                                                   : buffer_answer_body("information");
+      bodies.push_back(Slice::copy_of(body.bytes));
+      Header header = answer_to(element.header, Status::success);
+      header.session_id = kSession, header.tree_id = kTree, header.credits = 4;
+      parts.push_back({header, bodies.back().bytes()});
+    }
+    say(1, build_compound(parts));
   }
 
   fuzz::Choices& choices_;

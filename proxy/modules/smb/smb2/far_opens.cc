@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/smb2/look.h"
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
@@ -16,8 +17,9 @@ constexpr std::size_t kOplockAt = 2;
 bool same_name(const FileName& a, const FileName& b) { return a.tree == b.tree && a.path == b.path; }
 
 // The approximate cost of an open on the line, together with the data that is read ahead with it.
-std::uint64_t bytes_with(const NextFiles::File& file, const ReadAheadLimits& line) {
+std::uint64_t bytes_with(const PlainOpen& open, const NextFiles::File& file, const ReadAheadLimits& line) {
   constexpr std::uint64_t kAnswerBytes = 512;
+  if (open.is_look()) return kAnswerBytes;
   return kAnswerBytes + (file.size <= line.whole_file_bytes ? file.size : line.first_bytes);
 }
 
@@ -35,8 +37,10 @@ Slice without_oplock(const Slice& body) {
 
 void FarOpens::listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class,
                       const Slice& entries) {
-  if (const Open* open = side_.connection().open(directory))
-    row_.listed(*open, listing, info_class, entries.bytes());
+  const Open* open = side_.connection().open(directory);
+  if (!open) return;
+  row_.listed(*open, listing, info_class, entries.bytes());
+  if (has_looked_) looks_.listed(*open, listing, info_class, entries.bytes());
 }
 
 // ---- the client's requests
@@ -44,7 +48,8 @@ void FarOpens::listed(const OpenKey& directory, MessageId listing, std::uint8_t 
 Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&) {
   const Header& header = message.header();
   unused_.let_go_of_unsent(now);
-  if (message.single() && header.command == Command::read) row_.read();
+  if (!message.single()) looked(now, message);
+  if (message.single() && header.command == Command::read) read();
   if (message.single() && header.command == Command::query_info)
     if (const auto query = parse_query_info_request(message.first().bytes)) row_.asked(*query);
   if (message.single() && header.command == Command::create) {
@@ -73,6 +78,20 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
   return Taken::no;
 }
 
+// The server answers: either our open is not known to the near half yet, or it may not be used.
+void FarOpens::looked(TimePoint now, const Message& message) {
+  const Header& header = message.header();
+  if (header.command != Command::create || side_.connection().sessions().any_untouchable()) return;
+  const Pending* pending = side_.connection().pending(header.message_id);
+  const auto look = pending && pending->opening ? look_in(message) : std::nullopt;
+  if (!look) return;
+  has_looked_ = true;
+  const OpeningRow::Opened asked{*look, header.session_id, header.tree_id, pending->opening->name};
+  if (const auto number = opens_.fitting(asked)) want_no_more(now, *number, *opens_.find(*number));
+  looks_.opened(asked);
+  if (!creates_.full()) creates_.add(header.message_id);
+}
+
 // Our own opens must not hinder the client's request.
 void FarOpens::meet(TimePoint now, const Message& message) {
   if (opens_.size() == 0) return;
@@ -82,8 +101,11 @@ void FarOpens::meet(TimePoint now, const Message& message) {
     bool met = all;
     for (const Element& element : message.elements) {
       const Pending* request = side_.connection().pending(element.header.message_id);
-      if (!request || !request->opening || only_looks(*request->opening)) continue;
-      met = met || same_name(request->opening->name, ahead.name);
+      if (!request || !request->opening) continue;
+      const Open& opening = *request->opening;
+      // What we know of a file must not be older than a change of its attributes by the client.
+      if (only_looks(opening) && !(opening.access & access::write_attributes)) continue;
+      met = met || same_name(opening.name, ahead.name);
     }
     if (met) unwanted.push_back(number);
   }
@@ -124,40 +146,53 @@ bool FarOpens::known(const FileName& name) {
 }
 
 void FarOpens::go_on(TimePoint now) {
-  if (ended_ || !row_.goes_on() || side_.connection().opens().size() >= kMostOpens) return;
+  go_on(now, row_);
+  go_on(now, looks_);
+}
+
+void FarOpens::go_on(TimePoint now, OpeningRow& row) {
+  if (ended_ || !row.goes_on() || side_.connection().opens().size() >= kMostOpens) return;
   if (!side_.surroundings().features.metadata || side_.connection().sessions().any_untouchable()) return;
   const ReadAheadLimits line = limits_of_line();
   std::uint64_t bytes = opens_.bytes() + unused_.bytes();
   while (opens_.size() + unused_.size() < OpeningRow::kMostAhead) {
-    const NextFiles::File* file = row_.next();
+    const NextFiles::File* file = row.next();
     if (!file) return;
-    bytes += bytes_with(*file, line);
+    bytes += bytes_with(row.last()->open, *file, line);
     if (bytes > line.window_bytes) return;
-    if (!side_.server().can_inject(1) || !open(now, *file)) {
+    if (!side_.server().can_inject(1) || !open(now, row, *file)) {
       starved_ = true;
       return;
     }
-    row_.given_out();
+    row.given_out();
   }
 }
 
 // Returns true if it is being opened, or must not be.
-bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
-  const OpeningRow::Opened& last = *row_.last();
-  Ahead ahead{.session = last.session,
-              .tree = last.tree,
-              .asked = last.open,
-              .name = {},
-              .questions = row_.questions()};
+bool FarOpens::open(TimePoint now, const OpeningRow& row, const NextFiles::File& file) {
+  const OpeningRow::Opened& last = *row.last();
+  Ahead ahead{
+      .session = last.session,
+      .tree = last.tree,
+      .asked = last.open,
+      .name = {},
+      .questions = last.open.is_look() ? questions_in(as_bytes(*last.open.queries)) : row.questions()};
   ahead.asked.name = std::string(last.open.folder()).append(as_text(utf16_of(file.name).bytes()));
   auto request = request_of(ahead.asked);
   if (!request) return true;
   ahead.name = file_name_of(ahead.tree, *request, Header{});
-  ahead.bytes = bytes_with(file, limits_of_line());
-  if (!plain_open(Header{}, *request) || known(ahead.name)) return true;
+  ahead.bytes = bytes_with(ahead.asked, file, limits_of_line());
+  if (ahead.asked.is_look()) {
+    if (!looking_open(Header{}, *request)) return true;
+    // Only an open that may read gets an oplock; it excludes nobody.
+    request->desired_access |= access::read_data;
+    request->share_access = share_access::read | share_access::write | share_access::delete_file;
+  } else if (!plain_open(Header{}, *request)) {
+    return true;
+  }
+  if (known(ahead.name)) return true;
   request->oplock = OplockLevel::batch;
   const Number number = opens_.next_number();
-  const PlainOpen asked = ahead.asked;
   const bool sent = side_.inject_open(
       now, ahead.session, ahead.tree,
       [&request](const RequestHead& head) { return build_create_request(head, *request); }, ahead.questions,
@@ -173,13 +208,16 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   Ahead* const found = opens_.find(number);
   if (!found) return;
   Ahead& ahead = *found;
+  OpeningRow& row = row_of(ahead.asked);
   Open* open = nullptr;
   for (const Change& change : outcome.changes)
     if (change.kind == Change::Kind::opened) open = change.open;
   if (!open) {
     // Any error of the file must be reported to the client by the server itself.
+    // A client that may look at a file may not be allowed to read it, nor the next one.
+    if (ahead.asked.is_look()) row.refused();
+    row.wasted();
     const auto waiting = opens_.remove(number).waiting;
-    row_.wasted();
     if (waiting) {
       side_.answer(
           now, waiting->header(),
@@ -191,6 +229,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   opens_.opened(number, *open);
   ahead.response = without_oplock(body_of(answer));
   open->on_behalf = open->oplock != OplockLevel::none;
+  if (ahead.asked.is_look()) open->access &= ~access::read_data;  // nothing is read through it
   const auto& features = side_.surroundings().features;
   const bool watched = features.metadata_relaxed || side_.watch(now, *open) == Watching::now;
   const bool alone = (open->caching & lease_state::write) && (open->caching & lease_state::handle);
@@ -204,12 +243,12 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     return;
   }
   if (alone && watched) {
-    row_.granted();
+    row.granted();
   } else {
-    row_.refused();
+    row.refused();
   }
   if (ahead.unwanted || ended_ || !alone || !watched || !open->disk_file) {
-    if (!ahead.unwanted) row_.wasted();
+    if (!ahead.unwanted) row.wasted();
     return close(now, number);
   }
   opens_.offered(number, now);
@@ -293,16 +332,7 @@ Taken FarOpens::on_response(TimePoint, const Message& message, const Connection:
 
 Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* took = std::get_if<Took>(&message)) {
-    const Ahead* found = opens_.find(took->number);
-    if (!found || found->state == State::opening) {
-      side_.out().abort();  // the client has an open that does not exist
-      return Taken::yes;
-    }
-    const Ahead ahead = opens_.remove(took->number);
-    row_.used();
-    row_.opened({ahead.asked, ahead.session, ahead.tree, ahead.name});
-    go_on(now);
-    if (ahead.broken) side_.on_with(now, *ahead.broken);
+    taken(now, took->number);
     return Taken::yes;
   }
   if (const auto* given_up = std::get_if<GaveUp>(&message)) {
@@ -313,7 +343,7 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     close(now, given_up->number);
     return Taken::yes;
   }
-  if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) row_.read();
+  if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) read();
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
     if (!creates_.expect(id_of(expect->message), expect->request))
@@ -322,17 +352,41 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
   return Taken::no;
 }
 
+void FarOpens::taken(TimePoint now, Number number) {
+  const Ahead* found = opens_.find(number);
+  // Otherwise the client has an open that does not exist.
+  if (!found || found->state == State::opening) return side_.out().abort();
+  const OpeningRow::Opened opened{found->asked, found->session, found->tree, found->name};
+  OpeningRow& row = row_of(found->asked);
+  row.used();
+  row.opened(opened);
+  if (opened.open.is_look()) {
+    // The client's next request is probably an open of this file.
+    side_.out().tell(Revoke{number});
+    close(now, number);
+    return go_on(now);
+  }
+  const Ahead ahead = opens_.remove(number);
+  go_on(now);
+  if (ahead.broken) side_.on_with(now, *ahead.broken);
+}
+
 // ---- time
 
 void FarOpens::on_timeout(TimePoint now) {
-  const auto expired = opens_.expired(now);
-  for (const Number number : expired) take_back(number);
+  bool is_wasted = false, looks_wasted = false;
+  for (const Number number : opens_.expired(now)) {
+    (opens_.find(number)->asked.is_look() ? looks_wasted : is_wasted) = true;
+    take_back(number);
+  }
   // The near half no longer gives it out, so no client has it, or a client with it is reset.
   if (const auto alone_at = out_of_contact(side_.surroundings()); alone_at && now >= *alone_at)
     for (const Number number : opens_.taken_back()) close(now, number);
-  if (expired.empty()) return;
-  row_.wasted();
-  row_.none_given_out();
+  for (auto [wasted, row] : {std::pair{is_wasted, &row_}, std::pair{looks_wasted, &looks_}}) {
+    if (!wasted) continue;
+    row->wasted();
+    row->none_given_out();
+  }
 }
 
 std::optional<TimePoint> FarOpens::next_timeout() const {

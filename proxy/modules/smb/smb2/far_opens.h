@@ -3,16 +3,21 @@
 // (opening_row.h), with the options of its last open, under a batch oplock, and offers them to the near half
 // (near_opens.h), together with data of the files.
 //
-// Each open is in one of these states (opens_ahead.h; the last one: unused_opens.h). Only an offered open may be
-// given to the client:
+// Each open is in one of these states (opens_ahead.h; the last one: unused_opens.h). Only an offered open may
+// be given to the client:
 //
 //   opening --> offered --> given to the client (Took): from then on it is like any other
 //      |           |`--> being taken back (Revoke sent): GaveUp or Took is in transit
 //      `-----------+--> closing: the client's requests that depend on the name wait for the response
 //
+// Clients that open each file with a lease of their own get no such opens. If they look at it before
+// (look.h), the file is opened for the look, is not read, and is closed when the look has been answered from
+// it (Took).
+//
 // - A break of an offered open is not acknowledged before the near half has reported whether the client has
 //   it. If not, the CLOSE is the acknowledgement; otherwise the break is handled as usual.
-// - If a CREATE arrives from the client, the near half has passed it on and uses no open of that name until it
+// - If a CREATE arrives from the client, the near half has passed it on and uses no open of that name until
+// it
 //   is answered. So the CREATE can be answered with an open in progress, or an offered one, if it requests
 //   exactly that; otherwise our open of that name is closed first, without waiting for an acknowledgement.
 // - An open that no client has requested within a few seconds is closed, and fewer are opened afterwards.
@@ -56,10 +61,13 @@ class FarOpens final : public FarPart {
   using Number = OpensAhead::Number;
   using Ahead = OpensAhead::Ahead;
   using State = OpensAhead::State;
+  void looked(TimePoint now, const Message& message);
   void go_on(TimePoint now);
-  bool open(TimePoint now, const NextFiles::File& file);
+  void go_on(TimePoint now, OpeningRow& row);
+  bool open(TimePoint now, const OpeningRow& row, const NextFiles::File& file);
   void answered(TimePoint now, Number number, const Message& answer, const Connection::Outcome& outcome);
   void offer(Number number, const Ahead& ahead);
+  void taken(TimePoint now, Number number);
   void give_to(TimePoint now, Number number, const Message& request);
   void meet(TimePoint now, const Message& message);
   void want_no_more(TimePoint now, Number number, Ahead& ahead);
@@ -67,11 +75,14 @@ class FarOpens final : public FarPart {
   void close(TimePoint now, Number number);
   bool known(const FileName& name);
   ReadAheadLimits limits_of_line() const;
+  OpeningRow& row_of(const PlainOpen& asked) { return asked.is_look() ? looks_ : row_; }
+  void read() { row_.read(), looks_.read(); }
 
   FarSide& side_;
   OpensAhead opens_;
   UnusedOpens unused_{side_};
-  OpeningRow row_;
+  OpeningRow row_, looks_;
+  bool has_looked_ = false;  // names are kept for looks_ only after the client's first look, at whatever
   RowCreates creates_;
   bool starved_ = false;
   bool ended_ = false;

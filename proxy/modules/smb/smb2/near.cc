@@ -148,6 +148,16 @@ void Near::answer_create(TimePoint now, const Message& request, Slice answer,
   out_.to_lan(std::move(answer));
 }
 
+void Near::answer_compound(TimePoint now, const Message& request, Slice answer) {
+  used_ = true;
+  for (const Element& element : request.elements)
+    out_.tell(Local{number_of(element.header.message_id), element.header.charge()});
+  out_.to_lan(std::move(answer));
+  ++counters_.round_trips_saved;
+  for (const Element& element : request.elements)
+    effects(now, connection_.answered_here(element.header.message_id));
+}
+
 void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.frame.bytes); }
 
 // ---- ends

@@ -75,6 +75,7 @@ class Near final : public Half, private NearSide {
   }
   void answer_create(TimePoint now, const Message& request, Slice answer,
                      const std::vector<Slice>& questions) override;
+  void answer_compound(TimePoint now, const Message& request, Slice answer) override;
   void again(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   std::optional<bool> may_be_bypassed(SessionId session) const override {
     return channels_.may_be_bypassed(session);

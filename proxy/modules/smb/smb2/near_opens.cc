@@ -2,8 +2,10 @@
 // See near_opens.h.
 #include "proxy/modules/smb/smb2/near_opens.h"
 
+#include <algorithm>
+
 #include "codecs/little_endian.h"
-#include "proxy/modules/smb/smb2/plain_open.h"
+#include "proxy/modules/smb/smb2/look.h"
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
@@ -37,6 +39,26 @@ const OpenKey* open_of(const TwinMessage& message) {
   return nullptr;
 }
 
+// The server's answers to these queries, if all have arrived and others have changed nothing since.
+std::optional<std::vector<Slice>> answers_in(const std::vector<std::pair<TwinMessage, Slice>>& known,
+                                             const std::vector<Slice>& questions) {
+  std::vector<Slice> answers;
+  for (const auto& [message, attached] : known) {
+    const auto* watched = std::get_if<Watched>(&message);
+    if (std::holds_alternative<Drop>(message) || (watched && !watched->watched)) return std::nullopt;
+  }
+  for (const Slice& question : questions) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& each) {
+      const auto* answer = std::get_if<Answer>(&each.first);
+      return answer && Status{answer->status} == Status::success &&
+             as_text(answer->request.bytes()) == as_text(question.bytes());
+    });
+    if (found == known.end()) return std::nullopt;
+    answers.push_back(found->second);
+  }
+  return answers;
+}
+
 }  // namespace
 
 NearOpens::~NearOpens() { account_->held_bytes -= held_bytes_; }
@@ -56,29 +78,54 @@ void NearOpens::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 }
 
 Taken NearOpens::on_request(TimePoint now, const Message& message, const Changes&) {
-  if (!message.single() || message.header().command != Command::create || offers_.empty()) return Taken::no;
+  if (message.header().command != Command::create || offers_.empty()) return Taken::no;
   if (!unsettling_.empty() || !side_.surroundings().features.metadata) return Taken::no;
-  const Header& header = message.header();
+  if (!message.single()) return look(now, message);
   const auto create = parse_create_request(message.first().bytes);
-  const auto asked = create ? plain_open(header, *create) : std::nullopt;
-  if (!asked) return Taken::no;
-  const auto found = by_request_.find(asked_in(header.session_id, header.tree_id, encode(*asked)));
-  if (found == by_request_.end()) return Taken::no;
-  const Pending* pending = side_.connection().pending(header.message_id);
-  if (!pending || !pending->opening || header.charge() != 1 ||
-      side_.connection().being_opened(*pending->opening->group, pending->id)) {
-    return Taken::no;
-  }
+  const auto asked = create ? plain_open(message.header(), *create) : std::nullopt;
+  const auto found = asked ? offer_for(message, *asked) : std::nullopt;
+  if (!found) return Taken::no;
 
-  const std::uint64_t number = found->second;
-  const Offered offer = take(offers_.find(number));
+  const std::uint64_t number = (*found)->first;
+  const Offered offer = take(*found);
   modules::Counters& counters = side_.counters();
   ++counters.opens_ahead_used;
   ++counters.metadata_answers;
   side_.out().tell(Took{number});
-  side_.answer_create(now, message, build_message(answer_to(header, Status::success), offer.response.bytes()),
+  side_.answer_create(now, message,
+                      build_message(answer_to(message.header(), Status::success), offer.response.bytes()),
                       offer.questions);
   tell_known(now, offer);
+  return Taken::yes;
+}
+
+std::optional<NearOpens::Offers::iterator> NearOpens::offer_for(const Message& message,
+                                                                const PlainOpen& asked) {
+  const Header& header = message.header();
+  const auto found = by_request_.find(asked_in(header.session_id, header.tree_id, encode(asked)));
+  if (found == by_request_.end()) return std::nullopt;
+  const Pending* pending = side_.connection().pending(header.message_id);
+  if (!pending || !pending->opening || header.charge() != 1 ||
+      side_.connection().being_opened(*pending->opening->group, pending->id)) {
+    return std::nullopt;
+  }
+  return offers_.find(found->second);
+}
+
+Taken NearOpens::look(TimePoint now, const Message& message) {
+  const auto asked = look_in(message);
+  const auto found = asked ? offer_for(message, *asked) : std::nullopt;
+  if (!found) return Taken::no;
+  const Offered& offer = (*found)->second;
+  const auto answers = answers_in(offer.known, questions_in(as_bytes(*asked->queries)));
+  if (!answers) return Taken::no;
+  const Slice response = response_to_look(message, offer.response.bytes(), *answers);
+  modules::Counters& counters = side_.counters();
+  ++counters.opens_ahead_used;
+  ++counters.metadata_answers;
+  side_.out().tell(Took{(*found)->first});
+  keep_for_revoke(*found);
+  side_.answer_compound(now, message, response);
   return Taken::yes;
 }
 
@@ -193,11 +240,17 @@ NearOpens::Offered NearOpens::take(Offers::iterator offer) {
 }
 
 void NearOpens::give_up(Offers::iterator found) {
-  Offered& offer = found->second;
+  const Offered& offer = found->second;
   side_.out().tell(GaveUp{found->first});
   ++side_.counters().opens_ahead_wasted;
   side_.counters().ahead_bytes += offer.bytes;
   side_.wasted(offer.bytes);
+  keep_for_revoke(found);
+}
+
+// What the far half sends about the open until then is not for a client.
+void NearOpens::keep_for_revoke(Offers::iterator found) {
+  Offered& offer = found->second;
   release(offer);
   const auto by_request = by_request_.find(offer.request);
   if (by_request->second == found->first) by_request_.erase(by_request);

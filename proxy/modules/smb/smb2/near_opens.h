@@ -6,6 +6,9 @@
 // An offer is used only while no CREATE that may name the same file, and no request that may make the name
 // refer to another file, is on its way to the server: when the far half receives such a request it withdraws
 // its offers without waiting for a confirmation, and no client may have received one meanwhile.
+//
+// An offer for a look (look.h) is of a file that was opened and queried ahead, but that the client will not
+// get: its look is answered, and the far half closes the file.
 #pragma once
 #include <map>
 #include <memory>
@@ -14,6 +17,7 @@
 
 #include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/plain_open.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -50,18 +54,21 @@ class NearOpens final : public NearPart {
     std::uint64_t bytes = 0;
     std::size_t state_bytes = 0;  // additional memory
     // Given up here, while a CREATE that crossed the offer may have given the open to the client at the far
-    // side. Until the far half reports which, the number of pushes and the last Drop are kept: data that is
-    // pushed later depends on them.
+    // side; or used for a look. Until the far half reports which, the number of pushes and the last Drop are
+    // kept: data that is pushed later depends on them.
     bool given_up = false;
     std::uint64_t pushes = 0;
     std::optional<Drop> dropped;
   };
   using Offers = std::map<std::uint64_t, Offered>;
 
+  Taken look(TimePoint now, const Message& message);
+  std::optional<Offers::iterator> offer_for(const Message& message, const PlainOpen& asked);
   void offered(const Offer& offer, const Slice& response);
   Taken keep(const OpenKey& open, const TwinMessage& message, const Slice& attached);
   Offered take(Offers::iterator offer);
   void give_up(Offers::iterator offer);
+  void keep_for_revoke(Offers::iterator offer);
   void release(Offered& offer);
   void tell_known(TimePoint now, const Offered& offer);
 

@@ -70,7 +70,7 @@ void OpeningRow::opened(const Opened& opened) {
   Folder* folder = folder_of(opened);
   if (!folder || !folder->files.opened(utf16(opened.open.last()))) return;
   // In the same way and the same folder; a client that opens files differently begins a new row.
-  alike_ = last_ && last_->open.how == opened.open.how && last_->session == opened.session &&
+  alike_ = last_ && last_->open.is_like(opened.open) && last_->session == opened.session &&
            last_->tree == opened.tree && last_->open.folder() == opened.open.folder();
   last_ = opened;
   if (!alike_) refused_ = 0;

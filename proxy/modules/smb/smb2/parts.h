@@ -43,6 +43,8 @@ class NearSide {
   // been sent about the file, too: their Answers follow.
   virtual void answer_create(TimePoint now, const Message& request, Slice answer,
                              const std::vector<Slice>& questions) = 0;
+  // Answers all requests of a compound that was taken.
+  virtual void answer_compound(TimePoint now, const Message& request, Slice answer) = 0;
   // Whether a connection of this session could bypass the pair; nullopt: unknown.
   virtual std::optional<bool> may_be_bypassed(SessionId session) const = 0;
   // Passes a message of the twin to all parts, as if it had just arrived.

@@ -16,6 +16,8 @@ constexpr std::uint32_t kKnownOptions = create_options::non_directory_file | cre
 constexpr std::string_view kBackslash("\\\0", 2);
 // Only two that query, and one that is ignored. Longer names are sent to the server.
 constexpr std::size_t kMostContexts = 3, kMostPlainNameBytes = 2048;
+// In the length of `how`, when encoded.
+constexpr std::uint32_t kHasQueries = 0x8000'0000;
 
 // 2.2.13.2.5 and 2.2.13.2.9: queries that the CREATE's response contains. MxAc with a time requests something
 // else.
@@ -45,6 +47,29 @@ bool is_plain_name(Bytes name) {
   return behind_last_backslash(text) < text.size();
 }
 
+// The rest of what plain_open() demands, whatever the request's access and options.
+std::optional<PlainOpen> without_others(const Header& header, const CreateRequest& request) {
+  if ((header.flags & ~header_flags::priority_mask) != 0 || header.channel_sequence != 0) return std::nullopt;
+  if (request.disposition != Disposition::open || request.oplock != OplockLevel::none || request.lease)
+    return std::nullopt;
+  if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes ||
+      !is_plain_name(request.name))
+    return std::nullopt;
+  Buffer how;
+  LittleEndianWriter writer(how);
+  writer.u32(request.impersonation);
+  writer.u32(request.desired_access);
+  writer.u32(request.file_attributes);
+  writer.u32(request.share_access);
+  writer.u32(request.options);
+  for (const CreateContext& context : request.contexts) {
+    if (is_ignored(context)) continue;
+    if (!only_asks(context)) return std::nullopt;
+    writer.bytes(context.name);  // four letters
+  }
+  return PlainOpen{.how = std::string(as_text(how)), .name = std::string(as_text(request.name))};
+}
+
 }  // namespace
 
 std::string_view PlainOpen::folder() const {
@@ -55,28 +80,19 @@ std::string_view PlainOpen::last() const {
 }
 
 std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& request) {
-  if ((header.flags & ~header_flags::priority_mask) != 0 || header.channel_sequence != 0) return std::nullopt;
-  if (request.disposition != Disposition::open || request.oplock != OplockLevel::none || request.lease)
-    return std::nullopt;
-  if ((request.desired_access & ~kReading) != 0 || (request.options & ~kKnownOptions) != 0)
-    return std::nullopt;
   constexpr std::uint32_t kData = access::read_data | access::generic_read;
-  if (!(request.desired_access & kData) || !is_plain_name(request.name)) return std::nullopt;
-  Buffer how;
-  LittleEndianWriter writer(how);
-  writer.u32(request.impersonation);
-  writer.u32(request.desired_access);
-  writer.u32(request.file_attributes);
-  writer.u32(request.share_access);
-  writer.u32(request.options);
-  if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes)
+  if ((request.desired_access & ~kReading) != 0 || !(request.desired_access & kData)) return std::nullopt;
+  if ((request.options & ~kKnownOptions) != 0) return std::nullopt;
+  return without_others(header, request);
+}
+
+std::optional<PlainOpen> looking_open(const Header& header, const CreateRequest& request) {
+  constexpr std::uint32_t kLooking =
+      access::read_ea | access::read_attributes | access::read_control | access::synchronize;
+  if ((request.desired_access & ~kLooking) != 0 || !(request.desired_access & access::read_attributes))
     return std::nullopt;
-  for (const CreateContext& context : request.contexts) {
-    if (is_ignored(context)) continue;
-    if (!only_asks(context)) return std::nullopt;
-    writer.bytes(context.name);  // four letters
-  }
-  return PlainOpen{.how = std::string(as_text(how)), .name = std::string(as_text(request.name))};
+  if ((request.options & ~(kKnownOptions | create_options::open_reparse_point)) != 0) return std::nullopt;
+  return without_others(header, request);
 }
 
 std::optional<CreateRequest> request_of(const PlainOpen& open) {
@@ -97,18 +113,28 @@ std::optional<CreateRequest> request_of(const PlainOpen& open) {
 Slice encode(const PlainOpen& open) {
   Buffer out;
   LittleEndianWriter writer(out);
-  writer.u32(static_cast<std::uint32_t>(open.how.size()));
+  writer.u32(static_cast<std::uint32_t>(open.how.size()) | (open.queries ? kHasQueries : 0));
   writer.bytes(as_bytes(open.how));
+  if (open.queries) {
+    writer.u32(static_cast<std::uint32_t>(open.queries->size()));
+    writer.bytes(as_bytes(*open.queries));
+  }
   writer.bytes(as_bytes(open.name));
   return Slice::copy_of(out);
 }
 
 std::optional<PlainOpen> decode_plain_open(Bytes bytes) {
   LittleEndianReader reader(bytes);
-  const std::uint32_t size = reader.u32();
-  const Bytes how = reader.bytes(size);
+  const std::uint32_t head = reader.u32();
+  PlainOpen open;
+  open.how = std::string(as_text(reader.bytes(head & ~kHasQueries)));
+  if (head & kHasQueries) {
+    const std::uint32_t size = reader.u32();
+    open.queries = std::string(as_text(reader.bytes(size)));
+  }
   if (!reader.ok()) return std::nullopt;
-  return PlainOpen{.how = std::string(as_text(how)), .name = std::string(as_text(reader.rest()))};
+  open.name = std::string(as_text(reader.rest()));
+  return open;
 }
 
 bool only_looks(const Open& opening) {

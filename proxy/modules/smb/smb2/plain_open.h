@@ -15,7 +15,12 @@ namespace longhaul::smb::smb2 {
 struct PlainOpen {
   std::string how;   // access, sharing, options, contexts, in our own encoding
   std::string name;  // UTF-16LE, as in the client's request
+  // Of a compound that opens the file only for these queries (look.h; question.h: joined()).
+  std::optional<std::string> queries = std::nullopt;
   bool operator==(const PlainOpen&) const = default;
+
+  bool is_look() const { return queries.has_value(); }
+  bool is_like(const PlainOpen& other) const { return how == other.how && queries == other.queries; }
 
   std::string_view folder() const;  // up to its last backslash, inclusive; may be empty
   std::string_view last() const;    // the rest
@@ -24,6 +29,9 @@ struct PlainOpen {
 // Returns nullopt if it is not plain, or if its header has special options. Opens with oplocks or leases
 // requested by the client are not plain: only the client can choose the key of a lease.
 std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& request);
+// The same for a CREATE that reads neither data nor anything else that belongs to a handle: the beginning of
+// a look.
+std::optional<PlainOpen> looking_open(const Header& header, const CreateRequest& request);
 // Borrows from `open`. Returns nullopt if it is invalid.
 std::optional<CreateRequest> request_of(const PlainOpen& open);
 

@@ -24,6 +24,7 @@ struct LoneNearSide final : NearSide {
   void drop_file(const FileGroup&) override {}
   void has_read(const Open&, std::uint64_t, std::uint32_t, std::uint32_t) override {}
   void answer_create(TimePoint, const Message&, Slice, const std::vector<Slice>&) override {}
+  void answer_compound(TimePoint, const Message&, Slice) override {}
   std::optional<bool> may_be_bypassed(SessionId) const override { return false; }
   void again(TimePoint, const TwinMessage&, const Slice&) override {}
   bool has_promised() const override { return false; }

@@ -77,6 +77,15 @@ class Requester {
           w.u8(0);
     });
   }
+  // Opens it only to query it, and closes it.
+  std::pair<MessageId, MessageId> send_look(std::string_view name) {
+    return send_create_and(
+        name, {.access = access::read_attributes | access::synchronize}, Command::query_info,
+        [](LittleEndianWriter& w) {
+          w.u16(41), w.u8(1), w.u8(file_info::standard), w.u32(24), w.zeros(16), w.u64(~0ull), w.u64(~0ull);
+        },
+        true);
+  }
   std::pair<MessageId, MessageId> send_create_and_rename(std::string_view name, bool closes = false) {
     const auto rename = [](LittleEndianWriter& w) {
       w.u16(33), w.u8(1), w.u8(file_info::rename), w.u32(24), w.u16(96), w.u16(0), w.u32(0), w.u64(~0ull);

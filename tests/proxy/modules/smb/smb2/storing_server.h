@@ -228,12 +228,9 @@ class Server {
       header.next_command = 0;
       Buffer body;
       append(body, element.body());
-      if (header.command == Command::query_directory || header.command == Command::write ||
-          header.command == Command::set_info || header.command == Command::close) {
-        const bool is_late = header.command == Command::write || header.command == Command::set_info;
-        const std::size_t file_at = is_late ? 16 : 8;
-        store_le(body.data() + file_at, next_file_ - 1);
-        store_le(body.data() + file_at + 8, next_file_ - 1);
+      if (const auto at = header.command == Command::create ? std::nullopt : file_id_at(header.command)) {
+        store_le(body.data() + *at - kHeaderBytes, next_file_ - 1);
+        store_le(body.data() + *at - kHeaderBytes + 8, next_file_ - 1);
       }
       const auto single = parse_message({FrameKind::smb2, build_message(header, body)});
       REQUIRE(single.has_value());
@@ -278,8 +275,10 @@ class Server {
           return fail(request, Status::object_name_not_found);
         }
         if (create->disposition == Disposition::overwrite_if) files[name].clear();
+        constexpr std::uint32_t kLook = access::read_attributes | access::synchronize;
         for (const auto& [other, held] : opens_)
-          met_oplocks += held.name == name && held.oplock == OplockLevel::batch;
+          met_oplocks += held.name == name && held.oplock == OplockLevel::batch &&
+                         (create->desired_access & ~kLook) != 0;
         const std::uint64_t id = next_file_++;
         Open& open = opens_[id];
         open.name = name;
