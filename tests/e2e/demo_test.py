@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -89,9 +90,14 @@ class Whole(unittest.TestCase):
         ours, theirs = os.openpty()
         self.addCleanup(os.close, ours)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+
+        def begin():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
+
         process = subprocess.Popen([DEMO, "--link", "1mbit,10", "--steps", "http"], stdin=theirs, stdout=theirs, stderr=theirs,
                                    cwd=self.folder, env=environment(NO_COLOR="1", TERM="xterm"), start_new_session=True,
-                                   preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+                                   preexec_fn=begin)
         self.addCleanup(process.kill)
         os.close(theirs)
         shown = bytearray()

@@ -38,7 +38,6 @@ class MemoryLimit(unittest.TestCase):
         content = [file.read(at, 60_000) for at in range(0, 1_200_000, 60_000)]
         server = self.enterContext(tcp.Server(self.lab, tcp.sender(UNREAD, 4)))
         stalled = []
-        self.looks = 0
 
         def unread_bytes_hold_it():
             # Not only while the buffers of sockets are being filled.
@@ -47,16 +46,21 @@ class MemoryLimit(unittest.TestCase):
                 stalled.append(tcp.connect(self.lab, SERVER, server.port))
             return self.looks >= 50
 
-        until(unread_bytes_hold_it, what="unread bytes hold the memory")
-        before = self.branch.reasons()
-
-        # New ones, HTTP and SMB: the bare line, and why.
-        self.assertEqual(web.fetch(self.lab, "page").sha256, page)
-        self.assertEqual(self.smbd.get("document", "-m", "SMB3_11"), document)
-        self.assertEqual(self.smbd.get("document", "-m", "NT1"), document)
-        now = self.branch.reasons()
-        self.assertEqual({code for code in now if now[code] != before.get(code, 0)}, {"memory_limit"})
-        self.assertGreaterEqual(now["memory_limit"] - before.get("memory_limit", 0), 3)
+        # New ones, HTTP and SMB: the bare line, and why. Buffers of sockets may grow after a while, so there is room for a
+        # moment.
+        for _ in range(5):
+            self.looks = 0
+            until(unread_bytes_hold_it, what="unread bytes hold the memory")
+            before = self.branch.reasons()
+            self.assertEqual(web.fetch(self.lab, "page").sha256, page)
+            self.assertEqual(self.smbd.get("document", "-m", "SMB3_11"), document)
+            self.assertEqual(self.smbd.get("document", "-m", "NT1"), document)
+            now = self.branch.reasons()
+            new = {code: now[code] - before.get(code, 0) for code in now if now[code] != before.get(code, 0)}
+            if set(new) == {"memory_limit"}:
+                break
+        self.assertEqual(set(new), {"memory_limit"})
+        self.assertGreaterEqual(new["memory_limit"], 3)
         why = self.branch.longhaul("why", f"{CLIENT}-{SERVER}:80")
         self.assertIn("The memory limit is reached", why)
         self.assertIn("raise [limits] memory", why)

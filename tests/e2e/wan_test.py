@@ -103,6 +103,11 @@ class ManagedQueues(WanTest):
     LINE = "20mbit,20"
     QUEUE = "queue=500ms"
 
+    def reset(self, lab):
+        """What was on the line at that time would come out without having come in."""
+        until(lambda: not any(lab.stats(reset=True)[way]["packets_inside"] for way in ("a_to_b", "b_to_a")),
+              what="the line is empty")
+
     def in_ce(self, lab):
         """Packets that came to the server marked."""
         names, values = [line.split() for line in lab.run("server", "cat", "/proc/net/netstat").splitlines()
@@ -116,7 +121,7 @@ class ManagedQueues(WanTest):
                 with self.subTest(kind):
                     lab.link(self.LINE, self.QUEUE, f"aqm={kind}")
                     for _ in range(5):  # a busy host may not fill the queue
-                        lab.stats(reset=True)
+                        self.reset(lab)
                         self.upload(lab, server)
                         stats = lab.stats()
                         if stats["a_to_b"]["dropped_early"] > 0:
@@ -135,7 +140,7 @@ class ManagedQueues(WanTest):
                 with self.subTest(kind):
                     lab.link(self.LINE, self.QUEUE, f"aqm={kind}", "ecn=on")
                     for _ in range(5):  # a busy host may not fill the queue
-                        lab.stats(reset=True)
+                        self.reset(lab)
                         before = self.in_ce(lab)
                         self.upload(lab, server)
                         stats = lab.stats()
@@ -145,7 +150,7 @@ class ManagedQueues(WanTest):
                     self.assertEqual(self.in_ce(lab) - before, stats["a_to_b"]["marked"])
                     self.check_counters(stats)
             lab.link(self.LINE, self.QUEUE)  # and drop-tail again
-            lab.stats(reset=True)
+            self.reset(lab)
             self.upload(lab, server)
             self.assertEqual(lab.stats()["a_to_b"]["marked"], 0)
 

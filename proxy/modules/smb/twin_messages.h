@@ -111,8 +111,9 @@ struct Local {
 
 // far -> near: the server has opened a file that the client has not requested, on the client's behalf and
 // under an oplock that makes other clients wait. It may be used to answer exactly that request. Later
-// messages about the open are for the client that received it. Attached: the body of the response for the
-// client.
+// messages about the open are for the client that received it. If the request is a look (smb2/look.h), no
+// client receives the open, and the Answers about it answer the look. Attached: the body of the response for
+// the client.
 struct Offer {
   std::uint64_t number = 0;  // never reused, unlike the open's own
   OpenKey open;
@@ -128,7 +129,8 @@ struct Revoke {
   std::uint64_t number = 0;
   static constexpr std::tuple kFields{&Revoke::number};
 };
-// near -> far: the client has received it. A Local follows.
+// near -> far: the client has received it, or its look was answered. A Local follows for each of its
+// requests.
 struct Took {
   std::uint64_t number = 0;
   static constexpr std::tuple kFields{&Took::number};

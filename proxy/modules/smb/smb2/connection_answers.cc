@@ -129,7 +129,8 @@ Connection::Outcome Connection::answered_here(MessageId id) {
   Outcome outcome;
   auto request = pending_.take(id);
   if (!request) return outcome;
-  if (request->command == Command::close) close(request->file, request->id, outcome);
+  // In a compound it closes what the compound has opened, which was not opened.
+  if (request->command == Command::close && !request->in_compound) close(request->file, request->id, outcome);
   outcome.answered.push_back({.request = std::move(*request)});
   return outcome;
 }

@@ -47,7 +47,9 @@ class Far final : public Half, private FarSide {
   modules::Reason leave_alone() const override;
   modules::Reason reason() const override { return connection_.sessions().why_untouchable(); }
   std::size_t queued_bytes() const override;
-  std::size_t state_bytes() const override { return connection_.state_bytes() + listings_.state_bytes(); }
+  std::size_t state_bytes() const override {
+    return connection_.state_bytes() + listings_.state_bytes() + opens_.state_bytes();
+  }
   void set_wake(const std::function<void()>& wake) override { losses_.set_wake(wake); }
   void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;

@@ -39,6 +39,7 @@ void FarOpens::listed(const OpenKey& directory, MessageId listing, std::uint8_t 
                       const Slice& entries) {
   const Open* open = side_.connection().open(directory);
   if (!open) return;
+  missed_looks_ = 0;
   row_.listed(*open, listing, info_class, entries.bytes());
   if (has_looked_) looks_.listed(*open, listing, info_class, entries.bytes());
 }
@@ -48,8 +49,9 @@ void FarOpens::listed(const OpenKey& directory, MessageId listing, std::uint8_t 
 Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&) {
   const Header& header = message.header();
   unused_.let_go_of_unsent(now);
-  if (!message.single()) looked(now, message);
-  if (message.single() && header.command == Command::read) read();
+  if (!message.single()) looked(message);
+  if (message.single() && header.command == Command::read)
+    read(side_.connection().open(named_file(message.first()).value_or(FileId{})));
   if (message.single() && header.command == Command::query_info)
     if (const auto query = parse_query_info_request(message.first().bytes)) row_.asked(*query);
   if (message.single() && header.command == Command::create) {
@@ -78,8 +80,15 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
   return Taken::no;
 }
 
-// The server answers: either our open is not known to the near half yet, or it may not be used.
-void FarOpens::looked(TimePoint now, const Message& message) {
+// The client reads a file.
+void FarOpens::read(const Open* open) {
+  row_.read();
+  if (open) looks_.read_beside(open->name);
+}
+
+// The server answers: our open is not known to the near half yet, or may not be used. A look waits for no
+// open: others may let ours wait, for an oplock, which they cannot with a look.
+void FarOpens::looked(const Message& message) {
   const Header& header = message.header();
   if (header.command != Command::create || side_.connection().sessions().any_untouchable()) return;
   const Pending* pending = side_.connection().pending(header.message_id);
@@ -87,7 +96,16 @@ void FarOpens::looked(TimePoint now, const Message& message) {
   if (!look) return;
   has_looked_ = true;
   const OpeningRow::Opened asked{*look, header.session_id, header.tree_id, pending->opening->name};
-  if (const auto number = opens_.fitting(asked)) want_no_more(now, *number, *opens_.find(*number));
+  if (const auto number = opens_.fitting(asked)) {
+    Ahead& ahead = *opens_.find(*number);
+    if (ahead.state == State::offered) {
+      ++missed_looks_;
+      looks_.wasted();
+      take_back(*number);
+    } else {
+      ahead.unwanted = true;
+    }
+  }
   looks_.opened(asked);
   if (!creates_.full()) creates_.add(header.message_id);
 }
@@ -103,9 +121,13 @@ void FarOpens::meet(TimePoint now, const Message& message) {
       const Pending* request = side_.connection().pending(element.header.message_id);
       if (!request || !request->opening) continue;
       const Open& opening = *request->opening;
-      // What we know of a file must not be older than a change of its attributes by the client.
-      if (only_looks(opening) && !(opening.access & access::write_attributes)) continue;
-      met = met || same_name(opening.name, ahead.name);
+      if (!only_looks(opening)) {
+        met = met || same_name(opening.name, ahead.name);
+      } else if (opening.access & access::write_attributes) {
+        // What we know of a file must not be older than a change of its attributes by the client. No oplock
+        // protects against that under another name.
+        met = met || may_be_same_file(*opening.group, *side_.connection().group_of(ahead.name));
+      }
     }
     if (met) unwanted.push_back(number);
   }
@@ -152,6 +174,7 @@ void FarOpens::go_on(TimePoint now) {
 
 void FarOpens::go_on(TimePoint now, OpeningRow& row) {
   if (ended_ || !row.goes_on() || side_.connection().opens().size() >= kMostOpens) return;
+  if (&row == &looks_ && missed_looks_ >= kMostMissed) return;
   if (!side_.surroundings().features.metadata || side_.connection().sessions().any_untouchable()) return;
   const ReadAheadLimits line = limits_of_line();
   std::uint64_t bytes = opens_.bytes() + unused_.bytes();
@@ -282,16 +305,19 @@ void FarOpens::want_no_more(TimePoint now, Number number, Ahead& ahead) {
   switch (ahead.state) {
     case State::opening:
       // A CREATE that waits for it arrived first, and makes it the client's.
-      if (ahead.waiting || ahead.unwanted) return;
+      if (ahead.waiting) return;
       ahead.unwanted = true;
-      side_.hold_behind(number, ahead.name);
-      return;
+      return hold_behind(number, ahead);
     case State::offered:
       side_.out().tell(Revoke{number});
       return close(now, number);
     case State::taken_back:
       return close(now, number);
   }
+}
+
+void FarOpens::hold_behind(Number number, Ahead& ahead) {
+  if (!std::exchange(ahead.holds, true)) side_.hold_behind(number, ahead.name);
 }
 
 void FarOpens::take_back(Number number) {
@@ -301,16 +327,18 @@ void FarOpens::take_back(Number number) {
 
 void FarOpens::on_noticed(const Open& open) {
   const auto number = opens_.of_file(open.file);
-  if (number && opens_.find(*number)->state == State::offered) take_back(*number);
+  if (!number || opens_.find(*number)->state != State::offered) return;
+  row_of(opens_.find(*number)->asked).wasted();
+  take_back(*number);
 }
 
 void FarOpens::close(TimePoint now, Number number) {
-  const Ahead ahead = opens_.remove(number);
+  Ahead ahead = opens_.remove(number);
   if (Open* open = side_.connection().open(ahead.key)) {
     open->closing = true;
     side_.drop(now, *open);
   }
-  if (!ahead.unwanted) side_.hold_behind(number, ahead.name);
+  hold_behind(number, ahead);
   unused_.close(now, number,
                 {.session = ahead.session, .tree = ahead.tree, .file = ahead.file, .bytes = ahead.bytes});
 }
@@ -343,7 +371,8 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     close(now, given_up->number);
     return Taken::yes;
   }
-  if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) read();
+  if (const auto* used_bytes = std::get_if<Used>(&message)) read(side_.connection().open(used_bytes->open));
+  if (const auto* asked = std::get_if<Asked>(&message)) read(side_.connection().open(asked->open));
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
     if (!creates_.expect(id_of(expect->message), expect->request))
@@ -361,7 +390,7 @@ void FarOpens::taken(TimePoint now, Number number) {
   row.used();
   row.opened(opened);
   if (opened.open.is_look()) {
-    // The client's next request is probably an open of this file.
+    missed_looks_ = 0;
     side_.out().tell(Revoke{number});
     close(now, number);
     return go_on(now);

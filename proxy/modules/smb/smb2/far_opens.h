@@ -6,13 +6,13 @@
 // Each open is in one of these states (opens_ahead.h; the last one: unused_opens.h). Only an offered open may
 // be given to the client:
 //
-//   opening --> offered --> given to the client (Took): from then on it is like any other
+//   opening --> offered --> given to the client (Took): from then on it is like any other; but see below
 //      |           |`--> being taken back (Revoke sent): GaveUp or Took is in transit
 //      `-----------+--> closing: the client's requests that depend on the name wait for the response
 //
-// Clients that open each file with a lease of their own get no such opens. If they look at it before
-// (look.h), the file is opened for the look, is not read, and is closed when the look has been answered from
-// it (Took).
+// A client that opens each file with a lease of its own gets no such opens. If it looks at each file before
+// (look.h), the next files are opened for these looks: nothing is read, and Took says that a look has been
+// answered, so the file is closed.
 //
 // - A break of an offered open is not acknowledged before the near half has reported whether the client has
 //   it. If not, the CLOSE is the acknowledgement; otherwise the break is handled as usual.
@@ -50,6 +50,9 @@ class FarOpens final : public FarPart {
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
 
+  // Approximate memory of the names of listed files.
+  std::size_t state_bytes() const { return row_.state_bytes() + looks_.state_bytes(); }
+
   // Directory entries that the server sent to the client or to us.
   void listed(const OpenKey& directory, MessageId listing, std::uint8_t info_class, const Slice& entries);
 
@@ -58,10 +61,15 @@ class FarOpens final : public FarPart {
   static constexpr std::size_t kMostOpens = Connection::kMostOpens / 2;
 
  private:
+  // A client looks at one file after the other, once in each round trip. Far fewer than are watched at a time
+  // (far_times.h), because those of the client are, too.
+  static constexpr std::size_t kMostLooks = 16;
+  static constexpr unsigned kMostMissed = 8;
+
   using Number = OpensAhead::Number;
   using Ahead = OpensAhead::Ahead;
   using State = OpensAhead::State;
-  void looked(TimePoint now, const Message& message);
+  void looked(const Message& message);
   void go_on(TimePoint now);
   void go_on(TimePoint now, OpeningRow& row);
   bool open(TimePoint now, const OpeningRow& row, const NextFiles::File& file);
@@ -76,13 +84,15 @@ class FarOpens final : public FarPart {
   bool known(const FileName& name);
   ReadAheadLimits limits_of_line() const;
   OpeningRow& row_of(const PlainOpen& asked) { return asked.is_look() ? looks_ : row_; }
-  void read() { row_.read(), looks_.read(); }
+  void read(const Open* open);
+  void hold_behind(Number number, Ahead& ahead);
 
   FarSide& side_;
   OpensAhead opens_;
   UnusedOpens unused_{side_};
-  OpeningRow row_, looks_;
-  bool has_looked_ = false;  // names are kept for looks_ only after the client's first look, at whatever
+  OpeningRow row_, looks_{kMostLooks};
+  bool has_looked_ = false;    // names are kept for looks_ only after the client's first look, at whatever
+  unsigned missed_looks_ = 0;  // consecutive looks that went to the server although an answer was offered
   RowCreates creates_;
   bool starved_ = false;
   bool ended_ = false;

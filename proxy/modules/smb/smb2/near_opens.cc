@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/attribute_life.h"
 #include "proxy/modules/smb/smb2/look.h"
 #include "proxy/modules/smb/smb2/question.h"
 
@@ -42,19 +43,19 @@ const OpenKey* open_of(const TwinMessage& message) {
 // The server's answers to these queries, if all have arrived and others have changed nothing since.
 std::optional<std::vector<Slice>> answers_in(const std::vector<std::pair<TwinMessage, Slice>>& known,
                                              const std::vector<Slice>& questions) {
-  std::vector<Slice> answers;
+  std::vector<std::optional<Slice>> found(questions.size());
   for (const auto& [message, attached] : known) {
     const auto* watched = std::get_if<Watched>(&message);
     if (std::holds_alternative<Drop>(message) || (watched && !watched->watched)) return std::nullopt;
+    const auto* answer = std::get_if<Answer>(&message);
+    if (!answer || Status{answer->status} != Status::success) continue;
+    for (std::size_t i = 0; i < questions.size(); ++i)
+      if (as_text(answer->request.bytes()) == as_text(questions[i].bytes())) found[i] = attached;
   }
-  for (const Slice& question : questions) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& each) {
-      const auto* answer = std::get_if<Answer>(&each.first);
-      return answer && Status{answer->status} == Status::success &&
-             as_text(answer->request.bytes()) == as_text(question.bytes());
-    });
-    if (found == known.end()) return std::nullopt;
-    answers.push_back(found->second);
+  std::vector<Slice> answers;
+  for (std::optional<Slice>& each : found) {
+    if (!each) return std::nullopt;
+    answers.push_back(std::move(*each));
   }
   return answers;
 }
@@ -118,11 +119,14 @@ Taken NearOpens::look(TimePoint now, const Message& message) {
   if (!found) return Taken::no;
   const Offered& offer = (*found)->second;
   const auto answers = answers_in(offer.known, questions_in(as_bytes(*asked->queries)));
-  if (!answers) return Taken::no;
+  const bool is_old = side_.surroundings().features.metadata_relaxed && now - offer.came > kSharedLife;
+  if (!answers || is_old) return Taken::no;
   const Slice response = response_to_look(message, offer.response.bytes(), *answers);
   modules::Counters& counters = side_.counters();
   ++counters.opens_ahead_used;
   ++counters.metadata_answers;
+  counters.ahead_bytes += offer.bytes;
+  counters.ahead_used_bytes += offer.bytes;
   side_.out().tell(Took{(*found)->first});
   keep_for_revoke(*found);
   side_.answer_compound(now, message, response);
@@ -152,9 +156,9 @@ void NearOpens::tell_known(TimePoint now, const Offered& offer) {
 
 // ---- messages of the twin
 
-Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& attached) {
+Taken NearOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* offer = std::get_if<Offer>(&message)) {
-    offered(*offer, attached);
+    offered(now, *offer, attached);
     return Taken::yes;
   }
   if (const auto* revoked = std::get_if<Revoke>(&message)) {
@@ -169,13 +173,14 @@ Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& att
   return open ? keep(*open, message, attached) : Taken::no;
 }
 
-void NearOpens::offered(const Offer& offer, const Slice& response) {
+void NearOpens::offered(TimePoint now, const Offer& offer, const Slice& response) {
   ++side_.counters().opens_ahead;
   Offered entry{.open = offer.open,
                 .request = asked_in(offer.open.session, offer.open.tree, offer.request),
                 .questions = questions_in(offer.questions.bytes()),
                 .response = response,
-                .known = {}};
+                .known = {},
+                .came = now};
   if (offers_.size() >= kMostOffers || offers_.contains(offer.number) || by_open_.contains(entry.open)) {
     ++side_.counters().opens_ahead_wasted;
     side_.out().tell(GaveUp{offer.number});

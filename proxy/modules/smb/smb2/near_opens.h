@@ -53,9 +53,11 @@ class NearOpens final : public NearPart {
     Known known;     // about the open, in order
     std::uint64_t bytes = 0;
     std::size_t state_bytes = 0;  // additional memory
+    TimePoint came{};
     // Given up here, while a CREATE that crossed the offer may have given the open to the client at the far
-    // side; or used for a look. Until the far half reports which, the number of pushes and the last Drop are
-    // kept: data that is pushed later depends on them.
+    // side. Until the far half reports which, the number of pushes and the last Drop are kept: data that is
+    // pushed later depends on them. Also set when a look was answered from it, for the messages about the
+    // open that the far half sent before it knew that.
     bool given_up = false;
     std::uint64_t pushes = 0;
     std::optional<Drop> dropped;
@@ -64,7 +66,7 @@ class NearOpens final : public NearPart {
 
   Taken look(TimePoint now, const Message& message);
   std::optional<Offers::iterator> offer_for(const Message& message, const PlainOpen& asked);
-  void offered(const Offer& offer, const Slice& response);
+  void offered(TimePoint now, const Offer& offer, const Slice& response);
   Taken keep(const OpenKey& open, const TwinMessage& message, const Slice& attached);
   Offered take(Offers::iterator offer);
   void give_up(Offers::iterator offer);

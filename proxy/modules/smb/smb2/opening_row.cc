@@ -12,6 +12,13 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 510;  // of a part of a path, on any file system that is served
+// Of one listed file, apart from its name: the entry, and its positions in four orders.
+constexpr std::size_t kEntryBytes = sizeof(NextFiles::File) + 4 * 2 * sizeof(std::uint32_t);
+
+std::u16string_view folder_in(std::u16string_view path) {
+  const std::size_t end = path.rfind(u'\\');
+  return end == path.npos ? std::u16string_view() : path.substr(0, end);
+}
 
 std::u16string utf16(std::string_view bytes) {
   std::u16string text(bytes.size() / 2, u'\0');
@@ -30,12 +37,16 @@ void OpeningRow::listed(const Open& directory, MessageId listing, std::uint8_t i
   });
   if (found == folders_.end()) {
     if (folders_.size() == kMostFolders) folders_.pop_back();
-    folders_.push_front(
-        {.session = directory.session, .tree = directory.tree, .path = directory.name.path, .files = {}});
+    folders_.push_front({.session = directory.session,
+                         .tree = directory.tree,
+                         .path = directory.name.path,
+                         .files = {},
+                         .bytes = 0});
     found = folders_.begin();
   }
   if (found->listing != listing) {
     found->files.clear();
+    found->bytes = 0;
     found->listing = listing;
   }
   std::size_t names = 0;
@@ -47,20 +58,25 @@ void OpeningRow::listed(const Open& directory, MessageId listing, std::uint8_t i
                                       file_attributes::offline | file_attributes::recall_on_data_access;
     if ((*entry)->file_attributes & kNoFile || (*entry)->name.size() > kMostNameBytes) continue;
     found->files.add(utf16(as_text((*entry)->name)), (*entry)->end_of_file);
+    found->bytes += kEntryBytes + (*entry)->name.size();
     ++names;
   }
 }
 
 OpeningRow::Folder* OpeningRow::folder_of(const Opened& opened) {
-  const std::u16string& file = opened.name.path;
-  const std::size_t end = file.rfind(u'\\');
-  const std::u16string path = end == std::u16string::npos ? std::u16string() : file.substr(0, end);
+  const std::u16string_view path = folder_in(opened.name.path);
   const auto found = std::find_if(folders_.begin(), folders_.end(), [&](const Folder& folder) {
     return folder.session == opened.session && folder.tree == opened.tree && folder.path == path;
   });
   if (found == folders_.end()) return nullptr;
   if (found != folders_.begin()) std::rotate(folders_.begin(), found, std::next(found));
   return &folders_.front();
+}
+
+std::size_t OpeningRow::state_bytes() const {
+  std::size_t bytes = 0;
+  for (const Folder& folder : folders_) bytes += folder.bytes;
+  return bytes;
 }
 
 // ---- the client's behaviour
@@ -74,6 +90,10 @@ void OpeningRow::opened(const Opened& opened) {
            last_->tree == opened.tree && last_->open.folder() == opened.open.folder();
   last_ = opened;
   if (!alike_) refused_ = 0;
+}
+
+void OpeningRow::read_beside(const FileName& file) {
+  if (last_ && last_->name.tree == file.tree && folder_in(last_->name.path) == folder_in(file.path)) read();
 }
 
 void OpeningRow::asked(const QueryInfoRequest& query) {
@@ -110,7 +130,7 @@ void OpeningRow::used() {
     ++depth_;
     used_since_ = 0;
   }
-  depth_ = std::min(depth_, kMostAhead);
+  depth_ = std::min(depth_, most_ahead_);
 }
 
 void OpeningRow::wasted() {

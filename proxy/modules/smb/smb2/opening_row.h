@@ -22,12 +22,15 @@ class OpeningRow {
   };
   static constexpr std::size_t kMostAhead = 128;
 
+  explicit OpeningRow(std::size_t most_ahead = kMostAhead) : most_ahead_(most_ahead) {}
+
   // Entries of a directory from the server. `listing` is a new number each time that it begins again.
   void listed(const Open& directory, MessageId listing, std::uint8_t info_class, Bytes entries);
 
   // The client opens this file, whichever side answers. In the order of its requests.
   void opened(const Opened& opened);
   void read() { unread_ = 0; }  // the client reads a file
+  void read_beside(const FileName& file);  // the same, if it is in the folder of the last opened one
   // The client sends this query about the file that it opened last, although it was not expected.
   void asked(const QueryInfoRequest& query);
   // The client is expected to send these queries about the next files.
@@ -51,6 +54,8 @@ class OpeningRow {
   void used();
   void wasted();
 
+  std::size_t state_bytes() const;  // approximate, of the listed names
+
   static constexpr std::size_t kMostQuestions = 4;
 
  private:
@@ -60,6 +65,7 @@ class OpeningRow {
     std::u16string path;
     MessageId listing{};
     NextFiles files;
+    std::size_t bytes = 0;
   };
   Folder* folder_of(const Opened& opened);
 
@@ -69,6 +75,7 @@ class OpeningRow {
   static constexpr unsigned kMostUnread = 4;
   static constexpr unsigned kMostRefused = 3;
 
+  std::size_t most_ahead_;
   std::deque<Folder> folders_;  // the last used first
   std::optional<Opened> last_;
   bool alike_ = false;

@@ -29,6 +29,7 @@ class OpensAhead {
     std::uint64_t bytes = 0;         // approximate number of bytes fetched with it
     std::vector<Slice> questions;    // queries that are sent about it
     bool unwanted = false;           // while opening: to be closed
+    bool holds = false;              // requests of the client wait behind it
     std::optional<Message> waiting;  // while opening: the client's own CREATE
     FileId file;                     // this and the following: since it is open
     OpenKey key;

@@ -19,10 +19,12 @@ class Requester {
 
   std::uint32_t request_flags = 0;  // of the headers of requests
   std::int64_t credits = 1;         // that the client was granted and has not used
+  int creates = 0;                  // CREATEs that it has sent
 
   // Returns its id.
   MessageId send(Header header, const std::function<void(LittleEndianWriter&)>& body) {
     header.message_id = next_id_;
+    creates += header.command == Command::create;
     next_id_ += header.charge();
     credits -= header.charge();
     header.credits = static_cast<std::uint16_t>(header.charge() + 4);
@@ -193,6 +195,7 @@ class Requester {
                                                   const std::function<void(LittleEndianWriter&)>& second,
                                                   bool closes = false) {
     const std::string wide = utf16(name);
+    ++creates;
     Header head{.credit_charge = 1,
                 .command = Command::create,
                 .credits = 5,

@@ -46,6 +46,7 @@ class Server {
   explicit Server(std::uint32_t seed) : random_(seed) {}
 
   std::map<std::string, std::string> files;
+  std::map<std::string, std::uint64_t> written;  // times that were set
   std::uint64_t available_bytes = 1ull << 40;
   int fail_write = -1;  // the n-th WRITE that is done fails, and all after it
   Status failure = Status::disk_full;
@@ -64,7 +65,9 @@ class Server {
   std::vector<std::string> listing;  // names, for QUERY_DIRECTORY
   bool confirms_watches = true;      // but reports no changes
   std::map<Command, int> done;
+  std::map<std::string, int> reads;  // of each file
   std::map<Command, Status> failing;
+  std::map<Command, Status> failing_alone;  // outside compounds
   std::vector<MessageId> cancelled;
   std::function<bool(MessageId)> believed_done = [](MessageId) { return true; };
   std::uint64_t early_breaks = 0;  // acknowledgements that came while writes were not done
@@ -204,7 +207,9 @@ class Server {
   // (3.3.4.1.3), or all together.
   void perform_compound(const Message& message) {
     std::deque<Slice> before = std::exchange(out_, {});
+    in_compound_ = true;
     perform_elements(message);
+    in_compound_ = false;
     if (joins_answers) {
       Buffer joined;
       for (std::size_t i = 0; i < out_.size(); ++i) {
@@ -243,6 +248,8 @@ class Server {
     const Bytes bytes = message.first().bytes;
     ++done[request.command];
     if (failing.contains(request.command)) return fail(request, failing.at(request.command));
+    if (!in_compound_ && failing_alone.contains(request.command))
+      return fail(request, failing_alone.at(request.command));
     switch (request.command) {
       case Command::negotiate:
         out_.push_back(message_of(head(request, Status::success), [this](LittleEndianWriter& w) {
@@ -291,8 +298,9 @@ class Server {
         const bool durable =
             grants_durable && create->durable != Durable::none && open.oplock == OplockLevel::batch;
         out_.push_back(message_of(head(request, Status::success), [&](LittleEndianWriter& w) {
-          w.u16(89), w.u8(static_cast<std::uint8_t>(open.oplock)), w.u8(0), w.u32(1), w.zeros(32);
-          w.u64(size), w.u64(size), w.u32(directory ? 0x10 : 0x80), w.u32(0);
+          w.u16(89), w.u8(static_cast<std::uint8_t>(open.oplock)), w.u8(0), w.u32(1);
+          w.zeros(16), w.u64(written[name]), w.u64(0), w.u64(size), w.u64(size),
+              w.u32(directory ? 0x10 : 0x80), w.u32(0);
           put(w, {id, id});
           w.u32(durable ? 152 : 0), w.u32(durable ? 32 : 0);
           if (!durable) return;
@@ -325,6 +333,7 @@ class Server {
         auto read = parse_read_request(bytes);
         REQUIRE(read.has_value());
         if (!open(read->file)) return fail(request, Status::file_closed);
+        ++reads[open(read->file)->name];
         const std::string& file = files[open(read->file)->name];
         if (read->offset >= file.size()) return fail(request, Status::end_of_file);
         out_.push_back(
@@ -417,6 +426,8 @@ class Server {
           for (const auto& [other, held] : opens_) met_oplocks += held.oplock == OplockLevel::batch;
         if (set->info_class == file_info::end_of_file && open(set->file))
           files[open(set->file)->name].resize(load_le<std::uint64_t>(set->buffer, 0));
+        if (set->info_class == file_info::basic && open(set->file))
+          written[open(set->file)->name] = load_le<std::uint64_t>(set->buffer, 16);
         out_.push_back(message_of(head(request, Status::success), [](LittleEndianWriter& w) { w.u16(2); }));
         return;
       }
@@ -426,6 +437,7 @@ class Server {
   }
 
   std::mt19937 random_;
+  bool in_compound_ = false;
   FrameSplitter splitter_{Framing::direct_tcp};
   std::vector<Message> pending_;  // in the order in which they came
   std::size_t came_before_ = 0;   // of these, the one that is being done
