@@ -56,6 +56,21 @@ class Mounts(PairTest):
             self.assertNotIn(flow["reason"], ("smb_signed", "smb_encrypted"))
             self.assert_tree(mount)
 
+    def looks(self, *options):
+        """Queries of names before opens are answered from files opened for them: those that Linux sends from a second
+        after the listing on, when it no longer relies on that."""
+        with self.subTest(options=options), Mount(self.guest, self.smbd, "3.1.1", "cache=none", *options) as mount:
+            for number in range(100):
+                self.smbd.make(f"looks/file-{number:04}", 2000 + number, seed=number)
+            data = b"".join((self.smbd.share / f"looks/file-{number:04}").read_bytes() for number in range(100))
+            used = self.opens_ahead_used()
+            self.assertEqual(mount.work("list", "looks")["files"], 100)
+            self.assertEqual(mount.work("read-many", "looks")["sha256"], hashlib.sha256(data).hexdigest())
+            until(lambda: self.opens_ahead_used() > used, what="some queries were answered locally")
+
+    def opens_ahead_used(self):
+        return sum(module["counters"]["opens_ahead_used"] for module in self.branch.status()["modules"])
+
     def assert_tree(self, mount):
         folder = self.smbd.share / "tree"
         folder.mkdir(exist_ok=True)
@@ -75,6 +90,9 @@ class Kernel(Mounts):
         self.story("NT1", "cache=none", operations=40, size=300_000)
         self.story("3.1.1", "cache=none", operations=40, size=300_000)
         self.story("3.1.1", "cache=strict", operations=40, size=300_000)
+
+    def test_queries_before_opens_cost_no_round_trips(self):
+        self.looks()
 
     def promised_bytes(self):
         return sum(module["counters"]["promised_bytes"] for module in self.branch.status()["modules"])
@@ -149,6 +167,10 @@ class Sealed(Mounts):
             self.story(dialect, protection, "cache=none", operations=40, size=300_000)
             self.assertNotIn("smb_signed", self.reasons_given(before))
             self.assertNotIn("smb_encrypted", self.reasons_given(before))
+
+    def test_queries_before_opens_cost_no_round_trips(self):
+        self.looks("sign")
+        self.looks("seal")
 
     def test_mounts_that_name_ntlm_are_accelerated(self):
         for dialect, *options in ("2.1", "sec=ntlmsspi"), ("3.1.1", "sec=ntlmsspi"), ("3.1.1", "sec=ntlmssp", "seal"):
