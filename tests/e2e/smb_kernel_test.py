@@ -66,7 +66,7 @@ class Mounts(PairTest):
             used = self.opens_ahead_used()
             self.assertEqual(mount.work("list", "looks")["files"], 100)
             self.assertEqual(mount.work("read-many", "looks")["sha256"], hashlib.sha256(data).hexdigest())
-            until(lambda: self.opens_ahead_used() > used, what="some queries were answered locally")
+            until(lambda: self.opens_ahead_used() >= used + 20, what="queries were answered locally")
 
     def opens_ahead_used(self):
         return sum(module["counters"]["opens_ahead_used"] for module in self.branch.status()["modules"])

@@ -168,7 +168,7 @@ class OpensAhead(PairTest):
                 until(lambda: self.counted("opens_ahead") - ahead > self.counted("opens_ahead_used") - used,
                       what="the next files are open ahead")
 
-                # Others write, truncate, delete and change times of the next ones, with and without the server.
+                # The next ones are changed: by another client, and their times by this one.
                 with there.open(name_of(READ_BEFORE), READ | WRITE) as theirs:
                     theirs.write(SIZE, b"longer than before, by another client")
                 self.assertEqual(self.look(here, READ_BEFORE)[0], len(self.bytes_of(READ_BEFORE)))
@@ -180,9 +180,11 @@ class OpensAhead(PairTest):
                 began = time.monotonic()
                 there.open(name_of(READ_BEFORE + 3), share=SHARE_NONE).close()
                 self.assertLess(time.monotonic() - began, 30)  # a break without an answer takes 35 s
+                until(lambda: self.counted("opens_ahead_used") > used, what="some looks were answered locally")
+                used = self.counted("opens_ahead_used")
                 for number in (READ_BEFORE, *range(READ_BEFORE + 2, COUNT)):
                     self.looks_and_reads(here, number)
-                until(lambda: self.counted("opens_ahead_used") > used, what="some looks were answered locally")
+                until(lambda: self.counted("opens_ahead_used") > used, what="some more looks were answered locally")
 
 
 if __name__ == "__main__":

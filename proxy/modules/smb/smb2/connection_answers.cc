@@ -129,8 +129,9 @@ Connection::Outcome Connection::answered_here(MessageId id) {
   Outcome outcome;
   auto request = pending_.take(id);
   if (!request) return outcome;
-  // In a compound it closes what the compound has opened, which was not opened.
-  if (request->command == Command::close && !request->in_compound) close(request->file, request->id, outcome);
+  // In a compound that opens its file nothing was opened.
+  const bool has_file = !request->in_compound || request->file != FileId{};
+  if (request->command == Command::close && has_file) close(request->file, request->id, outcome);
   outcome.answered.push_back({.request = std::move(*request)});
   return outcome;
 }

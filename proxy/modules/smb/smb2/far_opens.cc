@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/smb2/attribute_life.h"
 #include "proxy/modules/smb/smb2/look.h"
 #include "proxy/modules/smb/smb2/question.h"
 
@@ -86,8 +87,8 @@ void FarOpens::read(const Open* open) {
   if (open) looks_.read_beside(open->name);
 }
 
-// The server answers: our open is not known to the near half yet, or may not be used. A look waits for no
-// open: others may let ours wait, for an oplock, which they cannot with a look.
+// The server answers: our open is not known to the near half yet, or may not be used. The look does not wait
+// for ours, which may have to wait for another client's oplock: a look never has to.
 void FarOpens::looked(const Message& message) {
   const Header& header = message.header();
   if (header.command != Command::create || side_.connection().sessions().any_untouchable()) return;
@@ -98,8 +99,8 @@ void FarOpens::looked(const Message& message) {
   const OpeningRow::Opened asked{*look, header.session_id, header.tree_id, pending->opening->name};
   if (const auto number = opens_.fitting(asked)) {
     Ahead& ahead = *opens_.find(*number);
+    ++missed_looks_;
     if (ahead.state == State::offered) {
-      ++missed_looks_;
       looks_.wasted();
       take_back(*number);
     } else {
@@ -160,6 +161,21 @@ ReadAheadLimits FarOpens::limits_of_line() const {
                     std::chrono::duration<double>(line.round_trip).count(), kCreditBytes);
 }
 
+// Relaxed, others' changes are not noticed: the near half uses no older answer.
+modules::Duration FarOpens::life_of(const PlainOpen& asked) const {
+  const bool is_short = asked.is_look() && side_.surroundings().features.metadata_relaxed;
+  return is_short ? kSharedLife : OpensAhead::kLife;
+}
+
+// Those that a client that takes a round trip for each can use in the first half of their time.
+std::size_t FarOpens::most_looks() const {
+  if (looks_.last() == std::nullopt) return 0;
+  const auto round_trip =
+      std::max<modules::Duration>(side_.surroundings().round_trip, std::chrono::milliseconds(1));
+  const auto most = static_cast<std::size_t>(life_of(looks_.last()->open) / (2 * round_trip));
+  return std::clamp<std::size_t>(most, 2, kMostLooks);
+}
+
 bool FarOpens::known(const FileName& name) {
   // Files being opened, or open, including ours.
   const FileGroupRef file = side_.connection().group_of(name);
@@ -174,11 +190,13 @@ void FarOpens::go_on(TimePoint now) {
 
 void FarOpens::go_on(TimePoint now, OpeningRow& row) {
   if (ended_ || !row.goes_on() || side_.connection().opens().size() >= kMostOpens) return;
-  if (&row == &looks_ && missed_looks_ >= kMostMissed) return;
+  const bool for_looks = &row == &looks_;
+  if (for_looks && missed_looks_ >= kMostMissed) return;
   if (!side_.surroundings().features.metadata || side_.connection().sessions().any_untouchable()) return;
   const ReadAheadLimits line = limits_of_line();
   std::uint64_t bytes = opens_.bytes() + unused_.bytes();
   while (opens_.size() + unused_.size() < OpeningRow::kMostAhead) {
+    if (for_looks && opens_.looks() >= most_looks()) return;
     const NextFiles::File* file = row.next();
     if (!file) return;
     bytes += bytes_with(row.last()->open, *file, line);
@@ -274,7 +292,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     if (!ahead.unwanted) row.wasted();
     return close(now, number);
   }
-  opens_.offered(number, now);
+  opens_.offered(number, now + life_of(ahead.asked));
   offer(number, ahead);
 }
 
@@ -307,7 +325,10 @@ void FarOpens::want_no_more(TimePoint now, Number number, Ahead& ahead) {
       // A CREATE that waits for it arrived first, and makes it the client's.
       if (ahead.waiting) return;
       ahead.unwanted = true;
-      return hold_behind(number, ahead);
+      // One for a look may have to wait for another client's oplock, or for one of this client, whose
+      // acknowledgement would wait, too. If the server opens ours first, its break is answered by our CLOSE.
+      if (!ahead.asked.is_look()) hold_behind(number, ahead);
+      return;
     case State::offered:
       side_.out().tell(Revoke{number});
       return close(now, number);
@@ -328,7 +349,7 @@ void FarOpens::take_back(Number number) {
 void FarOpens::on_noticed(const Open& open) {
   const auto number = opens_.of_file(open.file);
   if (!number || opens_.find(*number)->state != State::offered) return;
-  row_of(opens_.find(*number)->asked).wasted();
+  if (opens_.find(*number)->asked.is_look()) looks_.wasted();
   take_back(*number);
 }
 

@@ -17,8 +17,7 @@
 // - A break of an offered open is not acknowledged before the near half has reported whether the client has
 //   it. If not, the CLOSE is the acknowledgement; otherwise the break is handled as usual.
 // - If a CREATE arrives from the client, the near half has passed it on and uses no open of that name until
-// it
-//   is answered. So the CREATE can be answered with an open in progress, or an offered one, if it requests
+//   it is answered. So the CREATE can be answered with an open in progress, or an offered one, if it requests
 //   exactly that; otherwise our open of that name is closed first, without waiting for an acknowledgement.
 // - An open that no client has requested within a few seconds is closed, and fewer are opened afterwards.
 #pragma once
@@ -61,8 +60,8 @@ class FarOpens final : public FarPart {
   static constexpr std::size_t kMostOpens = Connection::kMostOpens / 2;
 
  private:
-  // A client looks at one file after the other, once in each round trip. Far fewer than are watched at a time
-  // (far_times.h), because those of the client are, too.
+  // Opens for looks at a time. A client looks at one file after the other, once in each round trip. Far fewer
+  // than are watched at a time (far_times.h), because those of the client are, too.
   static constexpr std::size_t kMostLooks = 16;
   static constexpr unsigned kMostMissed = 8;
 
@@ -83,6 +82,8 @@ class FarOpens final : public FarPart {
   void close(TimePoint now, Number number);
   bool known(const FileName& name);
   ReadAheadLimits limits_of_line() const;
+  modules::Duration life_of(const PlainOpen& asked) const;
+  std::size_t most_looks() const;
   OpeningRow& row_of(const PlainOpen& asked) { return asked.is_look() ? looks_ : row_; }
   void read(const Open* open);
   void hold_behind(Number number, Ahead& ahead);
@@ -92,7 +93,7 @@ class FarOpens final : public FarPart {
   UnusedOpens unused_{side_};
   OpeningRow row_, looks_{kMostLooks};
   bool has_looked_ = false;    // names are kept for looks_ only after the client's first look, at whatever
-  unsigned missed_looks_ = 0;  // consecutive looks that went to the server although an answer was offered
+  unsigned missed_looks_ = 0;  // consecutive looks that the server answered although the file was open ahead
   RowCreates creates_;
   bool starved_ = false;
   bool ended_ = false;

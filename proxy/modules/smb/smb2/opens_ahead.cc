@@ -2,6 +2,7 @@
 // See opens_ahead.h.
 #include "proxy/modules/smb/smb2/opens_ahead.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace longhaul::smb::smb2 {
@@ -19,6 +20,11 @@ OpensAhead::Ahead OpensAhead::remove(Number number) {
   return ahead;
 }
 
+std::size_t OpensAhead::looks() const {
+  return static_cast<std::size_t>(std::count_if(
+      opens_.begin(), opens_.end(), [](const auto& each) { return each.second.asked.is_look(); }));
+}
+
 std::uint64_t OpensAhead::bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& [number, ahead] : opens_) bytes += ahead.bytes;
@@ -32,10 +38,10 @@ void OpensAhead::opened(Number number, const Open& open) {
   by_file_[open.file] = number;
 }
 
-void OpensAhead::offered(Number number, TimePoint now) {
+void OpensAhead::offered(Number number, TimePoint until) {
   Ahead& ahead = opens_.at(number);
   ahead.state = State::offered;
-  ahead.since = now;
+  ahead.until = until;
 }
 
 std::optional<OpensAhead::Number> OpensAhead::of_file(const FileId& file) const {
@@ -73,15 +79,14 @@ std::vector<OpensAhead::Number> OpensAhead::taken_back() const {
 std::vector<OpensAhead::Number> OpensAhead::expired(TimePoint now) const {
   std::vector<Number> numbers;
   for (const auto& [number, ahead] : opens_)
-    if (ahead.state == State::offered && now - ahead.since >= kLife) numbers.push_back(number);
+    if (ahead.state == State::offered && now >= ahead.until) numbers.push_back(number);
   return numbers;
 }
 
 std::optional<TimePoint> OpensAhead::next_expiry() const {
   std::optional<TimePoint> first;
   for (const auto& [number, ahead] : opens_)
-    if (ahead.state == State::offered && (!first || ahead.since + kLife < *first))
-      first = ahead.since + kLife;
+    if (ahead.state == State::offered && (!first || ahead.until < *first)) first = ahead.until;
   return first;
 }
 

@@ -34,13 +34,13 @@ class OpensAhead {
     FileId file;                     // this and the following: since it is open
     OpenKey key;
     Slice response;
-    TimePoint since{};
+    TimePoint until{};
     std::optional<Message> broken;  // the server's break
   };
   using All = std::map<Number, Ahead>;
 
   // How long an offer lasts.
-  static constexpr std::chrono::seconds kLife{5};
+  static constexpr modules::Duration kLife = std::chrono::seconds(5);
 
   Number next_number() { return next_number_++; }
   void add(Number number, Ahead ahead) { opens_.emplace(number, std::move(ahead)); }
@@ -48,11 +48,12 @@ class OpensAhead {
   Ahead remove(Number number);  // must exist
   const All& all() const { return opens_; }
   std::size_t size() const { return opens_.size(); }
+  std::size_t looks() const;
   std::uint64_t bytes() const;
 
   // The server has opened the file.
   void opened(Number number, const Open& open);
-  void offered(Number number, TimePoint now);
+  void offered(Number number, TimePoint until);
   std::optional<Number> of_file(const FileId& file) const;
 
   // The open that answers this CREATE: offered, or being opened for no client yet.

@@ -2,13 +2,21 @@
 // See order_scope.h.
 #include "proxy/modules/smb/smb2/order_scope.h"
 
+#include "proxy/modules/smb/smb2/look.h"
+
 namespace longhaul::smb::smb2 {
 
 OrderScope order_scope_of(const Message& message, Connection& connection) {
   using Kind = OrderScope::Kind;
   const Header& header = message.header();
   const Pending* request = connection.pending(header.message_id);
-  if (!message.single()) return {};
+  if (!message.single()) {
+    // Each of its requests, alone, would wait for no more than this file.
+    if (!request || !request->opening || !look_in(message)) return {};
+    OrderScope scope{.kind = Kind::file};
+    scope.file = request->opening->group;
+    return scope;
+  }
   if (header.command == Command::cancel || header.command == Command::oplock_break) request = nullptr;
   const auto of_file = [&](Kind kind) {
     const Open* open = request ? connection.open(request->file) : nullptr;

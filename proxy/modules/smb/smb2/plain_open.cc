@@ -87,8 +87,7 @@ std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& r
 }
 
 std::optional<PlainOpen> looking_open(const Header& header, const CreateRequest& request) {
-  constexpr std::uint32_t kLooking =
-      access::read_ea | access::read_attributes | access::read_control | access::synchronize;
+  constexpr std::uint32_t kLooking = access::read_attributes | access::synchronize;
   if ((request.desired_access & ~kLooking) != 0 || !(request.desired_access & access::read_attributes))
     return std::nullopt;
   if ((request.options & ~(kKnownOptions | create_options::open_reparse_point)) != 0) return std::nullopt;

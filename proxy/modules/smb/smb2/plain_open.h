@@ -29,8 +29,7 @@ struct PlainOpen {
 // Returns nullopt if it is not plain, or if its header has special options. Opens with oplocks or leases
 // requested by the client are not plain: only the client can choose the key of a lease.
 std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& request);
-// The same for a CREATE that reads neither data nor anything else that belongs to a handle: the beginning of
-// a look.
+// The same for a CREATE that reads attributes only, so that it meets no oplock: the beginning of a look.
 std::optional<PlainOpen> looking_open(const Header& header, const CreateRequest& request);
 // Borrows from `open`. Returns nullopt if it is invalid.
 std::optional<CreateRequest> request_of(const PlainOpen& open);

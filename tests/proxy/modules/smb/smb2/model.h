@@ -63,6 +63,10 @@ class World : public Requester {
     surroundings.line_bytes_per_second = bytes_per_second;
     tell_features();
   }
+  void round_trip(modules::Duration time) {
+    surroundings.round_trip = time;
+    tell_features();
+  }
   // What both halves are told of each other from now on.
   void tell(const link::Contact& contact) {
     surroundings.contact = contact;

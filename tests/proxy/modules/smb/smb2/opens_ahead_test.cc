@@ -26,7 +26,7 @@ struct AheadTable {
     Open open;
     open.file = file;
     opens.opened(number, open);
-    opens.offered(number, now);
+    opens.offered(number, now + OpensAhead::kLife);
     return number;
   }
   static OpeningRow::Opened asked(const std::string& name, TreeId tree = kTree) {

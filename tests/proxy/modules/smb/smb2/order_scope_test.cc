@@ -69,6 +69,24 @@ TEST_CASE("renames, other IOCTLs, ends of sessions and compounds wait for everyt
   CHECK(scoped.of(request(Command::flush, 20, flush_request_body({7, 7}))).is_barrier());
 }
 
+TEST_CASE("a look waits for the promises of its file alone") {
+  ScopedConnection scoped;
+  CreateRequest create;
+  create.desired_access = access::read_attributes;
+  create.disposition = Disposition::open;
+  const Slice opens = create_request(10, "file", create).frame.bytes;
+  const Of related{.flags = header_flags::related};
+  const OrderScope scope = scoped.of(
+      compound({{request_header(Command::create, 10),
+                 Body([&](auto& out) { out.bytes(opens.bytes().subspan(kFrameHeadBytes + kHeaderBytes)); })},
+                {request_header(Command::query_info, 11, related),
+                 query_info_request_body(kPreviousFile, file_info::all)},
+                {request_header(Command::close, 12, related), close_request_body(kPreviousFile)}}));
+  CHECK(scope.kind == ScopeKind::file);
+  CHECK_FALSE(scope.is_barrier());
+  CHECK(scope.file.get() == scoped.connection.pending(10_message)->opening->group.get());
+}
+
 TEST_CASE("requests about no file wait for nothing") {
   ScopedConnection scoped;
   CHECK(scoped.of(request(Command::echo, 10, empty_body())).kind == ScopeKind::nothing);

@@ -143,6 +143,17 @@ class Server {
                                           [&](const auto& each) { return each.second.name == name; }));
   }
   std::size_t open_files() const { return opens_.size(); }
+  // The names in CREATEs that have come and were not done.
+  std::vector<std::string> waiting_creates() const {
+    std::vector<std::string> names;
+    for (const Message& message : pending_) {
+      if (message.header().command != Command::create) continue;
+      std::string& name = names.emplace_back();
+      const auto create = parse_create_request(message.first().bytes);
+      for (std::size_t i = 0; i < create->name.size(); i += 2) name += static_cast<char>(create->name[i]);
+    }
+    return names;
+  }
   // CREATEs and renames that found an oplock of this connection's in their way.
   int met_oplocks = 0;
   bool breaking() const {
