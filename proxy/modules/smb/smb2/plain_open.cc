@@ -47,8 +47,8 @@ bool is_plain_name(Bytes name) {
   return behind_last_backslash(text) < text.size();
 }
 
-// The rest of what plain_open() demands, whatever the request's access and options.
-std::optional<PlainOpen> without_others(const Header& header, const CreateRequest& request) {
+// What plain_open() demands of everything but access and options.
+std::optional<PlainOpen> plain_otherwise(const Header& header, const CreateRequest& request) {
   if ((header.flags & ~header_flags::priority_mask) != 0 || header.channel_sequence != 0) return std::nullopt;
   if (request.disposition != Disposition::open || request.oplock != OplockLevel::none || request.lease)
     return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& r
   constexpr std::uint32_t kData = access::read_data | access::generic_read;
   if ((request.desired_access & ~kReading) != 0 || !(request.desired_access & kData)) return std::nullopt;
   if ((request.options & ~kKnownOptions) != 0) return std::nullopt;
-  return without_others(header, request);
+  return plain_otherwise(header, request);
 }
 
 std::optional<PlainOpen> looking_open(const Header& header, const CreateRequest& request) {
@@ -91,7 +91,7 @@ std::optional<PlainOpen> looking_open(const Header& header, const CreateRequest&
   if ((request.desired_access & ~kLooking) != 0 || !(request.desired_access & access::read_attributes))
     return std::nullopt;
   if ((request.options & ~(kKnownOptions | create_options::open_reparse_point)) != 0) return std::nullopt;
-  return without_others(header, request);
+  return plain_otherwise(header, request);
 }
 
 std::optional<CreateRequest> request_of(const PlainOpen& open) {
