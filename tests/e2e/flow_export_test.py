@@ -121,6 +121,7 @@ def total(records, what):
 class FlowExport(PairTest):
     branch_has = {"export": {"ipfix": f"collector.test:{PORT}", "ipfix_active_timeout": 1}}
     datacenter_has = {"export": {"ipfix": f"127.0.0.1:{PORT}", "ipfix_enterprise": 4242, "ipfix_active_timeout": 3600}}
+    ports = set()
 
     @classmethod
     def prepare(cls):
@@ -137,8 +138,11 @@ class FlowExport(PairTest):
         until(lambda: f":{PORT + 1} " in cls.lab.run("datacenter", "ss", "-uln"), what="nfcapd listens")
 
     def upload(self, host, data):
-        """Gives the server's port."""
+        """Gives the server's port, which no earlier one had: records are found by it."""
         with tcp.Server(self.lab, tcp.report_digest) as server:
+            if server.port in self.ports:
+                return self.upload(host, data)
+            self.ports.add(server.port)
             client = tcp.connect(self.lab, host, server.port)
             client.send(data)
             client.end()
@@ -148,7 +152,10 @@ class FlowExport(PairTest):
         return server.port
 
     def records(self, collector, port):
-        return [record for record in collector.receive() if port in (record["source_port"], record["destination_port"])]
+        """Of the flows to that port of a server: a client may have used the same number."""
+        ends = (("source", "source_port"), ("destination", "destination_port"))
+        return [record for record in collector.receive()
+                if any(record[end] in (SERVER, SERVER6) and record[number] == port for end, number in ends)]
 
     def ended(self, collector, port):
         """Both directions of the flow to that port, when their last records are there."""
