@@ -70,8 +70,8 @@ class Smb2Client(Client):
         return Smb2File(self, name, got)
 
     def look(self, name, information_class=18, close_flags=0):
-        """Opens it only for this query and closes it, in one message (3.2.4.1.4), as Linux does before an open: the
-        bodies of the three responses, without those of the file's handle. For plain sessions."""
+        """Opens it only for this query and closes it, in one message (3.2.4.1.4), as Linux does before an open.
+        Returns the bodies of the three responses. For plain sessions."""
         text = name.replace("/", "\\").encode("utf-16-le")
         previous = b"\xff" * 16
         bodies = [struct.pack("<HBBIQQIIIIIHHII", 57, 0, NO_OPLOCK, 2, 0, 0, ATTRIBUTES, 0, SHARE_ALL, OPEN, 0, 120,

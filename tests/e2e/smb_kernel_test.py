@@ -57,8 +57,8 @@ class Mounts(PairTest):
             self.assert_tree(mount)
 
     def looks(self, *options):
-        """Queries of names before opens are answered from files opened for them: those that Linux sends from a second
-        after the listing on, when it no longer relies on that."""
+        """Linux queries a name before it opens the file once a second has passed since the listing. These queries are
+        answered from files opened for them."""
         with self.subTest(options=options), Mount(self.guest, self.smbd, "3.1.1", "cache=none", *options) as mount:
             for number in range(100):
                 self.smbd.make(f"looks/file-{number:04}", 2000 + number, seed=number)
@@ -91,7 +91,7 @@ class Kernel(Mounts):
         self.story("3.1.1", "cache=none", operations=40, size=300_000)
         self.story("3.1.1", "cache=strict", operations=40, size=300_000)
 
-    def test_queries_before_opens_cost_no_round_trips(self):
+    def test_queries_before_opens_are_answered_locally(self):
         self.looks()
 
     def promised_bytes(self):
@@ -168,7 +168,7 @@ class Sealed(Mounts):
             self.assertNotIn("smb_signed", self.reasons_given(before))
             self.assertNotIn("smb_encrypted", self.reasons_given(before))
 
-    def test_queries_before_opens_cost_no_round_trips(self):
+    def test_queries_before_opens_are_answered_locally(self):
         self.looks("sign")
         self.looks("seal")
 

@@ -92,7 +92,7 @@ class FarOpens final : public FarPart {
   OpensAhead opens_;
   UnusedOpens unused_{side_};
   OpeningRow row_, looks_{kMostLooks};
-  bool has_looked_ = false;    // names are kept for looks_ only after the client's first look, at whatever
+  bool has_looked_ = false;    // names are kept for looks_ only after the client's first look at any file
   unsigned missed_looks_ = 0;  // consecutive looks that the server answered although the file was open ahead
   RowCreates creates_;
   bool starved_ = false;

@@ -11,21 +11,10 @@ namespace {
 
 constexpr std::size_t kMostQuestions = 4;
 
-// The same through each handle of a file, but for the access (with_access()), which nobody can change.
-bool is_of_the_file(const QueryInfoRequest& query) {
-  if (query.type != InfoType::file || !query.input.empty()) return false;
-  switch (query.info_class) {
-    case file_info::basic:
-    case file_info::standard:
-    case file_info::internal:
-    case file_info::ea:
-    case file_info::all:
-    case file_info::network_open:
-    case file_info::attribute_tag:
-      return true;
-    default:
-      return false;
-  }
+// All information contains the access of the handle, which with_access() replaces.
+bool may_be_in_look(const QueryInfoRequest& query) {
+  return query.type == InfoType::file && query.input.empty() &&
+         (is_of_the_file(query.info_class) || query.info_class == file_info::all);
 }
 
 // Whether a later element is about the file of the CREATE, and has no options of its own.
@@ -82,7 +71,7 @@ std::optional<PlainOpen> look_in(const Message& message) {
     if (i + 1 == elements.size()) break;
     if (elements[i].header.command != Command::query_info) return std::nullopt;
     const auto query = parse_query_info_request(elements[i].bytes);
-    auto question = query && is_of_the_file(*query) ? question_of(*query) : std::nullopt;
+    auto question = query && may_be_in_look(*query) ? question_of(*query) : std::nullopt;
     if (!question) return std::nullopt;
     questions.push_back(std::move(*question));
   }

@@ -7,6 +7,7 @@
 
 #include "codecs/little_endian.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
+#include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
@@ -24,23 +25,11 @@ std::string name_of(const Header& header, const CreateRequest& request) {
   return name.append(as_text(request.name));
 }
 
-// Queries with the same answer through every handle of a file, allowed through one that reads attributes
-// ([MS-SMB2] section 3.3.5.20.1). Names, access, position and mode belong to the handle.
+// Queries with the same answer through every handle of a file.
 bool of_the_file(const QueryInfoRequest& request) {
   if (request.type == InfoType::file_system) return true;
-  if (request.type != InfoType::file || !request.input.empty()) return false;
-  switch (request.info_class) {
-    case file_info::basic:
-    case file_info::standard:
-    case file_info::internal:
-    case file_info::ea:
-    case file_info::stream:
-    case file_info::network_open:
-    case file_info::attribute_tag:
-      return true;
-    default:
-      return false;
-  }
+  return request.type == InfoType::file && request.input.empty() &&
+         (is_of_the_file(request.info_class) || request.info_class == file_info::stream);
 }
 
 // The version of stored information about its attributes.

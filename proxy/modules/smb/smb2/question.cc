@@ -84,4 +84,18 @@ std::vector<Slice> questions_in(Bytes joined) {
   return questions;
 }
 
+bool is_of_the_file(std::uint8_t info_class) {
+  switch (info_class) {
+    case file_info::basic:
+    case file_info::standard:
+    case file_info::internal:
+    case file_info::ea:
+    case file_info::network_open:
+    case file_info::attribute_tag:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace longhaul::smb::smb2

@@ -15,6 +15,11 @@ namespace longhaul::smb::smb2 {
 std::optional<Slice> question_of(const QueryInfoRequest& request);
 std::optional<QueryInfoRequest> request_of(Bytes question);
 
+// Classes of information about a file with the same answer through each of its handles, allowed through one
+// that reads attributes ([MS-SMB2] section 3.3.5.20.1). Names, access, position and mode belong to the
+// handle.
+bool is_of_the_file(std::uint8_t info_class);
+
 // Several keys in a message to the twin; all have the same length.
 inline constexpr std::size_t kQuestionKeyBytes = 14;
 Slice joined(const std::vector<Slice>& questions);
