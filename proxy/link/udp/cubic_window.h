@@ -2,6 +2,7 @@
 // A congestion window that behaves like CUBIC's (RFC 9438), for use next to senders that fill queues, so that
 // neither starves.
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "proxy/link/types.h"
@@ -12,8 +13,7 @@ class CubicWindow {
  public:
   // In packets.
   void start(double window, TimePoint now) {
-    window_ = window;
-    largest_ = window;
+    window_ = largest_ = std::max(window, kLeast);
     begin_epoch(now);
     to_origin_ = 0;
   }
@@ -28,7 +28,7 @@ class CubicWindow {
   // the factor applied to the window.
   void on_loss(TimePoint now, double decrease = kDecrease) {
     largest_ = window_ < largest_ ? window_ * (1 + kDecrease) / 2 : window_;  // fast convergence
-    window_ = std::max(decrease * window_, 4.0);
+    window_ = std::max(decrease * window_, kLeast);
     begin_epoch(now);
     to_origin_ = std::cbrt((largest_ - window_) / kScale);
   }
@@ -37,6 +37,7 @@ class CubicWindow {
   static constexpr double kDecrease = 0.7;
 
  private:
+  static constexpr double kLeast = 4;  // with less than a packet nothing would ever be sent
   static constexpr double kScale = 0.4;
   static constexpr double kRenoGrowth = 3 * (1 - kDecrease) / (1 + kDecrease);
 

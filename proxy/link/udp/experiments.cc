@@ -4,8 +4,8 @@
 namespace longhaul::link::udp {
 
 const char* name_of(Phase phase) {
-  constexpr std::array<const char*, 11> names{"train", "ramp",    "drain", "cruise", "up",  "down",
-                                              "test",  "compete", "look",  "burst",  "rest"};
+  constexpr std::array<const char*, 12> names{"train", "ramp",   "drain",   "cruise", "up",    "down",
+                                              "test",  "follow", "compete", "look",   "burst", "rest"};
   return names[static_cast<std::size_t>(phase)];
 }
 
@@ -15,7 +15,7 @@ bool is_settled(Phase phase) {
 }
 
 bool measures_loss(Phase phase) {
-  return phase != Phase::drain && phase != Phase::ramp && phase != Phase::burst;
+  return phase != Phase::drain && phase != Phase::ramp && phase != Phase::burst && phase != Phase::follow;
 }
 
 LossByRate::Level level_of(Phase phase) {

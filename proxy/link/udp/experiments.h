@@ -18,6 +18,7 @@ enum class Phase : std::uint8_t {
   up,       // a little faster, for a round trip
   down,     // as much slower, while acknowledgements of `up` arrive
   test,     // much slower, for a round trip: tests whether loss decreases
+  follow,   // at the rate of arrivals: the line's rate varies
   compete,  // beside traffic that fills queues
   look,     // competing, briefly slower: measures how much of the queue is ours
   burst,    // some packets at once: measures the total capacity of the line

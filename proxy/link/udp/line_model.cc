@@ -22,7 +22,9 @@ LineModel::LineModel(const LineTerms& terms, TimePoint now)
 
 void LineModel::on_sample(const RateSample& sample, const Use& use) {
   LineWatch::Carries line;
-  if (use.capacity)
+  // With a small part of the line, slowing down shows nothing of a queue.
+  const bool is_small = use.competes && use.capacity && *use.capacity > 4 * rate_;
+  if (use.capacity && !is_small)
     line = {.rate = rate_,
             .capacity = std::clamp(*use.capacity, rate_, 4 * rate_),
             .loss = tests.harmless_loss(),

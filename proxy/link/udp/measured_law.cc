@@ -44,11 +44,13 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
   line_.on_sample(sample, phases_.use());
   phases_.note(sample);
   if (line_.watch.became_longer()) return phases_.on_longer_path(sample.now);
-  if (doubted && !line_.watch.doubts() && !phases_.starting() && !competing())
+  if (doubted && !line_.watch.doubts() && !phases_.starting() && !reacting())
     if (const auto answer = QueueAnswer::to_ended_doubt(sample.now, line_))
       phases_.carry_out(*answer, sample.now);
   if (phases_.starting()) {
     phases_.on_start(sample);
+  } else if (phases_.following()) {
+    phases_.on_following(sample, is_new_round(sample));
   } else if (competing()) {
     phases_.on_competing(sample, is_new_round(sample));
   } else {
@@ -88,11 +90,11 @@ void MeasuredLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_f
 }
 
 void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
-  if (phases_.starting() || competing()) return;
+  if (phases_.starting() || reacting()) return;
   line_.standing.watch_mean(now, line_.watch.queue(), line_.span());
   if (!phases_.in(Phase::drain))
     if (const auto answer = QueueAnswer::to_standing(now, line_)) phases_.carry_out(*answer, now);
-  if (!competing()) phases_.step(now, in_flight_bytes);
+  if (!reacting()) phases_.step(now, in_flight_bytes);
 }
 
 RateView MeasuredLaw::view() const {

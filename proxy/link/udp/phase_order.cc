@@ -16,6 +16,7 @@ PhaseOrder::PhaseOrder(const Terms& terms, LineModel& line)
       line_(line),
       start_(terms.packet_bytes, terms.max_rate),
       cruise_(terms.seed),
+      follow_(terms.packet_bytes),
       compete_(terms.packet_bytes) {}
 
 void PhaseOrder::begin_unknown(TimePoint now) { begin({Phase::train}, now); }
@@ -38,7 +39,7 @@ void PhaseOrder::begin_after(double rate, std::uint16_t first_epoch, TimePoint n
 // ---- The present phase.
 
 LineModel::Use PhaseOrder::use() const {
-  LineModel::Use use{.competes = competing()};
+  LineModel::Use use{.competes = reacting()};
   if (knows_rate()) use.capacity = capacity_.value();
   return use;
 }
@@ -54,6 +55,7 @@ std::uint64_t PhaseOrder::window() const {
   const double more = std::clamp(line_.rate() * seconds(kMostAhead), line_.packets(4),
                                  line_.packets(StartRamp::kTrainPackets));
   if (competing()) return static_cast<std::uint64_t>(line_.packets(compete_.window_packets()));
+  if (following()) return static_cast<std::uint64_t>(follow_.window(line_));
   const double way = seconds(line_.watch.longest_base_rtt());
   const double aggregation = seconds(25ms);  // an ACK may come so much later, for many packets
   return static_cast<std::uint64_t>(line_.rate() * ((in(Phase::ramp) ? 4 : 2.5) * way + aggregation) + more);
@@ -87,13 +89,26 @@ void PhaseOrder::on_start(const RateSample& sample) {
   drain(sample.now);
 }
 
+void PhaseOrder::on_following(const RateSample& sample, bool new_round) {
+  follow_.on_sample(sample, line_, new_round);
+  switch (follow_.next(sample.now, line_)) {
+    case FollowPhase::Next::stay:
+      return;
+    case FollowPhase::Next::compete:
+      return begin(compete_.begin(sample.now, line_, capacity_.value()), sample.now);
+    case FollowPhase::Next::stop:
+      stop_reacting(sample.now);
+      return line_.standing.give_way_no_more(sample.now);
+  }
+}
+
 void PhaseOrder::on_competing(const RateSample& sample, bool new_round) {
   compete_.on_sample(sample, line_, capacity_.value(), new_round);
   for (const Phase phase : {Phase::compete, Phase::look}) {  // a look may be over as it begins
     if (!in(phase)) continue;
     const auto plan = compete_.next(sample.now, experiments_, line_);
     if (!plan) continue;
-    if (plan->phase == Phase::drain) return stop_competing(sample.now);
+    if (plan->phase == Phase::drain) return stop_reacting(sample.now);
     begin(*plan, sample.now);
   }
 }
@@ -112,7 +127,7 @@ bool PhaseOrder::on_measured(const RateSample& sample, double rate) {
 void PhaseOrder::on_longer_path(TimePoint now) {
   if (starting()) return;
   if (const auto slower = line_.undo_doubt()) capacity_.set(*slower);
-  if (competing()) return stop_competing(now);
+  if (reacting()) return stop_reacting(now);
   line_.standing.forget_giving_way();
   line_.standing.forget_mean(now);
   cruise(now);
@@ -163,6 +178,7 @@ void PhaseOrder::next_phase(TimePoint now) {
       return cruise(now);
     case Phase::train:
     case Phase::ramp:
+    case Phase::follow:
     case Phase::compete:
     case Phase::look:
       return;
@@ -219,7 +235,7 @@ void PhaseOrder::begin_anew(TimePoint now) {
   begin({Phase::train}, now);
 }
 
-void PhaseOrder::stop_competing(TimePoint now) {
+void PhaseOrder::stop_reacting(TimePoint now) {
   line_.standing.forget_giving_way();
   line_.standing.forget_mean(now);
   line_.sharing.forget();
@@ -246,8 +262,8 @@ void PhaseOrder::carry_out(const QueueAnswer& answer, TimePoint now) {
       line_.set_rate(answer.rate);
       probe_.stop_growing();
       return drain(now);
-    case QueueAnswer::Kind::compete:
-      return begin(compete_.begin(now, line_, capacity_.value()), now);
+    case QueueAnswer::Kind::follow:
+      return begin(follow_.begin(now, line_), now);
     case QueueAnswer::Kind::ease:
       return cruise_.ease(now, line_);
   }

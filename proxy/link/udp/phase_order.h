@@ -9,6 +9,7 @@
 #include "proxy/link/udp/drain_phase.h"
 #include "proxy/link/udp/experiments.h"
 #include "proxy/link/udp/first_measurement.h"
+#include "proxy/link/udp/follow_phase.h"
 #include "proxy/link/udp/line_model.h"
 #include "proxy/link/udp/lost_rate.h"
 #include "proxy/link/udp/probe_phase.h"
@@ -42,6 +43,9 @@ class PhaseOrder {
   bool in(Phase phase) const { return experiments_.in(phase); }
   bool starting() const { return in(Phase::train) || in(Phase::ramp); }
   bool competing() const { return in(Phase::compete) || in(Phase::look); }
+  bool following() const { return in(Phase::follow); }
+  // Neither plans its phases: each sample sets the rate.
+  bool reacting() const { return competing() || following(); }
   // The rate found at the start was measured.
   bool knows_rate() const { return !starting() && !first_.pending(); }
   LineModel::Use use() const;
@@ -52,6 +56,7 @@ class PhaseOrder {
   // ---- What a sample says to it. The line's model has it already.
   void note(const RateSample& sample);  // every sample, first
   void on_start(const RateSample& sample);
+  void on_following(const RateSample& sample, bool new_round);
   void on_competing(const RateSample& sample, bool new_round);
   // While settled: a measurement. Returns false if it shows nothing about the rate found at the start.
   bool on_measured(const RateSample& sample, double rate);
@@ -60,11 +65,11 @@ class PhaseOrder {
   // What the law did about the queue that was none is undone.
   void on_longer_path(TimePoint now);
   // Something was learnt of the line since the beginning.
-  bool has_learnt() const { return measured_ || probe_.learnt_by_piece() || competing(); }
+  bool has_learnt() const { return measured_ || probe_.learnt_by_piece() || reacting(); }
 
   // ---- What follows.
   void on_send(TimePoint now, std::uint64_t bytes);
-  // When it is time; not while starting or competing.
+  // When it is time; not while starting or reacting.
   void step(TimePoint now, std::uint64_t in_flight_bytes);
   bool may_drain(TimePoint now) const { return drain_.may_begin(now) && !in(Phase::drain); }
   void carry_out(const QueueAnswer& answer, TimePoint now);
@@ -77,7 +82,7 @@ class PhaseOrder {
   void probe(TimePoint now);
   void drain(TimePoint now) { begin(drain_.begin(now, line_), now); }
   void begin_anew(TimePoint now);
-  void stop_competing(TimePoint now);
+  void stop_reacting(TimePoint now);
 
   void wait_for_answer(TimePoint now);
   void next_phase(TimePoint now);
@@ -95,6 +100,7 @@ class PhaseOrder {
   ProbePhase probe_;
   TestPhase test_;
   DrainPhase drain_;
+  FollowPhase follow_;
   CompetePhase compete_;
 
   LostRate lost_;

@@ -35,7 +35,7 @@ std::optional<QueueAnswer> QueueAnswer::to_standing(TimePoint now, LineModel& li
   if (!busy || line.watch.doubts() || !line.standing.persists(now, line.queue_target(), line.span()) ||
       !line.overflows())
     return std::nullopt;
-  if (!line.standing.may_give_way(now, line.span())) return QueueAnswer{Kind::compete};
+  if (!line.standing.may_give_way(now, line.span())) return QueueAnswer{Kind::follow};
   return QueueAnswer{Kind::give_way, std::min(line.rate(), *busy)};
 }
 

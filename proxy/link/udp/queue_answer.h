@@ -13,7 +13,7 @@ struct QueueAnswer {
   enum class Kind : std::uint8_t {
     standstill,  // the line stood still: its queue drains, and its rate stays
     give_way,    // the queue drains, and the law continues at `rate`
-    compete,     // with the traffic that fills the queue
+    follow,      // the line's rate as it varies, or find out that others fill the queue
     ease,        // a little slower
   };
   Kind kind = Kind::ease;

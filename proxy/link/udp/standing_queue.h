@@ -40,10 +40,15 @@ class StandingQueue {
     gave_way_at_ = now;
   }
   void forget_giving_way() { gave_way_ = 0; }
+  // A queue that returns soon is not answered in this way.
+  void give_way_no_more(TimePoint now) {
+    gave_way_ = kGiveWay;
+    gave_way_at_ = now;
+  }
 
  private:
   static constexpr int kGaveWayFor = 40;       // spans for which backing off is remembered
-  static constexpr unsigned kGiveWay = 2;      // times to back off before the law competes
+  static constexpr unsigned kGiveWay = 2;      // times to back off before the law follows or competes
   static constexpr unsigned kStandstills = 8;  // that count as stalls, in the same time
 
   BusyRate busy_;

@@ -145,7 +145,7 @@ constexpr const char* kManaged = "0 rate=51.84mbit delay=20ms queue=300ms aqm=";
 
 }  // namespace
 
-void changing_lines(std::uint64_t seeds) {
+void changing_lines(std::uint64_t seeds, const std::string& only) {
   const std::vector<Row> rows{
       {"RTT 20, 120, 20 ms", "0 rate=51.84mbit delay=10ms\n20 delay=60ms\n40 delay=10ms\n"},
       {"RTT 50, 600, 50 ms", "0 rate=51.84mbit delay=25ms\n20 delay=300ms\n40 delay=25ms\n"},
@@ -186,7 +186,8 @@ void changing_lines(std::uint64_t seeds) {
       {"a CUBIC flow comes and goes, RTT 40 ms", "0 rate=51.84mbit delay=20ms\n", Beside::comes},
       {"4 CUBIC downloads of 100 kB a second", "0 rate=51.84mbit delay=20ms\n", Beside::many_short},
   };
-  for (const Row& row : rows) print(row, seeds);
+  for (const Row& row : rows)
+    if (std::string(row.name).find(only) != std::string::npos) print(row, seeds);
 }
 
 }  // namespace longhaul::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the figures of the UDP carrier that are measured in virtual time, each with its goal. Arguments
-// choose groups by name; --seeds N, --quick, --first SEED, --trace.
+// choose groups by name; --seeds N, --quick, --first SEED, --trace, --only WORDS.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -24,6 +24,7 @@ struct Options {
   std::uint64_t first = 1;  // seed of the schedules
   bool quick = false;
   bool trace = false;  // of the schedules
+  std::string only;    // of the changing lines, those whose name contains it
   std::vector<std::string> groups;
 };
 Options options;
@@ -345,7 +346,7 @@ constexpr Group kGroups[] = {
     {"standstill", standstill},
     {"sharing", sharing},
     {"wrong", wrong_rates},
-    {"changing", [] { changing_lines(options.seeds); }},
+    {"changing", [] { changing_lines(options.seeds, options.only); }},
     {"slow", [] { slow_lines(options.seeds); }},
     {"restart", [] { restarts(options.seeds); }},
     {"paths", [] { two_paths(options.seeds); }},
@@ -369,14 +370,18 @@ int main(int count, char** arguments) {
       options.seeds = std::strtoull(arguments[++i], nullptr, 10);
     } else if (argument == "--trace") {
       options.trace = true;
+    } else if (argument == "--only" && i + 1 < count) {
+      options.only = arguments[++i];
     } else if (argument == "--first" && i + 1 < count) {
       options.first = std::strtoull(arguments[++i], nullptr, 10);
     } else if (std::any_of(std::begin(kGroups), std::end(kGroups),
                            [&](const Group& group) { return argument == group.name; })) {
       options.groups.push_back(argument);
     } else {
-      std::fprintf(stderr, "usage: %s [--quick] [--seeds N] [--first SEED] [--trace] [GROUP]...\ngroups:",
-                   arguments[0]);
+      std::fprintf(
+          stderr,
+          "usage: %s [--quick] [--seeds N] [--first SEED] [--trace] [--only WORDS] [GROUP]...\ngroups:",
+          arguments[0]);
       for (const Group& group : kGroups) std::fprintf(stderr, " %s", group.name);
       std::fprintf(stderr, "\n");
       return 2;

@@ -59,6 +59,12 @@ TEST_CASE("a competing sender grows until a full queue drops, and then gives way
   CHECK(race.competition.window_packets() >= after);
 }
 
+TEST_CASE("a competing sender keeps a few packets in flight, however slow it was before") {
+  Race race;
+  race.competition.begin(race.now, race.watch, 0, 100, kSpanOfRace);
+  CHECK(race.competition.window_packets() >= 4);
+}
+
 TEST_CASE("it competes no longer when no queue was seen for some time") {
   Race race;
   race.see_for(1s, 1ms);

@@ -40,7 +40,8 @@ TEST_CASE("experiments that are long ago, or never were, are not found") {
 }
 
 TEST_CASE("losses count only where no queue of the sender's own making may overflow") {
-  for (const Phase phase : {Phase::drain, Phase::ramp, Phase::burst}) CHECK_FALSE(measures_loss(phase));
+  for (const Phase phase : {Phase::drain, Phase::ramp, Phase::burst, Phase::follow})
+    CHECK_FALSE(measures_loss(phase));
   for (const Phase phase : {Phase::cruise, Phase::up, Phase::down, Phase::test, Phase::compete})
     CHECK(measures_loss(phase));
   CHECK(level_of(Phase::up) == LossByRate::Level::high);
@@ -49,6 +50,6 @@ TEST_CASE("losses count only where no queue of the sender's own making may overf
   CHECK(std::string(name_of(Phase::train)) == "train");
   CHECK(std::string(name_of(Phase::rest)) == "rest");
   for (const Phase phase :
-       {Phase::train, Phase::ramp, Phase::drain, Phase::test, Phase::compete, Phase::look})
+       {Phase::train, Phase::ramp, Phase::drain, Phase::test, Phase::follow, Phase::compete, Phase::look})
     CHECK_FALSE(is_settled(phase));
 }

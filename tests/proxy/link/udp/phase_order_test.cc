@@ -21,7 +21,7 @@ struct OrderedLine : PhaseLine {
     std::vector<Phase> seen{phases.present().phase()};
     for (const TimePoint end = now + time; now < end;) {
       pass(queue, 1ms);
-      if (!phases.starting() && !phases.competing()) phases.step(now, 1'000'000);
+      if (!phases.starting() && !phases.reacting()) phases.step(now, 1'000'000);
       if (!phases.in(seen.back())) seen.push_back(phases.present().phase());
     }
     return seen;
@@ -133,10 +133,21 @@ TEST_CASE("giving way drains the queue, and continues at the lower rate") {
 TEST_CASE("competing ends when the path turns out to be longer, and its losses are forgotten") {
   OrderedLine at;
   at.phases.begin_remembered(at.now);
-  at.phases.carry_out({AnswerKind::compete}, at.now);
+  at.phases.carry_out({AnswerKind::follow}, at.now);
+  CHECK(at.phases.following());
+  CHECK_FALSE(at.phases.competing());
+  // The queue stays, however little is sent.
+  for (std::uint64_t i = 0; i < 20 && at.phases.following(); ++i, at.now += 200ms) {
+    RateSample stays = at.measured(kPhaseRate);
+    stays.rtt = 2 * kPhaseRtt;
+    stays.forward_delay = 3 * kPhaseRtt / 2;
+    at.line.on_sample(stays, at.phases.use());
+    at.phases.on_following(stays, true);
+  }
   CHECK(at.phases.competing());
   CHECK(at.phases.use().competes);
   CHECK(at.phases.has_learnt());
+  at.pass(0ms, 300ms);
   std::vector<EpochTally> tallies;
   at.phases.note(with_losses(at, tallies));
   CHECK(at.line.tests.losses().total_loss() > 0);

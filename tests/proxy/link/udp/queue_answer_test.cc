@@ -75,7 +75,7 @@ TEST_CASE("the sender eases for a queue that grew, and waits for the rate of one
   CHECK_FALSE(QueueAnswer::to_excess(sudden.now, sudden.line));
 }
 
-TEST_CASE("a queue that persists is given way to twice, and then competed with") {
+TEST_CASE("a queue that persists is given way to twice, and then followed") {
   EmptyLine at;
   at.grow(kLongQueue, kPhaseRate / 2);
   CHECK_FALSE(QueueAnswer::to_standing(at.now, at.line));  // it may leave again
@@ -87,7 +87,7 @@ TEST_CASE("a queue that persists is given way to twice, and then competed with")
     CHECK(answer->rate == Approx(kPhaseRate / 2).epsilon(0.05));
     at.line.standing.on_gave_way(at.now);
   }
-  CHECK(QueueAnswer::to_standing(at.now, at.line)->kind == AnswerKind::compete);
+  CHECK(QueueAnswer::to_standing(at.now, at.line)->kind == AnswerKind::follow);
 }
 
 TEST_CASE("giving way never raises the rate") {

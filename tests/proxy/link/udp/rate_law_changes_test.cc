@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two laws on lines whose rate or delay changes, or that are cut.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
 
 #include "law_on_line.h"
 #include "tests/sweep.h"
@@ -115,6 +117,37 @@ TEST_CASE("the law follows a line that becomes a little slower even if packets a
             const double late = std::chrono::duration<double, std::milli>(jitter).count();
             CHECK(run.rtt_p99() < run.rtt_limit() + 1.5 * late + 5);
           }
+}
+
+TEST_CASE("a line whose rate varies all the time, as a radio's, is used well with a short queue") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const std::uint64_t seed : seeds(3)) {
+      INFO("law " << static_cast<int>(law) << ", seed " << seed);
+      constexpr double kMost = 12e6;
+      constexpr Duration kEach = 100ms;
+      Path path{.bits = kMost / 2, .rtt = 50ms, .queue_bytes = 750'000};
+      Run run(path, law, kMost, seed);
+      run.network.run_for(2s);
+      std::minstd_rand random(static_cast<std::minstd_rand::result_type>(seed));
+      std::normal_distribution<double> step(0, 760e3);
+      const auto vary = [&](Duration time) {
+        double mean = 0;
+        for (Duration passed = 0s; passed < time; passed += kEach) {
+          const double bits = path.bits + step(random);  // reflected at both ends
+          path.bits = std::max(bits > kMost ? 2 * kMost - bits : std::abs(bits), 200e3);
+          run.change(path);
+          run.network.run_for(kEach);
+          mean += path.bits * seconds(kEach) / seconds(time);
+        }
+        return mean;
+      };
+      (void)vary(20s);
+      run.flow.sender.reset_rtt();
+      const TimePoint from = run.network.now();
+      const double mean = vary(40s);
+      CHECK(run.flow.rate(from, run.network.now()) > 0.9 * mean);
+      CHECK(run.flow.sender.rtt_ms().percentile(50) < 50 + 50);
+    }
 }
 
 TEST_CASE("a line is found again after packets were spaced wider than its round trip") {
