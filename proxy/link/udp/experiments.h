@@ -26,7 +26,7 @@ enum class Phase : std::uint8_t {
 };
 
 const char* name_of(Phase phase);
-// Whether the line's rate is known, and the law does not compete with other traffic.
+// Whether the line's rate is known, and the law neither follows the line nor competes with other traffic.
 bool is_settled(Phase phase);
 // Whether losses in this phase show something about the rate: not while a queue of our own may overflow.
 bool measures_loss(Phase phase);

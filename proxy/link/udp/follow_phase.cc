@@ -10,9 +10,10 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr double kSlowest = 0.4, kFastest = 2;  // of the rate at which packets arrive
-constexpr double kFewestKept = 2;               // packets in the queue
+constexpr Duration kLeastKept = 25ms, kMostKept = 50ms;  // of a queue
+constexpr double kFewestKept = 2;                        // packets in it
 constexpr double kMostWindow = 6;               // packets beyond what the rate and the kept queue need
+constexpr double kSlowest = 0.4, kFastest = 2;  // of the rate at which packets arrive
 
 // A line whose rate falls has a queue that is too long for some round trips. Only a queue that others fill
 // stays, however much less is sent.
@@ -22,15 +23,26 @@ unsigned signs_of_others(Duration queue, Duration target) {
   if (queue > target * 11 / 10) return 2;
   return queue > target ? 1 : 0;
 }
+constexpr double kFewestInRound = 4;  // with fewer in a round trip, the packets are the queue
 
 // A queue that overflows again and again is not that of a sender that keeps it short.
 constexpr std::uint32_t kLatestRounds = 0xFFF;
 constexpr int kLossyRounds = 3;
 constexpr double kFewestAcked = 8;  // packets: when a line stands still, all that comes then may be lost
 
+// Arrivals include a standstill for a while, and then show next to nothing of the line's rate.
+constexpr int kStandstillSpans = 4;
+constexpr Duration kTrying = 2s;
+constexpr unsigned kTriedRounds = 3;
+constexpr double kTriedPackets = 4;  // in each of:
+constexpr Duration kTriedEach = 50ms;
+
 constexpr double kSteady = 1.25;  // the most by the least that arrived
 constexpr Duration kSteadyTime = 8s;
-constexpr int kSteadySpans = 60, kStandstillSpans = 8;
+constexpr int kSteadySpans = 60;
+constexpr Duration kNeverShort = 20s;  // the base delay may be forgotten: the queue has to drain
+// Samples that show no rate: there was too little to send, or too little arrived.
+constexpr unsigned kTooLittle = 40, kLimited = 5;
 
 Duration steady_time(const LineModel& line) {
   return std::max<Duration>(kSteadyTime, kSteadySpans * line.span());
@@ -38,76 +50,93 @@ Duration steady_time(const LineModel& line) {
 }  // namespace
 
 Duration FollowPhase::target(const LineModel& line) const {
-  // Where a packet takes longer than that, a queue of one says nothing.
+  const Duration least = std::clamp(line.watch.base_rtt() / 2, kLeastKept, kMostKept);
   const Duration packets =
       most_.value() ? LineModel::times(1s, std::min(kFewestKept * packet_bytes_ / *most_.value(), 1.))
                     : Duration{0};
-  return std::max(std::clamp<Duration>(line.watch.base_rtt() / 2, 25ms, 50ms), packets) +
-         line.watch.usual_pause();
+  return std::max(least, packets) + line.watch.usual_pause();
 }
 
-Plan FollowPhase::begin(TimePoint now, const LineModel& line) {
+Plan FollowPhase::begin(TimePoint now) {
   *this = FollowPhase(packet_bytes_);
-  least_.set_window(steady_time(line));
-  most_.set_window(steady_time(line));
-  steady_since_ = measured_at_ = now;
+  since_ = measured_at_ = short_at_ = now;
   return {Phase::follow};
 }
 
 void FollowPhase::on_sample(const RateSample& sample, LineModel& line, bool new_round) {
   acked_ += static_cast<double>(sample.acked_bytes);
   lost_ += static_cast<double>(sample.lost_bytes) - static_cast<double>(sample.spurious_bytes);
-  least_queue_ = std::min(least_queue_.value_or(line.watch.queue()), line.watch.queue());
+  if (sample.forward_delay && LineWatch::is_full(sample)) on_queue(sample.now, line);
   if (new_round) on_round(line);
-  if (!sample.delivery) return;
-  if (sample.delivery->application_limited) {
-    if (!too_little_since_) too_little_since_ = sample.now;
-    return;
-  }
-  too_little_since_.reset();
-  const double time = seconds(sample.delivery->arrival_interval);
-  const double arrived = static_cast<double>(sample.delivery->delivered_bytes) / time;
-  on_arrivals(sample.now, arrived / (1 - std::min(line.tests.harmless_loss(), 0.6)), new_round, line);
+  if (sample.delivery && !sample.delivery->application_limited)
+    on_arrivals(sample, new_round, line);
+  else
+    too_little_ += sample.delivery ? kLimited : 1;
+}
+
+void FollowPhase::on_queue(TimePoint now, const LineModel& line) {
+  const Duration queue = line.watch.queue();
+  least_queue_ = std::min(least_queue_.value_or(queue), queue);
+  if (queue < target(line) / 4) short_at_ = now;
 }
 
 void FollowPhase::on_round(const LineModel& line) {
-  const unsigned signs = signs_of_others(*least_queue_, target(line));
-  signs_of_others_ = signs > 0 ? signs_of_others_ + signs : 0;
+  if (least_queue_ && acked_ >= kFewestInRound * packet_bytes_) {
+    const unsigned signs = signs_of_others(*least_queue_, target(line));
+    // A path that has become longer, and a line that is tried at more than its rate, keep their delay, too.
+    const bool explained = line.watch.doubts() || (tries_ && tried_rounds_++ < kTriedRounds);
+    if (signs == 0) signs_of_others_ = tried_rounds_ = 0;
+    if (!explained) signs_of_others_ += signs;
+  }
   least_queue_.reset();
   const double usual = line.tests.harmless_loss() * (acked_ + lost_);
-  const bool lossy = lost_ > usual + 4 * std::sqrt(usual * packet_bytes_) + packet_bytes_ && lost_ < acked_ &&
-                     acked_ > kFewestAcked * packet_bytes_;
+  loses_ = lost_ > usual + 4 * std::sqrt(usual * packet_bytes_) + packet_bytes_;
+  const bool lossy = loses_ && lost_ < acked_ && acked_ > kFewestAcked * packet_bytes_;
   lossy_rounds_ = (lossy_rounds_ << 1 | (lossy ? 1U : 0U)) & kLatestRounds;
   acked_ = lost_ = 0;
 }
 
-void FollowPhase::on_arrivals(TimePoint now, double rate, bool new_round, LineModel& line) {
-  if (now - measured_at_ > kStandstillSpans * line.span()) steady_since_ = now;
+void FollowPhase::on_arrivals(const RateSample& sample, bool new_round, LineModel& line) {
+  const TimePoint now = sample.now;
+  const DeliveryRate& delivery = *sample.delivery;
+  const double harmless = std::min(line.tests.harmless_loss(), 0.6);
+  const double rate =
+      static_cast<double>(delivery.delivered_bytes) / seconds(delivery.arrival_interval) / (1 - harmless);
+  if (now - measured_at_ > kStandstillSpans * line.span()) since_ = stood_still_at_ = now;
   measured_at_ = now;
+  too_little_ = 0;
   if (arrivals_ <= 0) arrivals_ = rate;
   if (new_round) arrivals_ += (rate - arrivals_) / 4;
+  least_.set_window(steady_time(line));
+  most_.set_window(steady_time(line));
   least_.add(now, arrivals_);
   most_.add(now, arrivals_);
+  if (line.watch.doubts()) return;
 
   // The queue is to have its length a round trip from now.
   const double queue = seconds(line.watch.queue());
-  const double error = (seconds(target(line)) - queue) / (seconds(line.watch.base_rtt()) + queue);
-  // After a standstill, which arrivals include, a few packets in each round trip find out what is possible.
-  const double few = std::min(4 * packet_bytes_ / 0.05, *most_.value() / 4);
-  line.set_rate(std::max(rate * std::clamp(1 + error, kSlowest, kFastest), few));
+  const double answer = seconds(std::max(line.watch.base_rtt(), kLeastKept)) + queue;
+  const double factor = 1 + (seconds(target(line)) - queue) / answer;
+  // What arrived at once was late; it does not show a line many times as fast.
+  const double most = kFastest * static_cast<double>(delivery.dispatched_bytes) / seconds(delivery.interval);
+  const double wanted = std::min(rate * std::clamp(factor, kSlowest, loses_ ? 1 : kFastest), most);
+  const double tried = std::min(kTriedPackets * packet_bytes_ / seconds(kTriedEach), *most_.value() / 4);
+  tries_ = now - stood_still_at_ < kTrying && tried > wanted;
+  line.set_rate(tries_ ? tried : wanted);
 }
 
 FollowPhase::Next FollowPhase::next(TimePoint now, const LineModel& line) const {
   if (signs_of_others_ >= kSignsOfOthers || std::popcount(lossy_rounds_) >= kLossyRounds)
     return Next::compete;
   const Duration time = steady_time(line);
-  if (too_little_since_ && now - *too_little_since_ > time / 4) return Next::stop;
-  if (now - steady_since_ < time || !least_.value()) return Next::stay;
+  if (too_little_ >= kTooLittle && now - measured_at_ > time / 4) return Next::stop;
+  if (now - short_at_ > std::max(kNeverShort, 2 * time)) return Next::stop;
+  if (now - since_ < time || !least_.value()) return Next::stay;
   return *most_.value() < kSteady * *least_.value() ? Next::stop : Next::stay;
 }
 
 double FollowPhase::window(const LineModel& line) const {
-  return line.rate() * seconds(line.watch.longest_base_rtt() + 2 * target(line)) +
+  return line.rate() * seconds(line.watch.longest_base_rtt() + line.watch.queue_back() + 2 * target(line)) +
          kMostWindow * packet_bytes_;
 }
 

@@ -16,7 +16,7 @@ class FollowPhase {
  public:
   explicit FollowPhase(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes) {}
 
-  Plan begin(TimePoint now, const LineModel& line);
+  Plan begin(TimePoint now);
   // Sets the line's rate. `new_round`: a round trip has passed.
   void on_sample(const RateSample& sample, LineModel& line, bool new_round);
   // What follows; to be called after on_sample().
@@ -31,10 +31,13 @@ class FollowPhase {
 
   // The queue that is kept. It lasts until a faster line is noticed, a round trip later.
   Duration target(const LineModel& line) const;
+  // Bytes per second, the mean of the latest round trips; 0: not measured yet.
+  double arrivals() const { return arrivals_; }
 
  private:
+  void on_queue(TimePoint now, const LineModel& line);
   void on_round(const LineModel& line);
-  void on_arrivals(TimePoint now, double rate, bool new_round, LineModel& line);
+  void on_arrivals(const RateSample& sample, bool new_round, LineModel& line);
 
   std::uint32_t packet_bytes_;
 
@@ -45,12 +48,17 @@ class FollowPhase {
   // ---- Of the latest ones.
   unsigned signs_of_others_ = 0;    // as long as the queue never became as short as it is meant to be
   std::uint32_t lossy_rounds_ = 0;  // a bit for each
-  double arrivals_ = 0;             // bytes per second, the mean
-  WindowedMinimum<double> least_{Duration{0}};  // of that mean, since steady_since_ or for steady_time()
+  bool loses_ = false;              // more than by chance, in the last one
+  double arrivals_ = 0;
+  WindowedMinimum<double> least_{Duration{0}};  // of arrivals_
   WindowedMaximum<double> most_{Duration{0}};
-  TimePoint steady_since_{};  // or later
-  TimePoint measured_at_{};
-  std::optional<TimePoint> too_little_since_;  // to send
+  TimePoint since_{};        // the line has not stood still
+  TimePoint measured_at_{};  // the rate of arrivals
+  TimePoint stood_still_at_{};
+  TimePoint short_at_{};       // the queue was next to nothing
+  unsigned too_little_ = 0;    // samples since then that showed no rate, because there was too little to send
+  bool tries_ = false;         // what a line that has stood still carries
+  unsigned tried_rounds_ = 0;  // since the queue was short enough
 };
 
 }  // namespace longhaul::link::udp

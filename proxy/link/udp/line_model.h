@@ -25,7 +25,7 @@ class LineModel {
 
   struct Use {
     std::optional<double> capacity{};  // bytes per second, ours and others'; nothing while rates are guesses
-    bool competes = false;             // the law competes with traffic that fills queues
+    bool competes = false;             // traffic of others may fill the queue: the law follows or competes
   };
   void on_sample(const RateSample& sample, const Use& use);
 

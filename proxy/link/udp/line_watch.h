@@ -81,6 +81,10 @@ class LineWatch {
     const Duration back = rtt_.above_base() - forward_.above_base();
     return base_rtt() + longer_.rise() + (back > base_rtt() + kLongWhile / 2 ? back : Duration{0});
   }
+  // The queue that acknowledgements wait in, on the way back.
+  Duration queue_back() const {
+    return std::max<Duration>(rtt_.above_base() - forward_.above_base(), Duration{0});
+  }
   // The mean difference of delays from one packet to the next: random delays of hosts and lines.
   Duration variation() const { return forward_.recent.variation(); }
   // How long the line pauses again and again; 0 if it does not.

@@ -91,12 +91,14 @@ void PhaseOrder::on_start(const RateSample& sample) {
 
 void PhaseOrder::on_following(const RateSample& sample, bool new_round) {
   follow_.on_sample(sample, line_, new_round);
+  if (follow_.arrivals() > 0) capacity_.on_carried(follow_.arrivals(), sample.now);
   switch (follow_.next(sample.now, line_)) {
     case FollowPhase::Next::stay:
       return;
     case FollowPhase::Next::compete:
       return begin(compete_.begin(sample.now, line_, capacity_.value()), sample.now);
     case FollowPhase::Next::stop:
+      if (follow_.arrivals() > 0) line_.set_rate(follow_.arrivals());
       stop_reacting(sample.now);
       return line_.standing.give_way_no_more(sample.now);
   }
@@ -239,7 +241,7 @@ void PhaseOrder::stop_reacting(TimePoint now) {
   line_.standing.forget_giving_way();
   line_.standing.forget_mean(now);
   line_.sharing.forget();
-  line_.tests.losses().clear();
+  if (competing()) line_.tests.losses().clear();
   probe_.stop_growing();
   drain(now);
 }
@@ -263,7 +265,7 @@ void PhaseOrder::carry_out(const QueueAnswer& answer, TimePoint now) {
       probe_.stop_growing();
       return drain(now);
     case QueueAnswer::Kind::follow:
-      return begin(follow_.begin(now, line_), now);
+      return begin(follow_.begin(now), now);
     case QueueAnswer::Kind::ease:
       return cruise_.ease(now, line_);
   }

@@ -33,7 +33,8 @@ class StandingQueue {
   }
 
   // ---- Backing off. A persistent queue may be our own, because the line has become slower, or caused by
-  // similar senders that have not settled yet. If it returns each time after backing off, it is neither.
+  // similar senders that have not settled yet. If it returns each time, the line varies, or other
+  // traffic fills its queue.
   bool may_give_way(TimePoint now, Duration span);
   void on_gave_way(TimePoint now) {
     ++gave_way_;

@@ -18,13 +18,14 @@ struct FollowedLine : PhaseLine {
 
   FollowedLine() {
     pass(0ms, 300ms);
-    follow.begin(now, line);
+    follow.begin(now);
   }
   struct Round {
     Duration queue = kPhaseRtt / 2;  // as it is meant to be
     double arrives = kPhaseRate;
     double lost = 0;  // a share
     bool too_little = false;
+    std::uint32_t packet = 1500;  // bytes of each
   };
   // A round trip, in which a packet is acknowledged every 5 ms.
   FollowNext round(const Round& with) {
@@ -37,6 +38,7 @@ struct FollowedLine : PhaseLine {
       at.acked_bytes = static_cast<std::uint64_t>(with.arrives * 0.005 * (1 - with.lost));
       at.lost_bytes = static_cast<std::uint64_t>(with.arrives * 0.005 * with.lost);
       at.delivery->application_limited = with.too_little;
+      at.packet_bytes = with.packet;
       line.on_sample(at, {});
       follow.on_sample(at, line, now == began);
       next = follow.next(now, line);
@@ -79,17 +81,21 @@ TEST_CASE(
   CHECK(at.line.rate() == Approx(0.6 * kPhaseRate).epsilon(0.05));
 }
 
-TEST_CASE("a line that has stood still is tried with a few packets in each round trip") {
+TEST_CASE("a line that has stood still is tried with a few packets, for two seconds") {
   FollowedLine at;
   (void)at.round({});
+  at.now += 1s;
   (void)at.round({.arrives = 1});
-  CHECK(at.line.rate() == Approx(4 * kFollowedPacket / 0.05));
-  SECTION("but not faster than a quarter of what a slow line has shown") {
+  const double tried = 4 * kFollowedPacket / 0.05;
+  CHECK(at.line.rate() == Approx(tried));
+  for (int i = 0; i < 20; ++i) (void)at.round({.arrives = 1});
+  CHECK(at.line.rate() < tried / 10);
+  SECTION("but a slow one not faster than a quarter of what it has shown") {
     FollowedLine slow;
-    for (int i = 0; i < 2; ++i) (void)slow.round({.arrives = 8000});
+    for (int i = 0; i < 2; ++i) (void)slow.round({.arrives = 80'000});
+    slow.now += 1s;
     (void)slow.round({.arrives = 1});
-    CHECK(slow.line.rate() == Approx(2000).epsilon(0.6));
-    CHECK(slow.line.rate() < 4000);
+    CHECK(slow.line.rate() == Approx(20'000).epsilon(0.1));
   }
 }
 
@@ -111,6 +117,13 @@ TEST_CASE("a queue that stays, however much less is sent, is that of others") {
     CHECK(much < little);
     CHECK(very_much < much);
     CHECK(very_much >= 1);
+  }
+  SECTION("not if only packets that are not full are acknowledged: they show no queue") {
+    CHECK(at.rounds({.queue = target * 3 / 2}, 4, FollowNext::compete) == 4);
+    CHECK(at.rounds({.queue = target * 3 / 2, .packet = 100}, 10, FollowNext::compete) == 10);
+  }
+  SECTION("not if too little arrives to tell it from the packets themselves") {
+    CHECK(at.rounds({.queue = target * 9, .arrives = 2'000}, 10, FollowNext::compete) == 10);
   }
   SECTION("not if it is short enough in between") {
     for (int i = 0; i < 5; ++i) {
@@ -137,9 +150,50 @@ TEST_CASE("a line that has become steady is followed no longer, a varying one is
   CHECK(until > 40);
   CHECK(until < 80);
   for (int i = 0; i < 20; ++i) {
-    CHECK(varying.rounds({.arrives = kPhaseRate}, 5, FollowNext::stop) == 5);
+    CHECK(varying.rounds({.queue = 10ms, .arrives = kPhaseRate}, 5, FollowNext::stop) == 5);
     CHECK(varying.rounds({.arrives = kPhaseRate / 2}, 5, FollowNext::stop) == 5);
   }
+}
+
+TEST_CASE("a sender whose queue was never short for long stops, so that the empty line is seen") {
+  FollowedLine at;
+  int passed = 0;
+  FollowNext next = FollowNext::stay;
+  for (; passed < 400 && next == FollowNext::stay; ++passed)
+    next = at.round({.arrives = passed % 10 < 5 ? kPhaseRate : kPhaseRate / 2});
+  CHECK(next == FollowNext::stop);
+  CHECK(passed > 100);
+}
+
+TEST_CASE("while losses are more than usual nothing is sent faster than it arrives") {
+  FollowedLine at;
+  (void)at.round({.queue = 0ms});
+  (void)at.round({.queue = 0ms, .lost = 0.1});
+  (void)at.round({.queue = 0ms});
+  CHECK(at.line.rate() == Approx(kPhaseRate).epsilon(0.05));
+}
+
+TEST_CASE("arrivals that come at once do not show a line many times as fast") {
+  FollowedLine at;
+  (void)at.round({});
+  RateSample sample = at.measured(kPhaseRate);
+  sample.delivery->arrival_interval = sample.delivery->interval / 100;
+  at.line.on_sample(sample, {});
+  at.follow.on_sample(sample, at.line, false);
+  CHECK(at.line.rate() <= 2 * kPhaseRate);
+}
+
+TEST_CASE("acknowledgements that wait on their way back do not count as packets that wait") {
+  FollowedLine at;
+  for (int i = 0; i < 3; ++i) (void)at.round({});
+  const double before = at.follow.window(at.line);
+  for (Duration passed{0}; passed < 300ms; passed += 5ms, at.now += 5ms) {
+    RateSample late = at.measured(kPhaseRate);
+    late.rtt = kPhaseRtt + kPhaseRtt / 2 + 20ms;
+    late.forward_delay = kPhaseRtt / 2 + kPhaseRtt / 2;
+    at.line.on_sample(late, {});
+  }
+  CHECK(at.follow.window(at.line) == Approx(before + at.line.rate() * 0.02).epsilon(0.01));
 }
 
 TEST_CASE("a sender with too little to send follows no longer") {

@@ -139,6 +139,7 @@ TEST_CASE("competing ends when the path turns out to be longer, and its losses a
   // The queue stays, however little is sent.
   for (std::uint64_t i = 0; i < 20 && at.phases.following(); ++i, at.now += 200ms) {
     RateSample stays = at.measured(kPhaseRate);
+    stays.acked_bytes = 15'000;
     stays.rtt = 2 * kPhaseRtt;
     stays.forward_delay = 3 * kPhaseRtt / 2;
     at.line.on_sample(stays, at.phases.use());
@@ -154,6 +155,28 @@ TEST_CASE("competing ends when the path turns out to be longer, and its losses a
   at.phases.on_longer_path(at.now);
   CHECK(at.phases.in(Phase::drain));
   CHECK(at.line.tests.losses().total_loss() == 0);
+}
+
+TEST_CASE("a line that has become steady is probed again at the rate that arrived, and its losses are kept") {
+  OrderedLine at;
+  at.phases.begin_remembered(at.now);
+  std::vector<EpochTally> tallies;
+  at.phases.note(with_losses(at, tallies));
+  const double loss = at.line.tests.losses().total_loss();
+  CHECK(loss > 0);
+  at.phases.carry_out({AnswerKind::follow}, at.now);
+  RateSample steady = at.measured(kPhaseRate / 2);
+  steady.rtt = kPhaseRtt + kPhaseRtt / 4;
+  steady.forward_delay = kPhaseRtt / 2 + kPhaseRtt / 4;
+  for (int i = 0; i < 1000 && at.phases.following(); ++i) {
+    steady.now = at.now += 20ms;
+    at.line.on_sample(steady, at.phases.use());
+    at.phases.on_following(steady, i % 5 == 0);
+  }
+  CHECK(at.phases.in(Phase::drain));
+  CHECK(at.line.rate() == Approx(kPhaseRate / 2 / (1 - loss)).epsilon(0.01));
+  CHECK(at.line.tests.losses().total_loss() == loss);
+  CHECK_FALSE(at.line.standing.may_give_way(at.now, at.line.span()));
 }
 
 TEST_CASE("a queue above the meant one eases the rate, once per round trip") {
