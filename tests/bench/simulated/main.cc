@@ -288,7 +288,7 @@ void sharing() {
       for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) {
         const auto line = line_of(51.84, rtt);
         two.push_back(
-            off(two_pairs({.line = line, .knows = knows, .seed = seed, .warm_up = 15s, .time = 30s})));
+            off(two_pairs({.line = line, .knows = knows, .seed = seed, .warm_up = 20s, .time = 30s})));
         cubic.push_back(
             least(beside_cubic({.line = line, .knows = knows, .seed = seed, .warm_up = 15s, .time = 60s})));
       }
