@@ -33,6 +33,9 @@ constexpr double kFewestAcked = 8;  // packets: when a line stands still, all th
 // Arrivals include a standstill for a while, and then show next to nothing of the line's rate.
 constexpr int kStandstillSpans = 4;
 constexpr Duration kTrying = 2s;
+// A queue that stays empty, although more is sent each time: probing finds a much faster line sooner.
+constexpr int kEmptyRounds = 8;
+constexpr Duration kLeastRound = 500ms;
 constexpr unsigned kTriedRounds = 3;
 constexpr double kTriedPackets = 4;  // in each of:
 constexpr Duration kTriedEach = 50ms;
@@ -59,7 +62,7 @@ Duration FollowPhase::target(const LineModel& line) const {
 
 Plan FollowPhase::begin(TimePoint now) {
   *this = FollowPhase(packet_bytes_);
-  since_ = measured_at_ = short_at_ = now;
+  since_ = measured_at_ = short_at_ = queued_at_ = now;
   return {Phase::follow};
 }
 
@@ -77,17 +80,19 @@ void FollowPhase::on_sample(const RateSample& sample, LineModel& line, bool new_
 void FollowPhase::on_queue(TimePoint now, const LineModel& line) {
   const Duration queue = line.watch.queue();
   least_queue_ = std::min(least_queue_.value_or(queue), queue);
-  if (queue < target(line) / 4) short_at_ = now;
+  if (queue < target(line) / 4)
+    short_at_ = now;
+  else
+    queued_at_ = now;
 }
 
 void FollowPhase::on_round(const LineModel& line) {
-  if (least_queue_ && acked_ >= kFewestInRound * packet_bytes_) {
-    const unsigned signs = signs_of_others(*least_queue_, target(line));
-    // A path that has become longer, and a line that is tried at more than its rate, keep their delay, too.
-    const bool explained = line.watch.doubts() || (tries_ && tried_rounds_++ < kTriedRounds);
-    if (signs == 0) signs_of_others_ = tried_rounds_ = 0;
-    if (!explained) signs_of_others_ += signs;
-  }
+  if (!least_queue_ || acked_ < kFewestInRound * packet_bytes_) return;  // with the next one
+  const unsigned signs = signs_of_others(*least_queue_, target(line));
+  // A path that has become longer, and a line that is tried at more than its rate, keep their delay, too.
+  const bool explained = line.watch.doubts() || (tries_ && tried_rounds_++ < kTriedRounds);
+  if (signs == 0) signs_of_others_ = tried_rounds_ = 0;
+  if (!explained) signs_of_others_ += signs;
   least_queue_.reset();
   const double usual = line.tests.harmless_loss() * (acked_ + lost_);
   loses_ = lost_ > usual + 4 * std::sqrt(usual * packet_bytes_) + packet_bytes_;
@@ -130,6 +135,8 @@ FollowPhase::Next FollowPhase::next(TimePoint now, const LineModel& line) const 
     return Next::compete;
   const Duration time = steady_time(line);
   if (too_little_ >= kTooLittle && now - measured_at_ > time / 4) return Next::stop;
+  if (measured_at_ - queued_at_ > kEmptyRounds * std::max(line.watch.base_rtt(), kLeastRound))
+    return Next::stop;
   if (now - short_at_ > std::max(kNeverShort, 2 * time)) return Next::stop;
   if (now - since_ < time || !least_.value()) return Next::stay;
   return *most_.value() < kSteady * *least_.value() ? Next::stop : Next::stay;

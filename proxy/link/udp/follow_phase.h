@@ -41,7 +41,7 @@ class FollowPhase {
 
   std::uint32_t packet_bytes_;
 
-  // ---- Of this round trip.
+  // ---- Of this round trip, or of several with few packets.
   std::optional<Duration> least_queue_;
   double acked_ = 0, lost_ = 0;  // bytes
 
@@ -56,6 +56,7 @@ class FollowPhase {
   TimePoint measured_at_{};  // the rate of arrivals
   TimePoint stood_still_at_{};
   TimePoint short_at_{};       // the queue was next to nothing
+  TimePoint queued_at_{};      // it was more than that
   unsigned too_little_ = 0;    // samples since then that showed no rate, because there was too little to send
   bool tries_ = false;         // what a line that has stood still carries
   unsigned tried_rounds_ = 0;  // since the queue was short enough

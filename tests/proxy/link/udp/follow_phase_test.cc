@@ -123,7 +123,9 @@ TEST_CASE("a queue that stays, however much less is sent, is that of others") {
     CHECK(at.rounds({.queue = target * 3 / 2, .packet = 100}, 10, FollowNext::compete) == 10);
   }
   SECTION("not if too little arrives to tell it from the packets themselves") {
-    CHECK(at.rounds({.queue = target * 9, .arrives = 2'000}, 10, FollowNext::compete) == 10);
+    const FollowedLine::Round few{.queue = target * 9, .arrives = 2'000};
+    CHECK(at.rounds(few, 10, FollowNext::compete) == 10);
+    CHECK(at.rounds(few, 10, FollowNext::compete) < 10);  // over several round trips there is enough
   }
   SECTION("not if it is short enough in between") {
     for (int i = 0; i < 5; ++i) {
@@ -163,6 +165,14 @@ TEST_CASE("a sender whose queue was never short for long stops, so that the empt
     next = at.round({.arrives = passed % 10 < 5 ? kPhaseRate : kPhaseRate / 2});
   CHECK(next == FollowNext::stop);
   CHECK(passed > 100);
+}
+
+TEST_CASE("a sender whose queue stays empty for long stops, because probing finds a faster line sooner") {
+  FollowedLine at;
+  (void)at.round({});
+  const int until = at.rounds({.queue = 0ms}, 100, FollowNext::stop);
+  CHECK(until > 30);
+  CHECK(until < 50);
 }
 
 TEST_CASE("while losses are more than usual nothing is sent faster than it arrives") {
