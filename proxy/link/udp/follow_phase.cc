@@ -33,12 +33,13 @@ constexpr double kFewestAcked = 8;  // packets: when a line stands still, all th
 // Arrivals include a standstill for a while, and then show next to nothing of the line's rate.
 constexpr int kStandstillSpans = 4;
 constexpr Duration kTrying = 2s;
-// A queue that stays empty, although more is sent each time: probing finds a much faster line sooner.
-constexpr int kEmptyRounds = 8;
-constexpr Duration kLeastRound = 500ms;
 constexpr unsigned kTriedRounds = 3;
 constexpr double kTriedPackets = 4;  // in each of:
 constexpr Duration kTriedEach = 50ms;
+
+// A queue that stays empty, although more is sent each time: probing finds a much faster line sooner.
+constexpr int kEmptyRounds = 8;
+constexpr Duration kLeastRound = 500ms;
 
 constexpr double kSteady = 1.25;  // the most by the least that arrived
 constexpr Duration kSteadyTime = 8s;

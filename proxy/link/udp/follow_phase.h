@@ -23,7 +23,7 @@ class FollowPhase {
   enum class Next : std::uint8_t {
     stay,
     compete,  // others fill the queue
-    stop,     // the line is steady, or there is too little to send
+    stop,     // probing serves better: the line is steady, the queue never or always empty, or little is sent
   };
   Next next(TimePoint now, const LineModel& line) const;
   // Bytes that may be in flight: no more waits for a line that stands still.
@@ -57,7 +57,7 @@ class FollowPhase {
   TimePoint stood_still_at_{};
   TimePoint short_at_{};       // the queue was next to nothing
   TimePoint queued_at_{};      // it was more than that
-  unsigned too_little_ = 0;    // samples since then that showed no rate, because there was too little to send
+  unsigned too_little_ = 0;    // counts samples since measured_at_ that showed no rate
   bool tries_ = false;         // what a line that has stood still carries
   unsigned tried_rounds_ = 0;  // since the queue was short enough
 };

@@ -43,6 +43,7 @@ class MeasuredLaw final : public RateLaw {
   const LossByRate& losses() const { return line_.tests.losses(); }
   // Something that fills queues is on the line: do not give way to it.
   bool competing() const { return phases_.competing(); }
+  // Each sample sets the rate: the law follows the line, or competes.
   bool reacting() const { return phases_.reacting(); }
   // The line drops what is too much for it, without a queue.
   bool policed() const { return line_.tests.is_policed(); }
