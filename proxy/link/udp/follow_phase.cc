@@ -17,11 +17,16 @@ constexpr double kSlowest = 0.4, kFastest = 2;  // of the rate at which packets 
 
 // A line whose rate falls has a queue that is too long for some round trips. Only a queue that others fill
 // stays, however much less is sent.
-constexpr unsigned kSignsOfOthers = 14;
-unsigned signs_of_others(Duration queue, Duration target) {
-  if (queue > 8 * target) return 7;
-  if (queue > target * 11 / 10) return 2;
-  return queue > target ? 1 : 0;
+constexpr double kSignsOfOthers = 14;
+// A long round trip gives the line so much time to recover that its signs count for more: otherwise it would
+// give way for seconds.
+constexpr Duration kCountsOnce = 80ms;
+constexpr double kCountsMost = 3;
+double signs_of_others(Duration queue, Duration target, Duration base_rtt) {
+  const double weight = std::clamp(seconds(base_rtt) / seconds(kCountsOnce), 1., kCountsMost);
+  if (queue > 8 * target) return weight * 7;
+  if (queue > target * 11 / 10) return weight * 2;
+  return queue > target ? weight : 0;
 }
 constexpr double kFewestInRound = 4;  // with fewer in a round trip, the packets are the queue
 
@@ -89,10 +94,13 @@ void FollowPhase::on_queue(TimePoint now, const LineModel& line) {
 
 void FollowPhase::on_round(const LineModel& line) {
   if (!least_queue_ || acked_ < kFewestInRound * packet_bytes_) return;  // with the next one
-  const unsigned signs = signs_of_others(*least_queue_, target(line));
+  const double signs = signs_of_others(*least_queue_, target(line), line.watch.base_rtt());
   // A path that has become longer, and a line that is tried at more than its rate, keep their delay, too.
   const bool explained = line.watch.doubts() || (tries_ && tried_rounds_++ < kTriedRounds);
-  if (signs == 0) signs_of_others_ = tried_rounds_ = 0;
+  if (signs <= 0) {
+    signs_of_others_ = 0;
+    tried_rounds_ = 0;
+  }
   if (!explained) signs_of_others_ += signs;
   least_queue_.reset();
   const double usual = line.tests.harmless_loss() * (acked_ + lost_);

@@ -46,7 +46,7 @@ class FollowPhase {
   double acked_ = 0, lost_ = 0;  // bytes
 
   // ---- Of the latest ones.
-  unsigned signs_of_others_ = 0;    // as long as the queue never became as short as it is meant to be
+  double signs_of_others_ = 0;      // as long as the queue never became as short as it is meant to be
   std::uint32_t lossy_rounds_ = 0;  // a bit for each
   bool loses_ = false;              // more than by chance, in the last one
   double arrivals_ = 0;

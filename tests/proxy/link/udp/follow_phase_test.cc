@@ -15,9 +15,10 @@ constexpr double kFollowedPacket = 1500;
 
 struct FollowedLine : PhaseLine {
   FollowPhase follow{1500};
+  Duration base_rtt;
 
-  FollowedLine() {
-    pass(0ms, 300ms);
+  explicit FollowedLine(Duration rtt = kPhaseRtt) : base_rtt(rtt) {
+    for (int i = 0; i < 3; ++i) (void)round({.queue = 0ms});
     follow.begin(now);
   }
   struct Round {
@@ -30,11 +31,11 @@ struct FollowedLine : PhaseLine {
   // A round trip, in which a packet is acknowledged every 5 ms.
   FollowNext round(const Round& with) {
     FollowNext next = FollowNext::stay;
-    const Duration takes = kPhaseRtt + with.queue;
+    const Duration takes = base_rtt + with.queue;
     for (const TimePoint began = now; now < began + takes && next == FollowNext::stay; now += 5ms) {
       RateSample at = measured(with.arrives);
       at.rtt = takes;
-      at.forward_delay = kPhaseRtt / 2 + with.queue;
+      at.forward_delay = base_rtt / 2 + with.queue;
       at.acked_bytes = static_cast<std::uint64_t>(with.arrives * 0.005 * (1 - with.lost));
       at.lost_bytes = static_cast<std::uint64_t>(with.arrives * 0.005 * with.lost);
       at.delivery->application_limited = with.too_little;
@@ -117,6 +118,13 @@ TEST_CASE("a queue that stays, however much less is sent, is that of others") {
     CHECK(much < little);
     CHECK(very_much < much);
     CHECK(very_much >= 1);
+  }
+  SECTION("after fewer round trips where they are long") {
+    FollowedLine far_away(250ms);
+    const Duration too_long = far_away.follow.target(far_away.line) * 3 / 2;
+    const int long_ones = far_away.rounds({.queue = too_long}, 40, FollowNext::compete);
+    CHECK(long_ones < at.rounds({.queue = target * 3 / 2}, 40, FollowNext::compete));
+    CHECK(long_ones >= 2);
   }
   SECTION("not if only packets that are not full are acknowledged: they show no queue") {
     CHECK(at.rounds({.queue = target * 3 / 2}, 4, FollowNext::compete) == 4);
