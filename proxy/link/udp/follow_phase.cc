@@ -2,8 +2,6 @@
 #include "proxy/link/udp/follow_phase.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 namespace longhaul::link::udp {
 
@@ -15,30 +13,9 @@ constexpr double kFewestKept = 2;                        // packets in it
 constexpr double kMostWindow = 6;               // packets beyond what the rate and the kept queue need
 constexpr double kSlowest = 0.4, kFastest = 2;  // of the rate at which packets arrive
 
-// A line whose rate falls has a queue that is too long for some round trips. Only a queue that others fill
-// stays, however much less is sent.
-constexpr double kSignsOfOthers = 14;
-// A long round trip gives the line so much time to recover that its signs count for more: otherwise it would
-// give way for seconds.
-constexpr Duration kCountsOnce = 80ms;
-constexpr double kCountsMost = 3;
-double signs_of_others(Duration queue, Duration target, Duration base_rtt) {
-  const double weight = std::clamp(seconds(base_rtt) / seconds(kCountsOnce), 1., kCountsMost);
-  if (queue > 8 * target) return weight * 7;
-  if (queue > target * 11 / 10) return weight * 2;
-  return queue > target ? weight : 0;
-}
-constexpr double kFewestInRound = 4;  // with fewer in a round trip, the packets are the queue
-
-// A queue that overflows again and again is not that of a sender that keeps it short.
-constexpr std::uint32_t kLatestRounds = 0xFFF;
-constexpr int kLossyRounds = 3;
-constexpr double kFewestAcked = 8;  // packets: when a line stands still, all that comes then may be lost
-
 // Arrivals include a standstill for a while, and then show next to nothing of the line's rate.
 constexpr int kStandstillSpans = 4;
 constexpr Duration kTrying = 2s;
-constexpr unsigned kTriedRounds = 3;
 constexpr double kTriedPackets = 4;  // in each of:
 constexpr Duration kTriedEach = 50ms;
 
@@ -73,10 +50,9 @@ Plan FollowPhase::begin(TimePoint now) {
 }
 
 void FollowPhase::on_sample(const RateSample& sample, LineModel& line, bool new_round) {
-  acked_ += static_cast<double>(sample.acked_bytes);
-  lost_ += static_cast<double>(sample.lost_bytes) - static_cast<double>(sample.spurious_bytes);
+  others_.on_sample(sample, line);
   if (sample.forward_delay && LineWatch::is_full(sample)) on_queue(sample.now, line);
-  if (new_round) on_round(line);
+  if (new_round) others_.on_round(line, target(line), tries_);
   if (sample.delivery && !sample.delivery->application_limited)
     on_arrivals(sample, new_round, line);
   else
@@ -84,30 +60,10 @@ void FollowPhase::on_sample(const RateSample& sample, LineModel& line, bool new_
 }
 
 void FollowPhase::on_queue(TimePoint now, const LineModel& line) {
-  const Duration queue = line.watch.queue();
-  least_queue_ = std::min(least_queue_.value_or(queue), queue);
-  if (queue < target(line) / 4)
+  if (line.watch.queue() < target(line) / 4)
     short_at_ = now;
   else
     queued_at_ = now;
-}
-
-void FollowPhase::on_round(const LineModel& line) {
-  if (!least_queue_ || acked_ < kFewestInRound * packet_bytes_) return;  // with the next one
-  const double signs = signs_of_others(*least_queue_, target(line), line.watch.base_rtt());
-  // A path that has become longer, and a line that is tried at more than its rate, keep their delay, too.
-  const bool explained = line.watch.doubts() || (tries_ && tried_rounds_++ < kTriedRounds);
-  if (signs <= 0) {
-    signs_of_others_ = 0;
-    tried_rounds_ = 0;
-  }
-  if (!explained) signs_of_others_ += signs;
-  least_queue_.reset();
-  const double usual = line.tests.harmless_loss() * (acked_ + lost_);
-  loses_ = lost_ > usual + 4 * std::sqrt(usual * packet_bytes_) + packet_bytes_;
-  const bool lossy = loses_ && lost_ < acked_ && acked_ > kFewestAcked * packet_bytes_;
-  lossy_rounds_ = (lossy_rounds_ << 1 | (lossy ? 1U : 0U)) & kLatestRounds;
-  acked_ = lost_ = 0;
 }
 
 void FollowPhase::on_arrivals(const RateSample& sample, bool new_round, LineModel& line) {
@@ -133,15 +89,14 @@ void FollowPhase::on_arrivals(const RateSample& sample, bool new_round, LineMode
   const double factor = 1 + (seconds(target(line)) - queue) / answer;
   // What arrived at once was late; it does not show a line many times as fast.
   const double most = kFastest * static_cast<double>(delivery.dispatched_bytes) / seconds(delivery.interval);
-  const double wanted = std::min(rate * std::clamp(factor, kSlowest, loses_ ? 1 : kFastest), most);
+  const double wanted = std::min(rate * std::clamp(factor, kSlowest, others_.loses() ? 1 : kFastest), most);
   const double tried = std::min(kTriedPackets * packet_bytes_ / seconds(kTriedEach), *most_.value() / 4);
   tries_ = now - stood_still_at_ < kTrying && tried > wanted;
   line.set_rate(tries_ ? tried : wanted);
 }
 
 FollowPhase::Next FollowPhase::next(TimePoint now, const LineModel& line) const {
-  if (signs_of_others_ >= kSignsOfOthers || std::popcount(lossy_rounds_) >= kLossyRounds)
-    return Next::compete;
+  if (others_.are_enough()) return Next::compete;
   const Duration time = steady_time(line);
   if (too_little_ >= kTooLittle && now - measured_at_ > time / 4) return Next::stop;
   if (measured_at_ - queued_at_ > kEmptyRounds * std::max(line.watch.base_rtt(), kLeastRound))

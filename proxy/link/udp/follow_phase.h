@@ -4,17 +4,17 @@
 // become steady, or when the queue turns out to be that of other traffic.
 #pragma once
 #include <cstdint>
-#include <optional>
 
 #include "proxy/link/udp/experiments.h"
 #include "proxy/link/udp/line_model.h"
+#include "proxy/link/udp/signs_of_others.h"
 #include "proxy/link/udp/windowed.h"
 
 namespace longhaul::link::udp {
 
 class FollowPhase {
  public:
-  explicit FollowPhase(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes) {}
+  explicit FollowPhase(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes), others_(packet_bytes) {}
 
   Plan begin(TimePoint now);
   // Sets the line's rate. `new_round`: a round trip has passed.
@@ -36,30 +36,20 @@ class FollowPhase {
 
  private:
   void on_queue(TimePoint now, const LineModel& line);
-  void on_round(const LineModel& line);
   void on_arrivals(const RateSample& sample, bool new_round, LineModel& line);
 
   std::uint32_t packet_bytes_;
-
-  // ---- Of this round trip, or of several with few packets.
-  std::optional<Duration> least_queue_;
-  double acked_ = 0, lost_ = 0;  // bytes
-
-  // ---- Of the latest ones.
-  double signs_of_others_ = 0;      // as long as the queue never became as short as it is meant to be
-  std::uint32_t lossy_rounds_ = 0;  // a bit for each
-  bool loses_ = false;              // more than by chance, in the last one
+  SignsOfOthers others_;
   double arrivals_ = 0;
   WindowedMinimum<double> least_{Duration{0}};  // of arrivals_
   WindowedMaximum<double> most_{Duration{0}};
   TimePoint since_{};        // the line has not stood still
   TimePoint measured_at_{};  // the rate of arrivals
   TimePoint stood_still_at_{};
-  TimePoint short_at_{};       // the queue was next to nothing
-  TimePoint queued_at_{};      // it was more than that
-  unsigned too_little_ = 0;    // counts samples since measured_at_ that showed no rate
-  bool tries_ = false;         // what a line that has stood still carries
-  unsigned tried_rounds_ = 0;  // since the queue was short enough
+  TimePoint short_at_{};     // the queue was next to nothing
+  TimePoint queued_at_{};    // it was more than that
+  unsigned too_little_ = 0;  // counts samples since measured_at_ that showed no rate
+  bool tries_ = false;       // what a line that has stood still carries
 };
 
 }  // namespace longhaul::link::udp
