@@ -56,8 +56,8 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
 std::string counted_words(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"ahead_bytes", "read ahead"},
-      {"ahead_used_bytes", "of this used"},
-      {"ahead_wasted_bytes", "of this not used"},
+      {"ahead_used_bytes", "of these used"},
+      {"ahead_wasted_bytes", "of these not used"},
       {"promises_made", "writes acknowledged early"},
       {"promised_bytes", "in these writes"},
       {"promises_kept", "of these acknowledged by the server"},
@@ -68,7 +68,7 @@ std::string counted_words(std::string_view name) {
       {"opens_ahead", "files opened ahead"},
       {"opens_ahead_used", "of them used"},
       {"opens_ahead_wasted", "of them not used"},
-      {"injected", "requests of the module itself"},
+      {"injected", "requests sent by the module itself"},
       {"breaks", "oplock breaks"},
       {"changes_noticed", "changes by others"},
       {"cache_bytes", "served from the cache"},

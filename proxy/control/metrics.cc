@@ -217,7 +217,7 @@ void add_losses(Families& families, const modules::Listed& module) {
                                     "Files with acknowledged writes that may be lost, by cause.");
   for (const auto& [cause, files] : counts.suspected) suspected.sample({{"cause", cause}}, files);
   auto reported = families.counter(of_module(module, "promises_reported_total"),
-                                   "Losses of acknowledged writes reported to a client, by how.");
+                                   "Losses of acknowledged writes reported to a client, by the kind of report.");
   for (const auto& [how, losses] : counts.reported) reported.sample({{"how", how}}, losses);
   families
       .counter(of_module(module, "promises_forgotten_total"),
@@ -274,9 +274,9 @@ Families metric_families(const Status& status, const flows::FlowTable& flows,
     part_limit.sample({{"part", std::string(part.name)}}, part.limit_bytes);
   }
   families.gauge("memory_bytes", "Memory used by all parts together.").sample({}, status.memory_bytes);
-  families.gauge("memory_limit_bytes", "Limit of all memory, with a reserve ([limits] memory).")
+  families.gauge("memory_limit_bytes", "Limit of all memory ([limits] memory), including the reserve.")
       .sample({}, status.memory_limit_bytes);
-  families.gauge("module_memory_bytes", "Memory that application modules use for flows.")
+  families.gauge("module_memory_bytes", "Memory that application modules use for flows, handshakes and connections ahead.")
       .sample({}, status.module_bytes);
   families
       .gauge("memory_short",

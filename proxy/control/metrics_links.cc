@@ -29,7 +29,7 @@ void add_links(Families& families, const Status& status) {
   auto credit = families.gauge("link_credit_bytes", "Bytes that the peer may still send (receive credit).");
   auto retained = families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer.");
   auto carriers =
-      families.counter("link_carriers_total", "Transport connections (tcp and udp) used by the link.");
+      families.counter("link_carriers_total", "TCP connections that carried the link since the start.");
   for (const auto& link : status.links) {
     for (const auto each : {LinkState::never_up, LinkState::up, LinkState::silent, LinkState::down})
       state.sample({{"peer", link.peer}, {"state", to_text(each)}}, link.state == each ? 1.0 : 0.0);

@@ -141,7 +141,7 @@ TEST_CASE("a client's end is told again with its request") {
   }(bench));
 }
 
-TEST_CASE("a client that leaves a connection made ahead without a word causes no other") {
+TEST_CASE("a client that closes a connection made ahead without sending anything causes no other") {
   LinkedBench bench;
   dress(bench, GENERATE(false, true));
   run(bench.io, [](LinkedBench& b) -> asio::awaitable<void> {

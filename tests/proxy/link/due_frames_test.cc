@@ -57,7 +57,7 @@ TEST_CASE("an acknowledgement is written once, however often it becomes due") {
   CHECK(due.acks_of_one_write().empty());
 }
 
-TEST_CASE("of acknowledgements of a hundred thousand streams some kilobytes are written at a time") {
+TEST_CASE("acknowledgements of a hundred thousand streams are written some kilobytes at a time") {
   Due due;
   constexpr std::uint64_t kMany = 100'000;
   for (std::uint64_t n = 1; n <= kMany; ++n) due.due.ack_again(StreamId(n), StreamOffset(n));

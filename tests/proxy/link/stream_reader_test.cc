@@ -67,7 +67,7 @@ struct OneReader : longhaul::link::testing::TableOfStreams, RecordSink {
 
 }  // namespace
 
-TEST_CASE("the peer's data and messages are told of and read in order, and then its end") {
+TEST_CASE("the peer's data and messages are announced and read in order, then its end") {
   OneReader one;
   CHECK(one.reader.open(0).announced_limit() > 100);
   REQUIRE(one.receive(RecordType::data, "before"));

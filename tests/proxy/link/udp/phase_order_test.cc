@@ -94,7 +94,7 @@ TEST_CASE("a remembered rate is lost no sooner than any other") {
   CHECK(at.run(0ms, 5s).back() == Phase::train);
 }
 
-TEST_CASE("a measurement that its first packets cannot have made is none of the rate found") {
+TEST_CASE("a measurement made before the first packets at the rate found arrived says nothing about that rate") {
   OrderedLine at;
   at.phases.begin_unknown(at.now);
   const std::uint16_t train = at.phases.present().number();

@@ -42,7 +42,7 @@ TEST_CASE("http cache: the server does not get bytes that it has, however they a
   CHECK(sent_to_server(out) == "abghi");
 }
 
-TEST_CASE("http cache: what this half says itself is not skipped") {
+TEST_CASE("http cache: bytes that this half sends itself are not skipped") {
   std::deque<modules::Output> out;
   ToServer server(out);
   server.skip(2);
