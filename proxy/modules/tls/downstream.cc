@@ -3,6 +3,7 @@
 
 #include <openssl/err.h>
 
+#include <new>
 #include <utility>
 
 namespace longhaul::tls {
@@ -21,6 +22,8 @@ Downstream::Downstream(std::unique_ptr<Leg> leg, std::shared_ptr<const Policy> p
       memory_(std::move(memory)),
       leg_(std::move(leg)) {
   SSL_set_app_data(leg_->ssl(), static_cast<LegUser*>(this));
+  // The client is shown no better protocol than the server has.
+  if (SSL_set_max_proto_version(leg_->ssl(), server.version()) != 1) throw std::bad_alloc();
 }
 
 int Downstream::on_client_hello(SSL* ssl) {

@@ -102,7 +102,7 @@ Handshakes::Next Handshakes::answer_resumed() {
   const Bytes expected = Bytes(wanted_.protocols).subspan(wanted_.protocols.empty() ? 0 : 1);
   if (!std::ranges::equal(server_->protocol(), expected)) return Next::failed;
   detail_ = "TLS for " + wanted_.name + ", decrypted, resumed" +
-            (wanted_.entry->mint ? ", certificate minted" : "");
+            (wanted_.entry->mint ? ", certificate minted" : "") + ", " + wanted_.entry->table;
   return Next::done;
 }
 
@@ -162,6 +162,7 @@ Handshakes::Next Handshakes::give_keys(Bytes last_said) {
   detail_ = for_twin->version + " for " + wanted_.name + ", decrypted" +
             (wanted_.entry->mint ? ", certificate minted" : "");
   if (!for_twin->suite.empty()) (detail_ += ", ") += for_twin->suite;
+  (detail_ += ", ") += wanted_.entry->table;
   return Next::done;
 }
 

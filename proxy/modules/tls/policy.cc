@@ -126,7 +126,8 @@ config::TextResult<std::string> use_mint(Entry& entry, std::vector<Certificate> 
                                              date_of(X509_get0_notAfter(entry.mint->chain()[0].get()))};
 }
 
-config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuthorities& all_authorities,
+// `number`: its place in the file, from 1 on.
+config::TextResult<Entry> read_entry(const modules::ServerFiles& server, std::size_t number, AllAuthorities& all_authorities,
                                      std::vector<std::string>& lines, std::vector<std::string>& warnings) {
   const auto* certificate = file_of(server, "certificate");
   const auto* key = file_of(server, "key");
@@ -157,6 +158,7 @@ config::TextResult<Entry> read_entry(const modules::ServerFiles& server, AllAuth
               .held = nullptr,
               .mint_held = nullptr,
               .label = {},
+              .table = "[[tls_server]] " + std::to_string(number),
               .stamp = stamp_of(server)};
   hand_out_sessions(entry.to_client.get(), kSessions);  // libssl uses this context, or the initial one
   for (const config::NamePattern& pattern : server.names) (entry.label += entry.label.empty() ? "" : ", ") += pattern.to_text();
@@ -191,7 +193,7 @@ config::TextResult<std::shared_ptr<const modules::Secrets>> Policy::read(std::sp
   auto policy = std::make_shared<Policy>();
   AllAuthorities authorities;
   for (const modules::ServerFiles& server : servers) {
-    auto entry = read_entry(server, authorities, policy->lines_, policy->warnings_);
+    auto entry = read_entry(server, policy->entries_.size() + 1, authorities, policy->lines_, policy->warnings_);
     if (!entry) return entry.error();
     policy->entries_.push_back(*std::move(entry));
   }

@@ -34,7 +34,8 @@ struct Entry {
   const EVP_PKEY* public_key() const {
     return mint ? mint->key() : X509_get0_pubkey(SSL_CTX_get0_certificate(to_client.get()));
   }
-  std::string label;  // for display
+  std::string label;    // for display: its names
+  std::string table;    // the same: "[[tls_server]] 2", the second one in the file
   std::string stamp;  // a digest of the entry: when it changes, sessions of clients become invalid
 };
 

@@ -34,9 +34,11 @@ class Upstream final : private LegUser {
   Leg& leg() { return leg_; }
   // To the server; may be empty. Nothing after last_alert().
   Slice drain();
+  // After `done`: TLS1_2_VERSION or TLS1_3_VERSION.
+  int version() const { return SSL_version(leg_.ssl()); }
   // After `done`: whether the output of drain() is the client's Finished alone, for which the server can wait
   // until the client itself is done (TLS 1.3).
-  bool may_wait() const { return SSL_version(leg_.ssl()) == TLS1_3_VERSION; }
+  bool may_wait() const { return version() == TLS1_3_VERSION; }
   // After `done`, once: the last record, with this fatal alert of the client (LastAlert::seal()). `shaking`:
   // and without the output of drain().
   Slice last_alert(std::uint8_t description, LastAlert::When when);

@@ -195,7 +195,7 @@ TEST_CASE("tls handshakes: a client that has resumed needs the server's alone, w
   BothSides one(BothSides::From::resumed);
   SECTION("the same protocol") {
     CHECK(one.run() == Next::done);
-    CHECK(one.shaking->detail() == "TLS for a.corp, decrypted, resumed");
+    CHECK(one.shaking->detail() == "TLS for a.corp, decrypted, resumed, [[tls_server]] 1");
     CHECK_FALSE(one.shaking->take_client());
   }
   SECTION("another") {

@@ -188,7 +188,7 @@ TEST_CASE("tls mint: who resumes is decrypted only while a certificate could be 
     }
     CHECK(server.is_up == has_name);
     CHECK(far.aborted == !has_name);
-    if (has_name) CHECK(far.module.detail() == "TLS for a.corp, decrypted, resumed, certificate minted");
+    if (has_name) CHECK(far.module.detail() == "TLS for a.corp, decrypted, resumed, certificate minted, [[tls_server]] 1");
     CHECK(far.module.reason() == (has_name ? modules::Reason{} : modules::Reason(reasons::tls_not_minted)));
   }
 }
