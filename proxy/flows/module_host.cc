@@ -206,7 +206,7 @@ void ModuleHost::take(TimePoint now, modules::ToLan output) {
 void ModuleHost::take(TimePoint now, modules::ToStream output) {
   if (!to_stream_.has_reader()) return;  // the StepAside before it was dropped as well
   if (is_mistake(now, to_stream_.has_ended() || to_stream_.passes())) return;
-  to_stream_.write(std::move(output.bytes));
+  to_stream_.write(std::move(output.bytes), output.is_isolated);
 }
 
 // Modules limit the size of their messages; if foreign data makes one too large, only its own flow ends.

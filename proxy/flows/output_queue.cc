@@ -13,8 +13,8 @@ constexpr std::size_t kMinPiece = 256;  // of a message that does not fit
 
 }  // namespace
 
-void OutputQueue::write(Slice bytes) {
-  if (!bytes.empty()) put(Item::Kind::raw, std::move(bytes));
+void OutputQueue::write(Slice bytes, bool isolated) {
+  if (!bytes.empty()) put(isolated ? Item::Kind::isolated : Item::Kind::raw, std::move(bytes));
 }
 
 void OutputQueue::write_message(Slice message) { put(Item::Kind::message, std::move(message)); }
@@ -39,6 +39,7 @@ bool OutputQueue::flush() {
     Item& item = items_.front();
     switch (item.kind) {
       case Item::Kind::raw:
+      case Item::Kind::isolated:
         if (stream_.writer().may_write() == 0) return moved;
         moved = true;
         if (!flush_raw(item)) continue;
@@ -65,14 +66,15 @@ bool OutputQueue::flush() {
 // Returns true when all of it is written.
 bool OutputQueue::flush_raw(Item& item) {
   const std::size_t room = stream_.writer().may_write();
+  const bool isolated = item.kind == Item::Kind::isolated;
   if (room < item.bytes.size()) {
-    stream_.writer().write(item.bytes.sub(0, room));
+    stream_.writer().write(item.bytes.sub(0, room), isolated);
     bytes_ -= room;
     item.bytes = item.bytes.from(room);
     return false;
   }
   bytes_ -= item.bytes.size();
-  stream_.writer().write(std::move(item.bytes));
+  stream_.writer().write(std::move(item.bytes), isolated);
   return true;
 }
 

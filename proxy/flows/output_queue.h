@@ -17,7 +17,7 @@ class OutputQueue {
   explicit OutputQueue(link::Stream& stream) : stream_(stream) {}
 
   // ---- Output, after all earlier output. Output without a reader is dropped.
-  void write(Slice bytes);
+  void write(Slice bytes, bool isolated = false);  // as in StreamWriter
   void write_message(Slice message);
   void step_aside();  // once; only bytes that the half held before may follow
   void end();         // once
@@ -42,7 +42,7 @@ class OutputQueue {
 
  private:
   struct Item {
-    enum class Kind : std::uint8_t { raw, message, aside, end } kind;
+    enum class Kind : std::uint8_t { raw, isolated, message, aside, end } kind;
     Slice bytes;
   };
 

@@ -13,8 +13,15 @@ namespace longhaul::link {
 
 class PendingBlocks {
  public:
-  void write(Bytes plain) { plain_.push_copy(plain); }
-  void write(Slice plain) { plain_.push(std::move(plain)); }
+  // `isolated`: no block has these bytes together with others that are not.
+  void write(Bytes plain, bool isolated = false) {
+    note_isolation(isolated);
+    plain_.push_copy(plain);
+  }
+  void write(Slice plain, bool isolated = false) {
+    note_isolation(isolated);
+    plain_.push(std::move(plain));
+  }
   // Adds a record after the bytes written so far.
   void write_record(Slice wire) {
     record_bytes_ += wire.size();
@@ -29,6 +36,8 @@ class PendingBlocks {
   // The number of plain bytes in the next block; the first block after a pause has at most `first`. 0: a
   // record is next, or nothing waits.
   std::size_t next_block(std::size_t first) const;
+  // Of the bytes in the next block.
+  bool front_is_isolated() const { return front_is_isolated_; }
   // That many contiguous bytes: in place, or gathered in memory that the next call reuses.
   Bytes front(std::size_t bytes) const;
   // Takes at most `most` of the contiguous bytes, without a copy.
@@ -38,7 +47,7 @@ class PendingBlocks {
     drop(piece.size());
     return piece;
   }
-  void drop(std::size_t bytes) { plain_.drop_until(plain_.begin_offset() + bytes); }
+  void drop(std::size_t bytes);
   // A block was made.
   void on_block(std::size_t bytes) { last_block_ = std::max(bytes, last_block_); }
   // The next record in order.
@@ -55,11 +64,24 @@ class PendingBlocks {
     Slice wire;
   };
 
+  void note_isolation(bool isolated);
+
+  std::optional<std::uint64_t> isolation_change() const {
+    if (first_change_ == isolation_changes_.size()) return std::nullopt;
+    return isolation_changes_[first_change_];
+  }
+  // Drops the elements before `first`, when they are all or many of them.
+  template <class Element>
+  static void forget_first(std::vector<Element>& all, std::size_t& first);
+
   SliceQueue plain_;
   std::vector<Record> records_;  // few: module messages, and the end
   std::size_t first_record_ = 0;
   std::size_t record_bytes_ = 0;
   std::size_t last_block_ = 0;  // the largest since the last pause
+  std::vector<std::uint64_t> isolation_changes_;  // positions in plain_
+  std::size_t first_change_ = 0;
+  bool front_is_isolated_ = false, back_is_isolated_ = false;
 };
 
 }  // namespace longhaul::link

@@ -20,14 +20,20 @@ void StreamOutput::use(const config::Features& features) {
              .compression = features.compression};
 }
 
-void StreamOutput::write(Bytes plain) {
+void StreamOutput::write(Bytes plain, bool isolated) {
   context_.retained.add(plain.size());
-  pending_.write(plain);
+  pending_.write(plain, isolated);
 }
 
-void StreamOutput::write(Slice plain) {
+void StreamOutput::write(Slice plain, bool isolated) {
   context_.retained.add(plain.size());
-  pending_.write(std::move(plain));
+  pending_.write(std::move(plain), isolated);
+}
+
+ReductionStages StreamOutput::front_stages() const {
+  ReductionStages stages = stages_;
+  if (pending_.front_is_isolated()) stages.dedup_memory = stages.dedup_disk = false;
+  return stages;
 }
 
 // If blocks are made, each record waits for the blocks of the bytes before it.
@@ -80,9 +86,9 @@ void StreamOutput::encode_next() {
     pending_.on_block(size);
     Bytes plain;
     std::optional<Slice> block;
-    if (reduces()) {
+    if (const ReductionStages stages = front_stages(); reduces(stages)) {
       plain = pending_.front(size);
-      block = blocks_.encode(stages_, plain);
+      block = blocks_.encode(stages, plain);
     }
     if (block) {
       shrinks_ = static_cast<std::uint32_t>(size / block->size());

@@ -26,9 +26,10 @@ class StreamOutput {
   void use(const config::Features& features);
   // Whether plain bytes must be given to write(); if not, they are appended as DATA records. Features may
   // change while bytes wait: the change takes effect after them.
-  bool makes_blocks() const { return blocks_.possible() && (reduces() || !pending_.empty()); }
-  void write(Bytes plain);  // copied
-  void write(Slice plain);
+  bool makes_blocks() const { return blocks_.possible() && (reduces(stages_) || !pending_.empty()); }
+  // `isolated`: other streams' bytes will not refer to these, nor these to theirs.
+  void write(Bytes plain, bool isolated = false);  // copied
+  void write(Slice plain, bool isolated = false);
   // A record, or a part of one, after everything written so far.
   void append(Slice wire);
   // How much may be written, considering the backlog and memory.
@@ -67,7 +68,10 @@ class StreamOutput {
   std::optional<Buffer> take_back(StreamOffset offset);
 
  private:
-  bool reduces() const { return stages_.compression || stages_.dedup_memory || stages_.dedup_disk; }
+  static bool reduces(const ReductionStages& stages) {
+    return stages.compression || stages.dedup_memory || stages.dedup_disk;
+  }
+  ReductionStages front_stages() const;
   void keep(Slice wire);
   void encode_next();
   void send_plain(std::size_t bytes, Bytes gathered);

@@ -36,11 +36,11 @@ std::size_t StreamWriter::may_write() const {
   return static_cast<std::size_t>(room);
 }
 
-void StreamWriter::write(Bytes plain) {
+void StreamWriter::write(Bytes plain, bool isolated) {
   if (!is_open() || plain.empty()) return;
   credit_.on_sent(plain.size());
   if (output_.makes_blocks()) {
-    output_.write(plain);
+    output_.write(plain, isolated);
     return announce();
   }
   while (!plain.empty()) {
@@ -50,12 +50,12 @@ void StreamWriter::write(Bytes plain) {
   }
 }
 
-void StreamWriter::write(Slice plain) {
-  if (plain.size() < kKeptPlain) return write(plain.bytes());
+void StreamWriter::write(Slice plain, bool isolated) {
+  if (plain.size() < kKeptPlain) return write(plain.bytes(), isolated);
   if (!is_open()) return;
   credit_.on_sent(plain.size());
   if (output_.makes_blocks()) {
-    output_.write(std::move(plain));
+    output_.write(std::move(plain), isolated);
     return announce();
   }
   while (!plain.empty()) {

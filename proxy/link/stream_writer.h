@@ -24,8 +24,10 @@ class StreamWriter {
   WriteState state() const { return state_; }
   bool is_open() const { return state_ == WriteState::open; }
   std::size_t may_write() const;  // plain bytes, by credit, backlog and memory
-  void write(Bytes plain);        // at most may_write() bytes; copied
-  void write(Slice plain);        // the same; a large one is not copied
+  // At most may_write() bytes; copied, unless they are many. `isolated`: they share nothing with other
+  // streams' bytes in dictionaries.
+  void write(Bytes plain, bool isolated = false);
+  void write(Slice plain, bool isolated = false);
   // The same without a copy, for bytes that were read into `wire` from `kRecordRoom` on; `memory` is its
   // start. If no blocks are made, the record's head is written before the bytes. At most 64 KiB.
   static constexpr std::size_t kRecordRoom = 8;

@@ -52,6 +52,11 @@ struct ToLan {  // to this side's client or server
 };
 struct ToStream {  // raw bytes of the flow, deduplicated and compressed like any others
   Slice bytes;
+  // Only compressed, with bytes of the same flow as context: no other flow's bytes ever refer to these.
+  bool is_isolated = false;
+  // Nothing but the content of messages. So an outer module can isolate everything else, such as requests'
+  // headers.
+  bool is_content = false;
 };
 struct ToTwin {  // to the other half, at this position in the raw bytes
   Slice message;

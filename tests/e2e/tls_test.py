@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS of listed servers is terminated at the far side and reduced; everything else passes byte for byte."""
 
+import base64
 import contextlib
 import hashlib
 import ssl
@@ -95,6 +96,21 @@ class Tls(PairTest):
             self.assertEqual(self.curl("intranet.corp", "private", "--http1.1"), data)
         self.assertGreater(wan.received, len(data))
         self.assertEqual(self.shown_by("secret.corp"), "pair")
+
+    def test_headers_of_requests_go_into_no_dictionary_and_what_is_uploaded_does(self):
+        headers = [word for seed in range(3) for word in ("--header", f"X-{seed}: {base64.b64encode(made(4500, 40 + seed)).decode()}")]
+        upload = self.lab.scratch / "uploaded"
+        upload.write_bytes(made(400_000, 44))
+        for version in ("--http1.1", "--http2"):
+            with self.subTest(version):
+                sent = []
+                for turn in range(2):
+                    with Wan(self.lab) as wan:
+                        self.curl("intranet.corp", f"put{version}{turn}", version, *headers, "--upload-file", upload)
+                    self.assertEqual((self.nginx.files / f"put{version}{turn}").read_bytes(), upload.read_bytes())
+                    sent.append(wan.sent)
+                self.assertLess(sent[1], 100_000, sent)
+                self.assertGreater(sent[1], 3 * 4500, sent)
 
     @staticmethod
     def only_flow(site):

@@ -74,7 +74,7 @@ void Near::read_requests(TimePoint now) {
         request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(at));
         return requests_pass(reasons::http_not_understood);
       }
-      to_server_.pass(rest.first(*size));
+      to_server_.pass_content(rest.first(*size));
       at += *size;
       continue;
     }

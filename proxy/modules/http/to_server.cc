@@ -6,10 +6,11 @@
 
 namespace longhaul::http {
 
-void ToServer::pass(Bytes bytes) {
+void ToServer::put(Bytes bytes, bool is_content) {
   const std::size_t has = std::min(skipped_, bytes.size());
   skipped_ -= has;
-  if (has < bytes.size()) say(Slice::copy_of(bytes.subspan(has)));
+  if (has < bytes.size())
+    out_.push_back(modules::ToStream{.bytes = Slice::copy_of(bytes.subspan(has)), .is_content = is_content});
 }
 
 void ToServer::step_aside(modules::Reason reason, Bytes rest) {

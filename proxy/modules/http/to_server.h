@@ -18,7 +18,8 @@ class ToServer {
   void skip(std::size_t bytes) { skipped_ += bytes; }
   bool is_skipping() const { return skipped_ > 0; }
 
-  void pass(Bytes bytes);
+  void pass(Bytes bytes) { put(bytes, false); }
+  void pass_content(Bytes bytes) { put(bytes, true); }
   // What the server cannot have: nothing is left to skip, or it is this half's own.
   void say(Slice bytes) { out_.push_back(modules::ToStream{std::move(bytes)}); }
   // From here on, requests pass without the module, after `rest`: those that it has and does not read.
@@ -29,6 +30,8 @@ class ToServer {
   bool has_ended() const { return ended_; }
 
  private:
+  void put(Bytes bytes, bool is_content);
+
   std::deque<modules::Output>& out_;
   std::size_t skipped_ = 0;
   bool stepped_aside_ = false, ended_ = false;

@@ -282,7 +282,8 @@ void Near::open_records(TimePoint now) {
 void Near::read_plaintext() {
   while (auto output = plaintext_->poll_output()) {
     if (auto* client = std::get_if<modules::ToStream>(&*output)) {
-      out_.pass_on(std::move(client->bytes));
+      // Requests' headers have passwords and cookies in them.
+      out_.pass_on(std::move(client->bytes), !client->is_content);
     } else if (auto* server = std::get_if<modules::ToLan>(&*output)) {
       client_->send(std::move(server->bytes));
     } else if (std::holds_alternative<modules::EndStream>(*output)) {

@@ -19,8 +19,10 @@ class Outputs {
     if (!lan_ended_) queue_.push_back(modules::ToLan{std::move(bytes)});
   }
   // Sends a whole frame to the twin, which receives it in Half::frame_from_stream().
-  void pass_on(Slice frame) {
-    if (stream_ == Stream::open) queue_.push_back(modules::ToStream{std::move(frame)});
+  // `isolated`: see modules::ToStream.
+  void pass_on(Slice frame, bool isolated = false) {
+    if (stream_ == Stream::open)
+      queue_.push_back(modules::ToStream{.bytes = std::move(frame), .is_isolated = isolated});
   }
   // Sends a message to the twin, at this position between the frames. `attached` follows as raw bytes, which
   // are reduced like any others; the message contains its length (attached_bytes()).

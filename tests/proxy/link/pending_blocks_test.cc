@@ -57,6 +57,40 @@ TEST_CASE("blocks end where large reads end, so that no bytes are gathered") {
   CHECK(std::count(sizes.begin(), sizes.end(), 64 * 1024) >= 8);
 }
 
+TEST_CASE("no block has isolated bytes together with others") {
+  PendingBlocks pending;
+  pending.write(Buffer(100), true);
+  pending.write(Buffer(50), true);
+  pending.write(Buffer(30));
+  pending.write(slice(20), true);
+  CHECK(pending.front_is_isolated());
+  CHECK(pending.next_block(1400) == 150);
+  pending.drop(120);
+  CHECK(pending.front_is_isolated());
+  CHECK(pending.next_block(1400) == 30);
+  pending.drop(30);
+  CHECK_FALSE(pending.front_is_isolated());
+  CHECK(pending.next_block(1400) == 30);
+  pending.write(Buffer(5));
+  CHECK(pending.take(100).size() == 30);
+  CHECK(pending.front_is_isolated());
+  CHECK(pending.next_block(1400) == 20);
+  SECTION("nor after all were dropped") {
+    pending.clear();
+    pending.write(Buffer(10));
+    CHECK_FALSE(pending.front_is_isolated());
+    CHECK(pending.next_block(1400) == 10);
+  }
+  SECTION("nor when they alternate for long while some always wait") {
+    for (int i = 0; i < 1000; ++i) {
+      pending.write(Buffer(3), i % 2 == 1);
+      pending.drop(pending.next_block(1400));
+      CHECK(pending.front_is_isolated() == (i % 2 == 1));
+      CHECK(pending.next_block(1400) <= 5);
+    }
+  }
+}
+
 TEST_CASE("records keep their position between the bytes") {
   PendingBlocks pending;
   CHECK(pending.empty());

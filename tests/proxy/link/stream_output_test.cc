@@ -54,6 +54,30 @@ TEST_CASE("without a codec, or features that reduce, what is appended is sent as
   CHECK(one.context.retained.bytes() == 0);
 }
 
+TEST_CASE("isolated bytes are only compressed, in blocks of their own") {
+  ToyCodec codec;
+  OneOutput one(&codec);
+  one.output.use({});
+  one.output.write(OneOutput::slice("header"), true);
+  one.output.write(OneOutput::slice("content"));
+  one.send(1);
+  CHECK(codec.sizes == std::vector<std::size_t>{6});
+  CHECK_FALSE(codec.last_stages.dedup_memory);
+  CHECK_FALSE(codec.last_stages.dedup_disk);
+  CHECK(codec.last_stages.compression);
+  one.output.encode_all();
+  CHECK(codec.sizes == std::vector<std::size_t>{6, 7});
+  CHECK(codec.last_stages.dedup_memory);
+  SECTION("and plain where nothing is compressed") {
+    config::Features features;
+    features.compression = false;
+    one.output.use(features);
+    one.output.write(OneOutput::slice("header"), true);
+    one.output.encode_all();
+    CHECK(codec.sizes.size() == 2);
+  }
+}
+
 TEST_CASE("bytes wait until they are sent, and records behind them wait with them") {
   ToyCodec codec;
   OneOutput one(&codec);

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::size_t kFrameHead = 9, kMostRequests = 100, kMostSettings = 32;
 // Types and flags of frames (RFC 9113, section 6).
-constexpr std::uint8_t kHeaders = 1, kPriority = 2, kSettings = 4, kWindowUpdate = 8, kLastType = 9;
+constexpr std::uint8_t kHeaders = 1, kPriority = 2, kSettings = 4, kPushPromise = 5, kWindowUpdate = 8,
+                       kContinuation = 9, kLastType = 9;
 constexpr std::uint8_t kEndStream = 1, kEndHeaders = 4;
 
 struct Frame {
@@ -53,6 +54,14 @@ std::optional<std::size_t> frame_end(Bytes said, std::size_t at) {
     end += size_of(said.subspan(end));
   }
   return end;
+}
+
+bool has_no_headers(Bytes frames) {
+  while (const auto frame = frame_at(frames)) {
+    if (frame->type == kHeaders || frame->type == kPushPromise || frame->type == kContinuation) return false;
+    frames = frames.subspan(frame->size);
+  }
+  return frames.empty();
 }
 
 std::optional<Early> read_early(Bytes said) {

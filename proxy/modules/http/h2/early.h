@@ -16,6 +16,9 @@ inline constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // nullopt while the frame's length is not known.
 std::optional<std::size_t> frame_end(Bytes said, std::size_t at);
 
+// Whether these are whole frames, without a part of a header block.
+bool has_no_headers(Bytes frames);
+
 struct Early {
   std::optional<Session::Settings> settings;  // none after the preface alone
   std::vector<std::pair<StreamId, std::int32_t>>

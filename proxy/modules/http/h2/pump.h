@@ -9,6 +9,7 @@
 #include <deque>
 #include <utility>
 
+#include "proxy/modules/http/h2/early.h"
 #include "proxy/modules/http/h2/streams.h"
 #include "proxy/modules/module.h"
 
@@ -66,7 +67,7 @@ class Pump {
     if (&side == &of(Client::at_lan))
       out_.push_back(modules::ToLan{Slice::copy_of(bytes)});
     else
-      out_.push_back(modules::ToStream{Slice::copy_of(bytes)});
+      out_.push_back(modules::ToStream{.bytes = Slice::copy_of(bytes), .is_content = has_no_headers(bytes)});
   }
 
   std::deque<modules::Output>& out_;

@@ -219,5 +219,25 @@ TEST_CASE("http/2: a server that is none is heard at once") {
   }
 }
 
+TEST_CASE("http/2: frames with parts of header blocks are told from others") {
+  const auto frame = [](char type, std::string content) {
+    return std::string{0, 0, static_cast<char>(content.size()), type, 0, 0, 0, 0, 1} + content;
+  };
+  const auto has_none = [](const std::string& frames) {
+    return has_no_headers(std::as_bytes(std::span(frames)));
+  };
+  const std::string data = frame(0, "content"), settings = frame(4, "");
+  CHECK(has_none(data));
+  CHECK(has_none(settings + data + data));
+  for (const char type : {1, 5, 9}) {
+    CHECK_FALSE(has_none(frame(type, "block")));
+    CHECK_FALSE(has_none(data + frame(type, "block") + data));
+  }
+  // What is not whole frames may be anything.
+  CHECK_FALSE(has_none(data.substr(1)));
+  CHECK_FALSE(has_none(data.substr(0, data.size() - 1)));
+  CHECK_FALSE(has_none(data + data.substr(0, 5)));
+}
+
 }  // namespace
 }  // namespace longhaul::http::h2

@@ -71,3 +71,19 @@ TEST_CASE(
   CHECK(server.has_stepped_aside());
   CHECK(sent_to_server(out) == ">c");
 }
+
+TEST_CASE("http cache: content is told from everything else to the server") {
+  std::deque<modules::Output> out;
+  ToServer server(out);
+  server.pass(bytes_for_server("head"));
+  server.pass_content(bytes_for_server("content"));
+  server.skip(2);
+  server.pass_content(bytes_for_server("more"));
+  server.say(Slice::copy_of(bytes_for_server("question")));
+  server.step_aside({}, bytes_for_server("rest"));
+  std::vector<bool> is_content;
+  for (const modules::Output& each : out)
+    if (const auto* bytes = std::get_if<modules::ToStream>(&each)) is_content.push_back(bytes->is_content);
+  CHECK(is_content == std::vector{false, true, true, false, false});
+  CHECK(sent_to_server(out) == "headcontentrequestion>rest");
+}

@@ -26,6 +26,7 @@ class Watched {
   modules::Module& module;
   std::deque<modules::Output> to_twin;  // bytes, messages and ends, in order
   std::deque<Slice> to_lan;
+  std::string isolated, shared;  // all bytes to the twin, as ToStream says
   bool redialled = false;  // since the user last cleared it
   bool aborted = false, stream_ended = false, lan_ended = false;
   bool steps_aside = false, passes_to_lan = false;  // to the stream, to the LAN
@@ -90,6 +91,8 @@ class Watched {
         check(!stream_ended);
         // Behind stepping aside, nothing but what was held.
         check(!steps_aside || (holds_rest && std::holds_alternative<modules::ToStream>(*output)));
+        if (const auto* raw = std::get_if<modules::ToStream>(&*output))
+          (raw->is_isolated ? isolated : shared).append(as_text(raw->bytes.bytes()));
         if (message) check(!message->message.empty() && message->message.size() <= modules::kMaxTwinMessage);
         if (std::holds_alternative<modules::EndStream>(*output)) stream_ended = true;
         to_twin.push_back(std::move(*output));

@@ -99,6 +99,33 @@ TEST_CASE("tls: pages of decrypted connections are answered from the cache") {
   }
 }
 
+TEST_CASE("tls: requests' headers are isolated from dictionaries, their content is not") {
+  const World world;
+  const std::string request =
+      "POST /page HTTP/1.1\r\nHost: a.corp\r\nCookie: password\r\nContent-Length: 7\r\n\r\ncontent";
+  SECTION("as HTTP is read") {
+    const std::shared_ptr<modules::Instance> http =
+        http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      const Visit visit(world, http, seed, request);
+      REQUIRE(visit.reached > 0);
+      CHECK(visit.twins.near.isolated.find("Cookie: password\r\n") != std::string::npos);
+      CHECK(visit.twins.near.shared.find("password") == std::string::npos);
+      CHECK(visit.twins.near.isolated.find("content") == std::string::npos);
+      CHECK(visit.twins.near.shared.find("content") != std::string::npos);
+    }
+  }
+  SECTION("everything, if it is not read") {
+    const std::shared_ptr<modules::Instance> http =
+        http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+    const Visit visit(world, http, 1, "NO HTTP\r\npassword\r\n\r\nmore");
+    REQUIRE(visit.reached > 0);
+    CHECK(visit.twins.near.isolated.find("password") != std::string::npos);
+    CHECK(visit.twins.near.shared.find("password") == std::string::npos);
+    CHECK(visit.twins.near.shared.find("more") == std::string::npos);
+  }
+}
+
 TEST_CASE("tls: what is stored of a connection in the clear does not answer a decrypted one") {
   const World world;
   const std::shared_ptr<modules::Instance> http = http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
