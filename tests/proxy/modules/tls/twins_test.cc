@@ -28,6 +28,27 @@ TEST_CASE("tls: what client and server say arrives, whatever is cut or late") {
   }
 }
 
+TEST_CASE("tls: a client is offered no newer version than the server has") {
+  const World world;
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    Play play(world, world.real, "a.corp", 1, Play::Until::closed,
+              [version](Play& p) { SSL_CTX_set_max_proto_version(p.server_context.get(), version); });
+    CHECK(play.client.heard == play.answer);
+    CHECK(play.sees(world.shown));
+    CHECK(SSL_version(play.client.ssl()) == version);
+  }
+  SECTION("and fails where it would fail without the pair") {
+    Play play(world, world.real, "a.corp", 1, Play::Until::closed, [](Play& p) {
+      SSL_CTX_set_max_proto_version(p.server_context.get(), TLS1_2_VERSION);
+      SSL_set_min_proto_version(p.client.ssl(), TLS1_3_VERSION);
+    });
+    CHECK_FALSE(play.client.is_up);
+    CHECK(play.redials == 1);
+    CHECK(play.twins.far.module.reason() == modules::Reason(reasons::tls_version));
+    CHECK(play.heard_by_server.ends_with(play.client_says_first));
+  }
+}
+
 TEST_CASE("tls: a server that closes while the client still shakes hands is heard to the end") {
   const World world;
   const auto [cuts, fails] =
