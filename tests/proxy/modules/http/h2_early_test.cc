@@ -229,7 +229,7 @@ TEST_CASE("http/2: frames with parts of header blocks are told from others") {
   const std::string data = frame(0, "content"), settings = frame(4, "");
   CHECK(has_none(data));
   CHECK(has_none(settings + data + data));
-  for (const char type : {1, 5, 9}) {
+  for (const char type : {'\1', '\5', '\11'}) {
     CHECK_FALSE(has_none(frame(type, "block")));
     CHECK_FALSE(has_none(data + frame(type, "block") + data));
   }
