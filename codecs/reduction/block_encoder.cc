@@ -195,7 +195,9 @@ std::optional<std::uint64_t> BlockEncoder::append_history(std::uint64_t stream, 
   auto offset = place(history);
   if (!offset) return std::nullopt;
   history_->finder.insert(history_->ring, *offset, history.size());
-  history_->shared.add(stream, flow_of(stream).track, *offset, history.size());
+  StreamTrack& track = flow_of(stream).track;
+  history_->shared.add(stream, track, *offset, history.size());
+  track.loaded_until = *offset + history.size();
   counters_.loaded_bytes += history.size();
   return offset;
 }

@@ -193,6 +193,7 @@ Interval SharedHistory::Reach::context(std::uint64_t most) const {
     newest = clip(newest, newest.end - 1);
     if (newest.size() > own.size()) own = newest;
   }
+  if (whom_ == For::own_stream) own.begin = std::clamp(loaded_until_, own.begin, own.end);
   if (own.size() > most) own.begin = own.end - most;
   return own;
 }

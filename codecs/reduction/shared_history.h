@@ -12,6 +12,7 @@ namespace longhaul::reduction {
 struct StreamTrack {
   Interval run;            // its latest blocks that are contiguous
   std::uint64_t last = 0;  // one past the number of its last block; 0: none
+  std::uint64_t loaded_until = 0;  // bytes before this may be of other streams: they came from the disk
 };
 
 class SharedHistory {
@@ -63,7 +64,12 @@ class SharedHistory {
     // A block of an isolated stream may also refer to that stream: its bytes never depend on other streams.
     Reach(const SharedHistory& history, std::uint64_t stream, const StreamTrack& track, std::uint64_t offset,
           For whom = For::all)
-        : history_(history), stream_(stream), whom_(whom), run_(track.run), low_(history.low(offset)) {}
+        : history_(history),
+          stream_(stream),
+          whom_(whom),
+          run_(track.run),
+          loaded_until_(track.loaded_until),
+          low_(history.low(offset)) {}
     // The range around `position`; empty if there is none.
     Interval operator()(std::uint64_t position) const {
       if (position < last_.begin || position >= last_.end) last_ = find(position);
@@ -80,6 +86,7 @@ class SharedHistory {
     std::uint64_t stream_;
     For whom_;
     Interval run_;
+    std::uint64_t loaded_until_;
     std::uint64_t low_;
     mutable Interval last_;  // found, and usually requested again
   };

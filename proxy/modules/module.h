@@ -60,6 +60,7 @@ struct ToStream {  // raw bytes of the flow, deduplicated and compressed like an
 };
 struct ToTwin {  // to the other half, at this position in the raw bytes
   Slice message;
+  bool is_isolated = false;  // if an outer module makes raw bytes of it: as in ToStream
 };
 // The end of a direction, after all earlier output. Nothing may follow in that direction; messages to
 // the twin after EndStream are dropped.

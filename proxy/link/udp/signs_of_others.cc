@@ -17,7 +17,7 @@ constexpr Duration kCountsOnce = 80ms;
 constexpr double kCountsMost = 3;
 double sign_of(Duration queue, Duration target, Duration base_rtt) {
   const double weight = std::clamp(seconds(base_rtt) / seconds(kCountsOnce), 1., kCountsMost);
-  if (queue > 8 * target) return weight * 7;
+  if (queue > 8 * target) return kTooLongEnough / 2;  // one deep fade is not enough
   if (queue > target * 11 / 10) return weight * 2;
   return queue > target ? weight : 0;
 }

@@ -74,7 +74,10 @@ void Near::read_requests(TimePoint now) {
         request_.erase(request_.begin(), request_.begin() + static_cast<std::ptrdiff_t>(at));
         return requests_pass(reasons::http_not_understood);
       }
-      to_server_.pass_content(rest.first(*size));
+      if (shares_content_)
+        to_server_.pass_content(rest.first(*size));
+      else
+        to_server_.pass(rest.first(*size));
       at += *size;
       continue;
     }
@@ -115,6 +118,8 @@ bool Near::take_request(TimePoint now, Bytes head) {
     return true;
   }
   request_body_ = Body(*framing);
+  // With chunks there may be fields between and after them.
+  shares_content_ = framing->kind == Framing::Kind::length && framing->length >= ToServer::kLeastContent;
   forward({.request = *std::move(request),
            .key = std::move(key),
            .asked_about = std::move(local.ask_about),

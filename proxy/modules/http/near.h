@@ -70,6 +70,7 @@ class Near final : public modules::Module {
 
   Buffer request_;  // a head that is not complete, or requests that wait
   Body request_body_;
+  bool shares_content_ = false;       // of this body
   std::optional<TimePoint> look_at_;  // when the first request in request_ checks again for its object
 
   bool is_on_ = true, lan_ended_ = false, twin_aside_ = false, aborted_ = false;

@@ -3,6 +3,7 @@
 // this half could read them, its own questions, and one end, or the point from which requests pass unread.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 
 #include "proxy/modules/module.h"
@@ -19,7 +20,10 @@ class ToServer {
   bool is_skipping() const { return skipped_ > 0; }
 
   void pass(Bytes bytes) { put(bytes, false); }
+  // Of a request's content, without framing.
   void pass_content(Bytes bytes) { put(bytes, true); }
+  // Smaller content is not worth a block of its own, and may be a form with a password.
+  static constexpr std::uint64_t kLeastContent = 4096;
   // What the server cannot have: nothing is left to skip, or it is this half's own.
   void say(Slice bytes) { out_.push_back(modules::ToStream{std::move(bytes)}); }
   // From here on, requests pass without the module, after `rest`: those that it has and does not read.

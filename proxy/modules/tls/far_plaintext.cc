@@ -47,7 +47,7 @@ FarPlaintext::Outcome FarPlaintext::read_outputs() {
       out_.pass_on(std::move(client->bytes));
     } else if (auto* message = std::get_if<modules::ToTwin>(&*output)) {
       out_.tell(OfReader{.bytes = static_cast<std::uint32_t>(message->message.size())},
-                std::move(message->message));
+                std::move(message->message), message->is_isolated);
     } else if (std::holds_alternative<modules::EndStream>(*output)) {
       end_stream();
     } else if (std::holds_alternative<modules::EndLan>(*output)) {

@@ -20,11 +20,11 @@ inline constexpr ReasonText tls_not_listed{
     "tls_not_listed",
     "The flow stays encrypted: no [[tls_server]] lists this address together with this name and client.",
     "none needed, or list the name in [[tls_server]] at the far side"};
-inline constexpr ReasonText tls_version{
-    "tls_version",
-    "The flow stays encrypted: its client offers neither TLS 1.3 nor TLS 1.2 with AES-GCM or ChaCha20 that fits the "
-    "certificate in [[tls_server]].",
-    "none needed, or update the client"};
+inline constexpr ReasonText tls_version{"tls_version",
+                                        "The flow stays encrypted: its client offers neither TLS 1.3 nor TLS "
+                                        "1.2 with AES-GCM or ChaCha20 that fits the "
+                                        "certificate in [[tls_server]], or no version that the server has.",
+                                        "none needed, or update the client"};
 inline constexpr ReasonText tls_server_refused{
     "tls_server_refused",
     "The flow stays encrypted: the handshake of this proxy with the server failed. Its certificate does not "

@@ -75,6 +75,11 @@ int Resumer::on_client_hello(SSL* ssl) {
   if (name_.empty() || !protocols || !sessions_.has(place_, name_)) return SSL_CLIENT_HELLO_RETRY;
   offered_.clear();
   append(offered_, *protocols);
+  // A session that the client names in the old way is one of TLS 1.2; with 1.3 it would not be resumed.
+  const unsigned char* id = nullptr;
+  const std::size_t size = SSL_client_hello_get0_session_id(ssl, &id);
+  if (size > 0 && sessions_.has(place_, name_, std::string(reinterpret_cast<const char*>(id), size)))
+    SSL_set_max_proto_version(ssl, TLS1_2_VERSION);
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 

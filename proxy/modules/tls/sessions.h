@@ -40,6 +40,9 @@ class Sessions {
                               modules::TimePoint now);
   bool has(const Place& place) const;
   bool has(const Place& place, const std::string& name) const;
+  bool has(const Place& place, const std::string& name, const std::string& id) const {
+    return kept_.contains({place, name, id});
+  }
   // All sessions for this name.
   void forget(const Place& place, const std::string& name);
   void clear() { kept_.clear(), order_.clear(); }

@@ -25,11 +25,12 @@ class Outputs {
       queue_.push_back(modules::ToStream{.bytes = std::move(frame), .is_isolated = isolated});
   }
   // Sends a message to the twin, at this position between the frames. `attached` follows as raw bytes, which
-  // are reduced like any others; the message contains its length (attached_bytes()).
-  void tell(const Message& message, Slice attached = {}) {
+  // are reduced like any others unless they are `isolated`; the message contains its length
+  // (attached_bytes()).
+  void tell(const Message& message, Slice attached = {}, bool isolated = false) {
     if (stream_ != Stream::open) return;
     queue_.push_back(modules::ToTwin{encode(message)});
-    if (!attached.empty()) queue_.push_back(modules::ToStream{std::move(attached)});
+    if (!attached.empty()) pass_on(std::move(attached), isolated);
   }
   // Half-closes after all earlier output; later output is dropped.
   void end_lan() {

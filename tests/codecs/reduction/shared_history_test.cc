@@ -114,6 +114,23 @@ TEST_CASE("blocks of an ended stream delay nothing, and count once they are answ
   CHECK(SharedHistory::Reach(history, 3, three, kStart + 300)(kStart + 50) == Interval{kStart, kStart + 300});
 }
 
+TEST_CASE("what was loaded from the disk is no context of isolated blocks") {
+  SharedHistory history(kRing, kStart);
+  StreamTrack track;
+  history.add(1, track, kStart, 100);
+  history.add(1, track, kStart + 100, 50);
+  track.loaded_until = kStart + 150;
+  const auto context = [&](SharedHistory::For whom, std::uint64_t most) {
+    return SharedHistory::Reach(history, 1, track, history.head(), whom).context(most);
+  };
+  CHECK(context(SharedHistory::For::own_stream, 1000).size() == 0);
+  CHECK(context(SharedHistory::For::all, 1000) == Interval{kStart, kStart + 150});
+  history.add(1, track, kStart + 150, 30);
+  CHECK(context(SharedHistory::For::own_stream, 1000) == Interval{kStart + 150, kStart + 180});
+  CHECK(context(SharedHistory::For::own_stream, 20) == Interval{kStart + 160, kStart + 180});
+  CHECK(context(SharedHistory::For::all, 1000) == Interval{kStart, kStart + 180});
+}
+
 TEST_CASE("an ended stream pays for its own blocks") {
   SharedHistory history(1u << 30, kStart);
   std::vector<StreamTrack> tracks(1000);

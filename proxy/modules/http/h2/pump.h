@@ -56,6 +56,7 @@ class Pump {
 
  private:
   static constexpr std::size_t kRoom = 128 * 1024, kPiece = 64 * 1024;
+  static constexpr std::size_t kLeastContent = 4096;  // as in ToServer
   struct Side {
     std::size_t room = kRoom;
     bool is_ended = false;
@@ -67,7 +68,8 @@ class Pump {
     if (&side == &of(Client::at_lan))
       out_.push_back(modules::ToLan{Slice::copy_of(bytes)});
     else
-      out_.push_back(modules::ToStream{.bytes = Slice::copy_of(bytes), .is_content = has_no_headers(bytes)});
+      out_.push_back(modules::ToStream{.bytes = Slice::copy_of(bytes),
+                                       .is_content = bytes.size() >= kLeastContent && has_no_headers(bytes)});
   }
 
   std::deque<modules::Output>& out_;

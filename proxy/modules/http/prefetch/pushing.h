@@ -19,7 +19,10 @@ class Pushing {
   Pushing(std::deque<modules::Output>& out, Content content) : out_(out), content_(content) {}
 
   void tell(const Message& message) {
-    if (!is_over_) out_.push_back(modules::ToTwin{twin::encode(message)});
+    // An announcement has the headers of the page's request.
+    if (!is_over_)
+      out_.push_back(modules::ToTwin{.message = twin::encode(message),
+                                     .is_isolated = std::holds_alternative<Announced>(message)});
   }
   void piece(std::uint64_t number, Bytes bytes, bool is_last) {
     do {

@@ -37,7 +37,7 @@ struct PageVisit {
       const std::string type = asked.back() == "/page" ? "text/html" : "text/javascript";
       web.session.respond(stream, http::h2::response("200", {{"content-type", type}}), &message.source);
     };
-    page = browser.asks("/page", {{"accept", "text/html"}}, "https");
+    page = browser.asks("/page", {{"accept", "text/html"}, {"cookie", "me=password"}}, "https");
     twins.on_client_bytes = [this] { client.take(twins.at_client), speak(); };
     twins.on_server_bytes = [this] { server.take(twins.at_server), speak(); };
     client.go_on();
@@ -52,7 +52,8 @@ struct PageVisit {
     if (client.is_up) {
       is_right &= browser.take(client.heard);
       if (objects.empty() && browser.messages[page].ended)
-        for (const char* path : {"/a", "/b", "/c"}) objects.push_back(browser.asks(path, {{"accept", "*/*"}}, "https"));
+        for (const char* path : {"/a", "/b", "/c"})
+          objects.push_back(browser.asks(path, {{"accept", "*/*"}, {"cookie", "me=password"}}, "https"));
       client.say(browser.out());
     }
     if (server.is_up) {
@@ -93,6 +94,10 @@ TEST_CASE("tls: what a page embeds is fetched ahead on a decrypted HTTP/2 connec
     CHECK(visit.asked.size() == 4);
     CHECK(visit.twins.near.module.counters().objects_ahead_used == 3);
     CHECK(visit.twins.near.module.reason() == modules::Reason());
+    // What is announced has the page's request in it.
+    CHECK(visit.twins.far.isolated.find("me=password") != std::string::npos);
+    CHECK(visit.twins.far.shared.find("me=password") == std::string::npos);
+    CHECK(visit.twins.far.shared.find("xxxx") != std::string::npos);
     // When memory is short nothing more is fetched, and the connection goes on.
     visit.twins.far.module.give_up_memory(visit.twins.now), visit.twins.far.collect();
     const auto again = visit.browser.asks("/page", {{"accept", "text/html"}}, "https");

@@ -101,8 +101,8 @@ TEST_CASE("tls: pages of decrypted connections are answered from the cache") {
 
 TEST_CASE("tls: requests' headers are isolated from dictionaries, their content is not") {
   const World world;
-  const std::string request =
-      "POST /page HTTP/1.1\r\nHost: a.corp\r\nCookie: password\r\nContent-Length: 7\r\n\r\ncontent";
+  const std::string head = "POST /page HTTP/1.1\r\nHost: a.corp\r\nCookie: password\r\n", content(5000, 'c');
+  const std::string request = head + "Content-Length: 5000\r\n\r\n" + content;
   SECTION("as HTTP is read") {
     const std::shared_ptr<modules::Instance> http =
         http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
@@ -111,8 +111,20 @@ TEST_CASE("tls: requests' headers are isolated from dictionaries, their content 
       REQUIRE(visit.reached > 0);
       CHECK(visit.twins.near.isolated.find("Cookie: password\r\n") != std::string::npos);
       CHECK(visit.twins.near.shared.find("password") == std::string::npos);
-      CHECK(visit.twins.near.isolated.find("content") == std::string::npos);
-      CHECK(visit.twins.near.shared.find("content") != std::string::npos);
+      CHECK(visit.twins.near.isolated.find("cccc") == std::string::npos);
+      CHECK(visit.twins.near.shared.find(content) != std::string::npos);
+    }
+  }
+  SECTION("small content, which may be a form, and what has fields in it are isolated, too") {
+    const std::shared_ptr<modules::Instance> http =
+        http::kDescriptor.make({.ahead_bytes = 1 << 20, .daemon_number = 1});
+    for (const std::string& whole : {head + "Content-Length: 8\r\n\r\nis=cccc&",
+                                     head + "Transfer-Encoding: chunked\r\n\r\n1388;x=cccc\r\n" + content +
+                                         "\r\n0\r\ncccc: 1\r\n\r\n"}) {
+      const Visit visit(world, http, 1, whole);
+      REQUIRE(visit.reached > 0);
+      CHECK(visit.twins.near.isolated.find("cccc") != std::string::npos);
+      CHECK(visit.twins.near.shared.find("cccc") == std::string::npos);
     }
   }
   SECTION("everything, if it is not read") {

@@ -215,6 +215,24 @@ TEST_CASE("tls: a client with TLS 1.2 resumes, too, once") {
   }
 }
 
+TEST_CASE("tls: a client with TLS 1.3 resumes with a server that has TLS 1.2, too") {
+  const auto old = [](Return& visit) {
+    SSL_CTX_set_max_proto_version(visit.server_context.get(), TLS1_2_VERSION);
+  };
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Daemons setting;
+    Return first(setting, seed, nullptr, old);
+    REQUIRE(first.is_answered());
+    CHECK(SSL_version(first.client.ssl()) == TLS1_2_VERSION);
+    const SessionPointer session = first.session();
+    Return next(setting, seed, session.get(), old);
+    CHECK(next.is_resumed());
+    CHECK(next.is_answered());
+    CHECK_FALSE(next.twins.is_reset());
+  }
+}
+
 TEST_CASE("tls: sessions are kept by far side, server and name, used once, and no more than allowed") {
   Sessions sessions;
   const modules::TimePoint now{std::chrono::hours(1)};
